@@ -373,7 +373,8 @@ def sparse_plus(x: ArrayLike) -> Array:
       An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("sparse_plus", x)
-    bend = jnp.add(x, 1.0) ** 2 / 4
+    above = jnp.add(x, 1.0)
+    bend = above * above / 4
     # The bounds are floats: as an unsigned integer, -1 would be the largest one.
     return jnp.where(jnp.less_equal(x, -1.0), 0.0, jnp.where(jnp.greater_equal(x, 1.0), x, bend))
 

@@ -17,7 +17,6 @@ from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import with_weak_type
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import host_scalar
 from hlofront.numpy.promotion import operands as checked_operands
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, elementwise, reducing
@@ -224,7 +223,7 @@ def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, 
             on = elementwise.bitwise_and(on, comparing.eq(indices[i - 1], indices[i]))
         if sizes != aval.shape:
             on = broadcast_in_dim(on, aval.shape, axes)
-        zero = creating.full(aval.shape, host_scalar(0, aval.dtype))
+        zero = creating.full_like(x, 0)
         folded = axes[:-1] if letter in wanted else axes
         x = _sum(comparing.select_n(on, zero, x), folded)
         term = "".join(other for i, other in enumerate(term) if i not in folded)

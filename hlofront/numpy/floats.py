@@ -31,6 +31,7 @@ from hlofront.numpy.ufuncs import (
     scalar_like,
 )
 from hlofront.primitives import comparing, converting, creating, elementwise
+from hlofront.primitives.weak_types import times_one
 
 if TYPE_CHECKING:
     from hlofront.core.aval import ShapedArray
@@ -92,7 +93,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _strong_arrays(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Return scalars unchanged and arrays strongly typed; in JAX no result with axes is weak."""
     if typeof(x).weak_type and typeof(y).weak_type and (typeof(x).ndim or typeof(y).ndim):
-        return tuple(converting.convert(z, typeof(z).dtype, False) for z in (x, y))
+        return times_one(x), times_one(y)
     return x, y
 
 
@@ -235,7 +236,7 @@ def _(
 ) -> tuple[Array | tuple[Array, Array], Array | tuple[Array, np.ndarray]]:
     x1, x2 = primals
     factor = _scaled(full_of(x1, 1), x2)
-    return _scaled(x1, x2), elementwise.mul(tangents[0], factor)
+    return _scaled(x1, x2), elementwise.mul(converting.strong(tangents[0]), factor)
 
 
 @operation_like(np.ldexp)

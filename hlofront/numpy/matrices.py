@@ -210,11 +210,11 @@ def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) 
     # In the flattened matrix, neighbors on a diagonal are one row and one column apart.
     stride = columns + 1
     flat = shaping.reshape(a, (*outer, rows * columns))
-    if not count:
-        return slicing.slice_in_dim(flat, 0, 0, axis=len(outer))
-    return slicing.slice_in_dim(
-        flat, first, first + (count - 1) * stride + 1, stride, axis=len(outer)
-    )
+    last = first + (count - 1) * stride + 1 if count else 0
+    diagonal = slicing.slice_in_dim(flat, min(first, last), last, stride, axis=len(outer))
+    # The main diagonal of one square matrix is a sum in JAX, and thus not weakly typed.
+    is_sum = not outer and not offset and rows == columns
+    return converting.strong(diagonal) if is_sum else diagonal
 
 
 @operation_like(np.diagonal, static_argnames=("offset", "axis1", "axis2"))

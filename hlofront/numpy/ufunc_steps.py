@@ -20,6 +20,7 @@ from hlofront.numpy.updating import At
 from hlofront.primitives import comparing, creating, elementwise, shaping, slicing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.flatten import ShapeDtypeStruct
@@ -110,6 +111,7 @@ def reduce_by_steps(
         a = axis_first(a, axis)
         where = where if where is None else axis_first(where, axis)
     size, *rest = typeof(a).shape
+    a = weak_tangents(a)
     result = wanted_dtype(dtype, name) or _result_dtype(function, a, a)
     if initial is None:
         initial = function.identity
@@ -144,7 +146,8 @@ def accumulate_by_steps(
     result = wanted_dtype(dtype, name) or _result_dtype(function, a, a)
     a = axis_first(a, axis)
     if not typeof(a).shape[0]:
-        return axis_back(as_dtype(a, result), axis)
+        return axis_back(creating.full(typeof(a).shape, 0, result), axis)
+    a = weak_tangents(a)
     first = as_dtype(slicing.slice_in_dim(a, 0, 1), result)
 
     def step(carry: Array, element: Array) -> tuple[Array, Array]:

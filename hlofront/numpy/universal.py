@@ -35,7 +35,7 @@ from hlofront.numpy.ufunc_steps import (
 from hlofront.numpy.updating import At
 from hlofront.primitives import comparing, creating, elementwise, reducing, shaping
 from hlofront.primitives import cumulative as running
-from hlofront.primitives.converting import convert, stop_gradient
+from hlofront.primitives.converting import convert, stop_gradient, strong
 from hlofront.primitives.shaping import ascending
 from hlofront.runtime.dispatch.operation import operation
 
@@ -125,9 +125,10 @@ def _fold_logarithms(
     name, power, logarithm, combine = _LOGARITHMS[base]
     a, aval = operand(name, a)
     axes = reduced_axes(axis, aval.ndim)
-    a = as_dtype(a, to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype))
-    own = typeof(a).dtype
-    sizes = elementwise.real(a) if is_complex(typeof(a).dtype) else a
+    own = to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype)
+    # A weakly typed array remains so until its maximum is subtracted: its cotangents are strong.
+    a = a if aval.dtype == own else as_dtype(a, own)
+    sizes = strong(elementwise.real(a) if is_complex(own) else a)
     least = host_scalar(-math.inf, typeof(sizes).dtype)
     if where is not None:
         reductions.check_mask(name, where)
@@ -169,8 +170,12 @@ _LOGARITHMS: dict[
 @named("accumulate")
 def _run(a: ArrayLike, axis: int, dtype: DTypeLike | None, how: str) -> Array:
     a = as_operand(a)
-    axis = canonical_axis(axis, typeof(a).ndim)
-    return _RUNS[how](as_dtype(a, wanted_dtype(dtype, "accumulate") or typeof(a).dtype), axis)
+    aval = typeof(a)
+    axis = canonical_axis(axis, aval.ndim)
+    result = wanted_dtype(dtype, "accumulate") or aval.dtype
+    if not aval.shape[axis]:
+        a = creating.full(aval.shape, 0, aval.dtype)
+    return _RUNS[how](as_dtype(a, result), axis)
 
 
 def _accumulate(

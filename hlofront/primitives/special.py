@@ -8,6 +8,7 @@ from typing import ParamSpec
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.converting import strong
 from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
 from hlofront.primitives.elementwise import (
@@ -165,7 +166,7 @@ def _change_by_order(t: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
 derivative(
     polygamma_p,
     _change_by_order,
-    lambda t, m, x: mul(t, polygamma(add(m, scalar_like(m, 1)), x)),
+    lambda t, m, x: strong(mul(t, polygamma(add(m, scalar_like(m, 1)), x))),
 )
 unknown_derivative(
     zeta_p,

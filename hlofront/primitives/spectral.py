@@ -52,6 +52,7 @@ from hlofront.primitives.matrices import (
 )
 from hlofront.primitives.reducing import argmax, reduce_sum
 from hlofront.primitives.solving import triangular_solve
+from hlofront.primitives.weak_types import strong_cotangents
 
 _int32 = np.dtype(np.int32)
 
@@ -144,8 +145,8 @@ def _(
     ones = broadcast_matrices(identity_like(vectors), aval.shape)
     differences = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
     turn = sub(integer_pow(add(ones, differences), -1), ones)
-    changes = [product(vectors, mul(turn, strong(seen))), real_part(diagonal(seen))]
-    return [vectors, values], changes
+    vector_changes = product(vectors, mul(turn, strong(seen)))
+    return [vectors, values], [vector_changes, real_part(diagonal(strong_cotangents(seen)))]
 
 
 # ---- general matrices ----------------------------------------------------------------------------
@@ -413,7 +414,7 @@ def _(
     # the rest rotates vectors. Townsend, "Differentiating the singular value decomposition" (2016).
     across = product(tangent, vectors)
     seen = product(adjoint(left), across)
-    value_changes = real_part(diagonal(seen))
+    value_changes = real_part(diagonal(strong_cotangents(seen)))
     if not compute_uv:
         return [values], [value_changes]
     aval = typeof(seen)

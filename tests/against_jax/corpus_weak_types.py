@@ -18,11 +18,48 @@ ONCE = {"asinh", "acosh", "atanh", "digamma", "lgamma", "bessel_i1e"}
 SCIPY = {
     "special": "i0 i1 logit log_ndtr exp1",
     "stats.cauchy": "cdf logcdf sf logsf ppf isf",
+    "stats.gumbel_l": "cdf sf",
     "stats.gumbel_r": "sf",
     "stats.laplace": "cdf",
     "stats.logistic": "logpdf pdf ppf isf",
-    "stats.norm": "logpdf pdf",
+    "stats.norm": "logpdf pdf isf",
 }
+# Those that take arrays alone, or whose results of scalars are other ones in JAX.
+OF_ARRAYS = {
+    "nn": "sparse_plus sparse_sigmoid",
+    "numpy": "hypot",
+    "scipy.linalg": "toeplitz hankel circulant companion fiedler_companion block_diag leslie",
+    "scipy.special": "xlogy xlog1py zeta",
+    "scipy.stats.bernoulli": "logpmf",
+    "scipy.stats.binom": "logpmf",
+    "scipy.stats.chi2": "logcdf",
+    "scipy.stats.gamma": "logcdf",
+    "scipy.stats.geom": "logpmf",
+    "scipy.stats.nbinom": "logpmf",
+    "scipy.stats.pareto": "logcdf sf ppf",
+    "scipy.stats.poisson": "logpmf",
+    "scipy.stats.vonmises": "logpdf pdf",
+    "scipy.stats.wrapcauchy": "logpdf pdf",
+}
+# How many arguments those have that have others than one.
+COUNTS = {
+    "leslie": 2,
+    "hypot": 2,
+    "xlogy": 2,
+    "xlog1py": 2,
+    "zeta": 2,
+    "chi2": 2,
+    "gamma": 2,
+    "nbinom": 3,
+    "binom": 3,
+    "pareto": 4,
+    "poisson": 3,
+    "bernoulli": 3,
+    "geom": 3,
+    "vonmises": 2,
+    "wrapcauchy": 2,
+}
+ROTATIONS = "as_matrix as_mrp as_quat as_rotvec inv".split()
 
 
 def programs(jax, jnp, lax):
@@ -73,6 +110,20 @@ def programs(jax, jnp, lax):
         "svd": lambda x: jnp.linalg.svd(x),
         "least_squares": lambda x: jnp.linalg.lstsq(x, x[0])[0],
         "condition_number": lambda x: jnp.linalg.cond(x, 1),
+        "log_determinant_by_qr": lambda x: jnp.linalg.slogdet(x, method="qr"),
+        "eigenvalues": jnp.linalg.eigvalsh,
+        "eigenvectors": jnp.linalg.eigh,
+        "singular_values": lambda x: jnp.linalg.svd(x, compute_uv=False),
+        "spectral_norm": lambda x: jnp.linalg.norm(x, 2),
+        "slope_of_spectral_norm": jax.grad(lambda x: jnp.linalg.norm(x, 2)),
+        "slope_of_norm": jax.grad(lambda x: jnp.linalg.norm(x + 1j * x)),
+        "diagonal": jnp.linalg.diagonal,
+        "diagonal_by_einsum": lambda x: jnp.einsum("ii->i", x),
+        "factors": lambda x: member(jax, "scipy.linalg", "lu")(x),
+        "logarithms_of_sums": lambda x: jnp.logaddexp.reduce(x),
+        "differences_in_steps": lambda x: jnp.subtract.accumulate(x),
+        "differences_of_none": lambda x: jnp.subtract.accumulate(x[:0]),
+        "maxima_of_none": lambda x: jnp.maximum.accumulate(x[:0]),
     }
     for name in OF_NUMBERS:
         function = getattr(lax, name)
@@ -92,19 +143,48 @@ def programs(jax, jnp, lax):
         parts = lax.real, lax.imag
         return [jax.vjp(part, x)[1](several(jnp)()) for part in parts]
 
+    for module, names in OF_ARRAYS.items():
+        for name in names.split():
+            count = COUNTS.get(name) or COUNTS.get(module.split(".")[-1], 1)
+            for place in range(count):
+                looks = derivatives(jax, jnp, in_place(jax, jnp, module, name, count, place), False)
+                label = f"{module}_{name}_of_array_{place}"
+                corpus.add(label, lambda f=looks: f(several(jnp)()))
+    for name in ROTATIONS:
+
+        def rotated(x, name=name):
+            rotation = member(jax, "scipy.spatial.transform", "Rotation").from_quat(x)
+            return jax.tree_util.tree_leaves(getattr(rotation, name)())
+
+        looks = derivatives(jax, jnp, rotated, twice=False)
+        corpus.add(
+            f"rotation_{name}", lambda f=looks: f(jnp.broadcast_to(jnp.asarray(0.5), (2, 4)))
+        )
+
     for module, names in SCIPY.items():
         for name in names.split():
-            function = scipy_function(jax, module, name)
+            function = member(jax, f"scipy.{module}", name)
             looks = derivatives(jax, jnp, function, twice=False)
             for label, argument in (("scalar", lambda: jnp.asarray(0.5)), ("array", several(jnp))):
                 corpus.add(f"{module}_{name}_of_{label}", lambda a=argument, f=looks: f(a()))
     return corpus
 
 
-def scipy_function(jax, module, name):
+def member(jax, module, name):
     if isinstance(jax, Anything):
         return jax
-    return getattr(importlib.import_module(f"{jax.__name__}.scipy.{module}"), name)
+    return getattr(importlib.import_module(f"{jax.__name__}.{module}"), name)
+
+
+def in_place(jax, jnp, module, name, count, place):
+    """Return a function of the argument in one place of a function's, the others weak arrays."""
+
+    def function(x):
+        args = [several(jnp)() for _ in range(count)]
+        args[place] = x
+        return member(jax, module, name)(*args)
+
+    return function
 
 
 def several(jnp, *batch):

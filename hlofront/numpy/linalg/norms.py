@@ -18,7 +18,7 @@ from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
 from hlofront.primitives import comparing, creating, elementwise, reducing
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.matrices import real_part
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
 from hlofront.primitives.slicing import index_in_dim
@@ -60,9 +60,9 @@ def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Ar
 
 
 def _squares(x: ArrayLike) -> Array:
-    if is_complex(typeof(x).dtype):
-        return real_part(elementwise.mul(x, elementwise.conj(x)))
-    return elementwise.mul(x, x)
+    """Return the squared sizes of the elements, strongly typed as all norms are."""
+    other = elementwise.conj(x) if is_complex(typeof(x).dtype) else x
+    return strong(real_part(elementwise.mul(x, other)))
 
 
 def _vector_norm(x: ArrayLike, axes: tuple[int, ...], keepdims: bool, order: Order) -> Array:
@@ -74,7 +74,7 @@ def _vector_norm(x: ArrayLike, axes: tuple[int, ...], keepdims: bool, order: Ord
         nonzero = comparing.ne(x, creating.full_like(x, 0))
         dtype = np.dtype(finfo(typeof(x).dtype).dtype)
         return _sum(convert(nonzero, dtype, False), axes, keepdims)
-    sizes = elementwise.abs(x)
+    sizes = strong(elementwise.abs(x))
     if order == np.inf:
         return _greatest(sizes, axes, keepdims)
     if order == -np.inf:
@@ -91,7 +91,7 @@ def _matrix_norm(x: ArrayLike, rows: int, columns: int, keepdims: bool, order: O
         return elementwise.sqrt(_sum(_squares(x), (rows, columns), keepdims))
     if order in (1, -1, np.inf, -np.inf):
         summed, other = (rows, columns) if order in (1, -1) else (columns, rows)
-        sums = _sum(elementwise.abs(x), (summed,), True)
+        sums = _sum(strong(elementwise.abs(x)), (summed,), True)
         fold = _greatest if order > 0 else _least
         result = fold(sums, (other,), True)
         return result if keepdims else squeeze(result, (rows, columns))
@@ -99,7 +99,7 @@ def _matrix_norm(x: ArrayLike, rows: int, columns: int, keepdims: bool, order: O
         raise ValueError(f"Invalid order '{order}' for matrix norm.")
     ndim = typeof(x).ndim
     batch = [i for i in range(ndim) if i not in (rows, columns)]
-    values = svd(transpose(x, (*batch, rows, columns)), compute_uv=False)
+    values = strong(svd(transpose(x, (*batch, rows, columns)), compute_uv=False))
     fold = _sum if order == "nuc" else _greatest if order == 2 else _least
     result = fold(values, (ndim - 2,))
     return expand_dims(result, sorted((rows, columns))) if keepdims else result
@@ -120,7 +120,6 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
       ValueError: if the order is unknown, or there are too many axes.
     """
     (x,) = inexact("jnp.linalg.norm", x)
-    x = convert(x, typeof(x).dtype, False)
     ndim = typeof(x).ndim
     if axis is None:
         axes = tuple(range(ndim))
@@ -175,7 +174,6 @@ def vector_norm(
       ValueError: if the order is unknown.
     """
     (x,) = inexact("jnp.linalg.vector_norm", x)
-    x = convert(x, typeof(x).dtype, False)
     ndim = typeof(x).ndim
     if axis is None:
         axes = tuple(range(ndim))

@@ -18,7 +18,6 @@ from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import check_arraylike, operand, operands
 from hlofront.primitives.contracting import Precision
-from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import broadcast_matrices, identity, swap
 
 if TYPE_CHECKING:
@@ -158,10 +157,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @operation_like(getattr(_newer, "diagonal", np.diagonal), static_argnames=("offset",))
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Return a diagonal of each matrix: the elements where `i + offset == j`; not weakly typed."""
-    x, aval = operand("jnp.linalg.diagonal", x)
-    elements = matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
-    return convert(elements, aval.dtype, False)
+    """Return a diagonal of each matrix: the elements where `i + offset == j`."""
+    x, _ = operand("jnp.linalg.diagonal", x)
+    return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 @operation_like(getattr(_newer, "trace", np.trace), static_argnames=("offset", "dtype"))

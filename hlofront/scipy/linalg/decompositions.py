@@ -32,6 +32,7 @@ from hlofront.primitives.matrices import (
 )
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.linalg.systems import factor
 
@@ -180,7 +181,7 @@ def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, 
     lower = slice_in_dim(lower_triangle(factors, -1), 0, k, axis=batch + 1)
     ones = identity(aval.dtype, typeof(lower).shape[-2:])
     lower = elementwise.add(lower, broadcast_matrices(ones, typeof(lower).shape))
-    upper = upper_triangle(slice_in_dim(factors, 0, k, axis=batch))
+    upper = weak_tangents(upper_triangle(slice_in_dim(factors, 0, k, axis=batch)))
     if permute_l:
         return product(convert(permutation, aval.dtype, False), lower), upper
     return permutation, lower, upper

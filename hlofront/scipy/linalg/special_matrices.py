@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,18 +17,22 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.promotion import operands, promote_dtypes
 from hlofront.primitives import creating, elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.matrices import along_columns, along_rows, conjugate
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _vectors(name: str, *args: ArrayLike) -> list[Array]:
-    """Return the arguments as arrays of at least one axis, in one dtype, leading axes broadcast."""
+def _vectors(name: str, *args: ArrayLike, by: Callable[[Array], Array] = times_one) -> list[Array]:
+    """Return the arguments as arrays of at least one axis, in one dtype, leading axes broadcast.
+
+    They are strongly typed, and their cotangents as well, unless `by` is `strong`.
+    """
     values, _ = operands(name, args)
-    values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
+    values = [by(x) for x in promote_dtypes(*values)]
     values = [x if typeof(x).ndim else reshape(x, (1,)) for x in values]
     batch = np.broadcast_shapes(*[typeof(x).shape[:-1] for x in values])
     return [
@@ -236,7 +241,8 @@ def fiedler_companion(a: ArrayLike) -> Array:
         for row in range(0, n - 1, 2):
             index[row, row + 1] = coefficient + row + 2
     index[0, 0] = coefficient + 1
-    return _gathered(_with_constants(_monic(a), 0, 1), index)
+    result = _gathered(_with_constants(_monic(a), 0, 1), index)
+    return convert(result, typeof(a).dtype, weak and n == 1)
 
 
 @operation
@@ -253,7 +259,7 @@ def fiedler(a: ArrayLike) -> Array:
       TypeError: if a is neither array nor scalar.
     """
     (_,), (aval,) = operands("fiedler", (a,))
-    (a,) = _vectors("fiedler", a)
+    (a,) = _vectors("fiedler", a, by=strong)
     n = typeof(a).shape[-1]
     shape = (*typeof(a).shape, n)
     result = elementwise.abs(elementwise.sub(along_columns(a, shape), along_rows(a, shape)))
@@ -271,7 +277,9 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     Raises:
       ValueError: if the lengths do not fit, or there are fewer than two ages.
     """
-    f, s = _vectors("leslie", f, s)
+    values, _ = operands("leslie", (f, s))
+    is_weak = all(typeof(x).weak_type for x in promote_dtypes(*values))
+    f, s = _vectors("leslie", f, s, by=strong)
     n = typeof(f).shape[-1]
     if n < 2:
         raise ValueError(
@@ -282,11 +290,12 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
             "Incorrect lengths for f and s. The length of s along the last axis must be one less "
             f"than the length of f; got f shape {typeof(f).shape} and s shape {typeof(s).shape}."
         )
-    values = _with_constants(concatenate([f, s], typeof(f).ndim - 1), 0)
+    elements = _with_constants(concatenate([f, s], typeof(f).ndim - 1), 0)
     index = np.zeros((n, n), int)
     index[0] = np.arange(1, n + 1)
     index[np.arange(1, n), np.arange(n - 1)] = np.arange(n + 1, 2 * n)
-    return _gathered(values, index)
+    result = _gathered(elements, index)
+    return convert(result, typeof(result).dtype, is_weak)
 
 
 @operation
@@ -311,7 +320,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
                 "Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got "
                 f"{aval.str_short()} at argument {position}."
             )
-    values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
+    values = [times_one(x) for x in promote_dtypes(*values)]
     blocks = [reshape(x, (1,) * (2 - typeof(x).ndim) + typeof(x).shape) for x in values]
     width = sum(typeof(x).shape[1] for x in blocks)
     rows, before = [], 0

@@ -53,6 +53,8 @@ def _eigh_tridiagonal(
             f"eigh_tridiagonal wants vectors of n and n - 1 elements, got shapes {diagonal.shape} "
             f"and {beside.shape}"
         )
+    if eigvals_only and n == 1:
+        return slice_in_dim(real_part(d), first, last)
     if eigvals_only:
         tol = convert(tol, typeof(real_part(d)).dtype, False)
         return _values(d, e, tol, first, last)

@@ -156,11 +156,9 @@ def _solve(
     )
     if symmetric or not any(typeof(leaf).weak_type for leaf in tree.tree_leaves(b)):
         return x
-    # The solution is weakly typed where all operands are.
-    sources = tree.tree_leaves((b, x0))
-    weak = all(typeof(leaf).weak_type for leaf in sources) and all(
-        leaf.weak_type for leaf in tree.tree_leaves((made, eval_shape(preconditioner, b)))
-    )
+    # The solution is weakly typed where the operands and the matrix are, as in JAX.
+    leaves = tree.tree_leaves((b, x0, made))
+    weak = all(typeof(leaf).weak_type for leaf in leaves)
     return _map(lambda leaf: convert(leaf, typeof(leaf).dtype, weak), x)
 
 

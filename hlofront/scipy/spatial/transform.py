@@ -16,7 +16,8 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
 from hlofront.numpy.promotion import promote_args_inexact
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
+from hlofront.primitives.weak_types import strong_cotangents, times_one, weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["Rotation", "Slerp"]
@@ -31,11 +32,17 @@ def _array(x: ArrayLike) -> Array:
     return promote_args_inexact("Rotation", jnp.asarray(x))[0]
 
 
+def _square(x: Array) -> Array:
+    """Return the sum of squares over the last axis, of size 1, weakly typed where x is."""
+    total = jnp.sum(x * x, axis=-1, keepdims=True)
+    return convert(total, typeof(total).dtype, typeof(x).weak_type)
+
+
 def _norm(x: Array) -> Array:
     """Return the Euclidean norm over the last axis, of size 1; its derivative at zero is zero."""
-    squares = jnp.sum(x * x, axis=-1, keepdims=True)
+    squares = _square(x)
     there = squares > 0
-    return jnp.where(there, jnp.sqrt(jnp.where(there, squares, 1)), 0)
+    return weak_tangents(jnp.where(there, jnp.sqrt(jnp.where(there, squares, 1)), 0))
 
 
 def _parts(quat: Array) -> tuple[Array, Array, Array, Array]:
@@ -44,27 +51,30 @@ def _parts(quat: Array) -> tuple[Array, Array, Array, Array]:
 
 @operation
 def _normalized(quat: Array) -> Array:
-    return quat / jnp.sqrt(jnp.sum(quat * quat, axis=-1, keepdims=True))
+    return quat / weak_tangents(jnp.sqrt(_square(quat)))
 
 
 @operation
 def _composed(p: Array, q: Array) -> Array:
     """Return the quaternion of rotation `q` followed by rotation `p`: Hamilton's product."""
     p, q = jnp.broadcast_arrays(*promote_args_inexact("Rotation", p, q))
+    p, q = strong_cotangents(p), strong_cotangents(q)
     a, b = p[..., :3], q[..., :3]
     s, t = p[..., 3:], q[..., 3:]
     vector = s * b + t * a + jnp.cross(a, b)
-    return jnp.concatenate([vector, s * t - jnp.sum(a * b, axis=-1, keepdims=True)], axis=-1)
+    along = jnp.sum(a * b, axis=-1, keepdims=True)
+    along = convert(along, typeof(along).dtype, typeof(vector).weak_type)
+    return jnp.concatenate([vector, s * t - along], axis=-1)
 
 
 @operation
 def _inverse(quat: Array) -> Array:
-    return jnp.concatenate([-quat[..., :3], quat[..., 3:]], axis=-1)
+    return quat * jnp.asarray([-1, -1, -1, 1], typeof(quat).dtype)
 
 
 @operation
 def _as_matrix(quat: Array) -> Array:
-    x, y, z, w = _parts(quat)
+    x, y, z, w = _parts(times_one(quat))
     rows = [
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
@@ -112,11 +122,12 @@ def _from_rotvec(rotvec: Array) -> Array:
     series = 0.5 - square / 48 + square * square / 3840
     safe = jnp.where(small, 1, angle)
     factor = jnp.where(small, series, jnp.sin(safe / 2) / safe)
-    return jnp.concatenate([factor * rotvec, jnp.cos(angle / 2)], axis=-1)
+    return strong(jnp.concatenate([factor * rotvec, jnp.cos(angle / 2)], axis=-1))
 
 
 @operation
 def _as_rotvec(quat: Array) -> Array:
+    quat = strong_cotangents(quat)
     quat = jnp.where(quat[..., 3:] < 0, -quat, quat)
     length = _norm(quat[..., :3])
     angle = 2 * jnp.arctan2(length, quat[..., 3:])
@@ -129,23 +140,26 @@ def _as_rotvec(quat: Array) -> Array:
 
 @operation
 def _from_mrp(mrp: Array) -> Array:
-    square = jnp.sum(mrp * mrp, axis=-1, keepdims=True)
+    square = _square(mrp)
     return jnp.concatenate([2 * mrp, 1 - square], axis=-1) / (1 + square)
 
 
 @operation
 def _as_mrp(quat: Array) -> Array:
+    quat = strong_cotangents(quat)
     sign = jnp.where(quat[..., 3:] < 0, -1, 1)
     return sign * quat[..., :3] / (1 + sign * quat[..., 3:])
 
 
 @operation
 def _magnitude(quat: Array) -> Array:
+    quat = strong_cotangents(quat)
     return 2 * jnp.arctan2(_norm(quat[..., :3])[..., 0], jnp.abs(quat[..., 3]))
 
 
 @operation
 def _canonical(quat: Array) -> Array:
+    quat = strong_cotangents(quat)
     x, y, z, w = _parts(quat)
     # In canonical form the first nonzero component of w, x, y, z is positive.
     flip = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
@@ -174,6 +188,7 @@ def _as_euler(quat: Array, axes: tuple[int, int, int], extrinsic: bool) -> Array
 
     The method is that of Bernardes and Viollet, "Quaternion to Euler angles conversion" (2022).
     """
+    quat = times_one(quat)
     i, j, k = axes if extrinsic else axes[::-1]
     symmetric = i == k
     if symmetric:

@@ -15,9 +15,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
-from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.creating import scalar_of
 
 # A result: one array, or a pair.
 _Result = TypeVar("_Result", Array, tuple[Array, Array])
@@ -62,16 +60,6 @@ def strong_floats(
       by: `strong`, or `times_one` if cotangents are strongly typed as well.
     """
     return [by(x) for x in floats(name, *args)]
-
-
-def times_one(x: Array) -> Array:
-    """Return a weakly typed array times a strongly typed one; others unchanged.
-
-    Cotangents are then strongly typed as well, where a conversion makes them weakly typed again.
-    They are so in JAX where a formula has a constant of the dtype of its argument.
-    """
-    aval = typeof(x)
-    return elementwise.mul(x, scalar_of(1, aval.dtype)) if aval.weak_type else x
 
 
 def float32_or_64(name: str, x: ArrayLike, by: Callable[[Array], Array] = strong) -> Array:

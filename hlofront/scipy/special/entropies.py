@@ -9,8 +9,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import strong
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special.arguments import define_slopes, floats, inexact_arrays, times_one
+from hlofront.scipy.special.arguments import define_slopes, floats, inexact_arrays
 from hlofront.scipy.special.series import polynomial
 
 
@@ -32,8 +33,8 @@ def _x_log_y(x: Array, y: Array) -> Array:
 
 define_slopes(
     _x_log_y,
-    lambda t, result, x, y: t * jnp.log(y),
-    lambda t, result, x, y: t * _quotient_or_zero(x, y),
+    lambda t, result, x, y: strong(t * jnp.log(y)),
+    lambda t, result, x, y: strong(t * _quotient_or_zero(x, y)),
 )
 
 
@@ -58,8 +59,8 @@ def _x_log1p_y(x: Array, y: Array) -> Array:
 
 define_slopes(
     _x_log1p_y,
-    lambda t, result, x, y: t * jnp.log1p(y),
-    lambda t, result, x, y: t * _quotient_or_zero(x, 1 + y),
+    lambda t, result, x, y: strong(t * jnp.log1p(y)),
+    lambda t, result, x, y: strong(t * _quotient_or_zero(x, 1 + y)),
 )
 
 

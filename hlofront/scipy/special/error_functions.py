@@ -10,13 +10,13 @@ from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import (
     float32_or_64,
     floats,
     in_float32,
     inexact_arrays,
-    times_one,
 )
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.faddeeva import real_erfcx

@@ -14,9 +14,10 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.primitives import special
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
-from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats, times_one
+from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.series import chebyshev_sum, polynomial
 

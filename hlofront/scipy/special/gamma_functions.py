@@ -528,7 +528,8 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
         raise NotImplementedError(  # JAX raises this class.
             "Riemann zeta function not implemented: give q = 1 to zeta for it, where x > 1."
         )
-    return _zeta(*inexact_arrays("zeta", x, q))
+    result = _zeta(*inexact_arrays("zeta", x, q))
+    return strong(result) if typeof(result).shape else result
 
 
 def bernoulli(n: int) -> Array:

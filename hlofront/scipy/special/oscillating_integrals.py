@@ -15,9 +15,10 @@ from hlofront.numpy.near_zero import sine_over
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
 from hlofront.primitives.converting import convert, reduce_precision
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
-from hlofront.scipy.special.arguments import in_float32, strong_floats, times_one
+from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.series import chebyshev_sum
 
 # A pair of values: sine and cosine, or the integrals of both.

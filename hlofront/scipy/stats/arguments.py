@@ -14,8 +14,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
 from hlofront.primitives.converting import strong
+from hlofront.primitives.weak_types import strong_cotangents, times_one, weak_tangents
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special.arguments import times_one
 from hlofront.scipy.special.entropies import log1p
 
 Function = Callable[..., Array]
@@ -128,6 +128,33 @@ def _of_strong_result(function: Function, by: Callable[[Array], Array]) -> Funct
     return with_strong_result
 
 
+def cotangents(*, weak: str = "", strong: str = "") -> Callable[[Function], Function]:
+    """Return a decorator for functions of arrays whose cotangents JAX's formula types otherwise.
+
+    Args:
+      weak: the names of weakly typed arguments that have weakly typed cotangents.
+      strong: the names of those that have strongly typed ones.
+    """
+    changes = dict.fromkeys(weak.split(), weak_tangents)
+    changes |= dict.fromkeys(strong.split(), strong_cotangents)
+
+    def decorator(function: Function) -> Function:
+        parameters = inspect.signature(function).parameters
+
+        @functools.wraps(function)
+        def with_typed_cotangents(*args: Array) -> Array:
+            return function(
+                *[
+                    changes[name](x) if name in changes and typeof(x).shape else x
+                    for name, x in zip(parameters, args, strict=True)
+                ]
+            )
+
+        return with_typed_cotangents
+
+    return decorator
+
+
 def exp_of(function: Function, undefined: bool = False) -> Function:
     """Return the exponential of a distribution's log function, such as `pdf` from `logpdf`.
 
@@ -135,11 +162,11 @@ def exp_of(function: Function, undefined: bool = False) -> Function:
       function: the logarithm, whose name begins with "log".
       undefined: whether it returns NaN for parameters that the distribution does not have.
     """
-    exp = _exp_or_nan if undefined else jnp.exp
+    exp = exp_or_nan if undefined else jnp.exp
     return _composed(exp, function, function.__name__.removeprefix("log"))
 
 
-def _exp_or_nan(x: Array) -> Array:
+def exp_or_nan(x: Array) -> Array:
     """Return exp(x), and NaN with NaN slopes for NaN, which XLA's exp on CPUs may not keep."""
     return jnp.exp(x) * jnp.where(x == x, 1.0, jnp.nan)
 

@@ -7,6 +7,7 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.stats.arguments import (
+    cotangents,
     exp_of,
     functions_of,
     outside,
@@ -22,6 +23,7 @@ _of_bernoulli = functions_of("bernoulli", real=True, p="a probability.")
 
 @_of_bernoulli
 @with_constants
+@cotangents(strong="k loc")
 def logpmf(k: Array, p: Array, loc: Array | int = 0) -> Array:
     x = k - loc
     logarithm = xlogy(x, p) + xlog1py(1 - x, -p)

@@ -6,6 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.primitives.converting import stop_gradient
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.special.gamma_functions import betaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
@@ -26,7 +27,8 @@ def logpmf(k: Array, n: Array, p: Array, loc: Array | int = 0) -> Array:
     ways = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
     # Where only one outcome exists, its logarithm is exactly zero, but its derivatives are not.
     ways = ways - stop_gradient(jnp.where((x == 0) | (x == n), ways, 0))
-    return jnp.where(outer, -jnp.inf, ways + xlogy(x, p) + xlog1py(n - x, -p))
+    logarithm = ways + xlogy(x, p) + xlog1py(n - x, -p)
+    return weak_tangents(jnp.where(outer, -jnp.inf, logarithm))
 
 
 pmf = exp_of(logpmf)

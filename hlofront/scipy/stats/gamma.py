@@ -9,6 +9,7 @@ from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
 from hlofront.scipy.stats.arguments import (
     at_infinity,
+    cotangents,
     exp_of,
     functions_of,
     log_of,
@@ -59,6 +60,7 @@ def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
 
 @_of_gamma
 @with_constants
+@cotangents(weak="a")
 def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 and below the logarithm has no derivative, so that another argument replaces x.

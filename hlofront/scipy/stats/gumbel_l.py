@@ -5,7 +5,14 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
+from hlofront.scipy.stats.arguments import (
+    cotangents,
+    exp_of,
+    exp_or_nan,
+    functions_of,
+    log_of_rest,
+    outside,
+)
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -29,6 +36,7 @@ pdf = exp_of(logpdf, undefined=True)
 
 
 @_of_gumbel_l
+@cotangents(strong="scale")
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return -jnp.expm1(-jnp.exp(y)) * _where_positive(scale, 1.0)
@@ -46,7 +54,10 @@ def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _where_positive(scale, -jnp.exp(y))
 
 
-sf = exp_of(logsf, undefined=True)
+@_of_gumbel_l
+@cotangents(strong="scale")
+def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
+    return exp_or_nan(logsf(x, loc, scale))
 
 
 @_of_gumbel_l

@@ -6,11 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import expit, logit
-from hlofront.scipy.stats.arguments import (
-    exp_of,
-    functions_of,
-    with_constants,
-)
+from hlofront.scipy.stats.arguments import cotangents, exp_of, functions_of, with_constants
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -42,11 +38,13 @@ def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 
 @_of_logistic
 @with_constants
+@cotangents(strong="loc scale")
 def ppf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return logit(x) * scale + loc
 
 
 @_of_logistic
 @with_constants
+@cotangents(strong="loc scale")
 def isf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return -logit(x) * scale + loc

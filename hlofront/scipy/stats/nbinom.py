@@ -8,11 +8,7 @@ from hlofront.base.typing import Array
 from hlofront.primitives.converting import stop_gradient
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.special.gamma_functions import betaln
-from hlofront.scipy.stats.arguments import (
-    exp_of,
-    functions_of,
-    with_constants,
-)
+from hlofront.scipy.stats.arguments import cotangents, exp_of, functions_of, with_constants
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = dir_of(__name__)
@@ -24,6 +20,7 @@ _of_nbinom = functions_of(
 
 @_of_nbinom
 @with_constants
+@cotangents(strong="p")
 def logpmf(k: Array, n: Array, p: Array, loc: Array | int = 0) -> Array:
     x = k - loc
     # Where x is 0, the logarithm is exactly zero, but its derivatives are not.

@@ -6,6 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.promotion import check_arraylike
+from hlofront.primitives.weak_types import strong_cotangents
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
 from hlofront.scipy.stats.arguments import (
     exp_of,
@@ -62,4 +63,5 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     check_arraylike("norm.isf", q, loc, scale)
     # The quantile comes from the other tail, so that small q stay accurate.
+    q = strong_cotangents(q) if jnp.ndim(q) else q
     return jnp.asarray(-ndtri(q) * scale + loc, float)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import (
+    cotangents,
     exp_of,
     functions_of,
     log_of_rest,
@@ -62,6 +64,7 @@ def cdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
 
 
 @_of_pareto
+@cotangents(weak="b")
 def logcdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     below = x < loc + scale
     # Below the support another ratio has derivatives.
@@ -70,11 +73,12 @@ def logcdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> 
     power = jnp.where(regular, 0.5, ratio) ** -b
     ratio = jnp.where(regular, ratio, 2.0)
     result = jnp.where(regular, _log_of_rest(b, jnp.log(ratio), ratio), jnp.log1p(-power))
-    return jnp.where(below, -jnp.inf, result)
+    return weak_tangents(jnp.where(below, -jnp.inf, result))
 
 
 @_of_pareto
 @strongly_typed
+@cotangents(weak="x b loc scale")
 def sf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     below = x < loc + scale
     ratio = (x - loc) / scale
@@ -94,6 +98,7 @@ def logsf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> A
 
 @_of_pareto
 @with_constants
+@cotangents(strong="b")
 def ppf(q: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     # 1 - q is exact where it is small; elsewhere log1p(-q) is more accurate.
     low = (q < 0.5) & (jnp.abs(b) > 0)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats.arguments import (
+    cotangents,
     exp_of,
     functions_of,
     nan_unless,
@@ -25,6 +27,7 @@ _of_poisson = functions_of("poisson", mu="the mean, not negative.")
 
 
 @_of_poisson
+@cotangents(weak="k mu loc")
 def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     x = k - loc
     whole = (x >= 0) & (x == jnp.floor(x)) & ((x < jnp.inf) | (mu == jnp.inf))
@@ -34,7 +37,7 @@ def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     # Where k is not an integer, the result is NaN if the mean is negative or NaN.
     beyond = jnp.where(mu >= 0, -jnp.inf, jnp.nan)
     logarithm = jnp.where(whole | (x != x), logarithm, beyond)
-    return jnp.where(outer, -jnp.inf, logarithm) * nan_unless(k == k)
+    return weak_tangents(jnp.where(outer, -jnp.inf, logarithm) * nan_unless(k == k))
 
 
 pmf = exp_of(logpmf)

@@ -17,7 +17,8 @@ _of_vonmises = functions_of("vonmises", kappa="the concentration, positive.")
 @_of_vonmises
 def logpdf(x: Array, kappa: Array) -> Array:
     # 2 sin(x / 2)^2 is 1 - cos(x) without cancellation.
-    logarithm = -2 * kappa * jnp.square(jnp.sin(x / 2)) - jnp.log(2 * jnp.pi * i0e(kappa))
+    half = jnp.sin(x / 2)
+    logarithm = -2 * kappa * (half * half) - jnp.log(2 * jnp.pi * i0e(kappa))
     return jnp.where(kappa > 0, logarithm, jnp.nan)
 
 
