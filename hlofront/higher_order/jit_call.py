@@ -238,7 +238,9 @@ class CallRules:
         self, cotangents: Sequence[Cotangent], *operands: Operand, **params: Value
     ) -> list[Cotangent | None]:
         split = LinearOperands(cotangents, operands)
-        program, present = transpose_program(params[self.parameter], split.linear, split.nonzero)
+        program: ClosedJaxpr = params[self.parameter]
+        weak = [getattr(typeof(x), "weak_type", False) for x in nonzero(cotangents)]
+        program, present = transpose_program(program, split.linear, split.nonzero, weak=weak)
         return split.cotangents(self.call(program, split.arguments, params), present)
 
     def batch(

@@ -18,6 +18,7 @@ from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.numpy.reductions import reduced_axes, split_names
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert, stop_gradient
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -147,7 +148,7 @@ def _log_sum_exp(
     greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
     exponentials = jnp.exp(elementwise.sub(a, _like(greatest, a)))
     if b is not None:
-        exponentials = _masked(exponentials * b, where, 0)
+        exponentials = _masked(exponentials * times_one(b), where, 0)
     total = jnp.sum(exponentials, axis=axis, keepdims=keepdims)
     if not keepdims:
         # The maximum is reshaped to the shape of the sum.

@@ -40,6 +40,7 @@ from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterM
 from hlofront.primitives.shaping import expand_dims, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
 from hlofront.primitives.sorting import sort_key_val
+from hlofront.primitives.weak_types import strong_cotangents
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
@@ -317,7 +318,7 @@ def _interp(
     if not own.size:
         raise TypeError("interp: there are no points xp to interpolate between")
     if period is not None:
-        x, xp, fp = _wrapped_points(x, xp, fp, period)
+        x, xp, fp = _wrapped_points(x, strong_cotangents(xp), fp, period)
     size = typeof(xp).shape[0]
     above = searchsorted(xp, x, "right")
     index = typeof(above).dtype
@@ -451,7 +452,7 @@ def trapezoid(
         along = canonical_axis(axis, aval.ndim)
         (y,) = promote_dtypes_inexact(y)
         if not step.ndim:
-            return multiply(dx, _even_trapezoids(_to_last(y, along)))
+            return multiply(dx, _even_trapezoids(_to_last(strong_cotangents(y), along)))
         # The steps broadcast with y unchanged, and may have more axes.
         if step.ndim < aval.ndim:
             dx = with_rank(dx, step.shape, aval.ndim)
@@ -463,7 +464,7 @@ def trapezoid(
         raise ValueError("trapezoid: x must have the coordinates of all values, got a scalar")
     along = canonical_axis(axis, points.ndim) if points.ndim > 1 else 0
     gaps = _to_last(_later_less_earlier(x, along), along)
-    y = _to_last(y, canonical_axis(axis, aval.ndim))
+    y = _to_last(strong_cotangents(y), canonical_axis(axis, aval.ndim))
     return _halved(accumulated(SUM, multiply(gaps, _pairs(y, aval.ndim - 1)), -1, None))
 
 

@@ -27,9 +27,10 @@ from hlofront.numpy.rearranging import trim_zeros
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.ufuncs import add, multiply
 from hlofront.primitives import creating, elementwise
-from hlofront.primitives.converting import as_array_of_trace, convert
+from hlofront.primitives.converting import as_array_of_trace, convert, strong
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
+from hlofront.primitives.weak_types import strong_cotangents
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
@@ -265,7 +266,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     aval = typeof(p)
     left = max(aval.shape[0] - m, 0)
     factors = exact_dtype(_falling(np.arange(left)[::-1] + m, m).astype(aval.dtype))
-    return elementwise.mul(slice_in_dim(p, 0, left), factors)
+    return elementwise.mul(slice_in_dim(strong_cotangents(p), 0, left), factors)
 
 
 @operation_like(np.polyint, static_argnames=("m",))
@@ -296,6 +297,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     k = with_shape(k, constants.shape, (m,))
     aval = typeof(p)
     powers = np.arange(aval.shape[0] + m)[::-1]
+    p, k = strong(p), strong(k)
     return elementwise.div(concatenate([p, k], 0), _falling(powers, m).astype(aval.dtype))
 
 

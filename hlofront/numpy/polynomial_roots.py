@@ -39,6 +39,7 @@ from hlofront.primitives.shaping import expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
 from hlofront.primitives.sorting import sort_key_val
 from hlofront.primitives.spectral import eig, svd
+from hlofront.primitives.weak_types import strong_cotangents, times_one
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["poly", "polyfit", "roots"]
@@ -125,7 +126,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     first = concatenate(
         [creating.full((1,), one), creating.full((aval.size,), _zero(aval.dtype))], 0
     )
-    return scan(step, first, convert(zeros, aval.dtype, False), unroll=UNROLL)[0]
+    return scan(step, first, times_one(zeros), unroll=UNROLL)[0]
 
 
 def _zeros_of(p: Array) -> Array:
@@ -146,7 +147,7 @@ def _roots(p: ArrayLike, *, leading: int | None) -> Array:
 
     `leading` is the number of its leading zero coefficients, or None if it is unknown.
     """
-    p = _wide(promote_dtypes_inexact(p)[0])
+    p = _wide(strong_cotangents(promote_dtypes_inexact(p)[0]))
     size = typeof(p).shape[0]
     degree = size - 1 - (leading or 0)
     if degree < 1:

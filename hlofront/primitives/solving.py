@@ -34,6 +34,7 @@ from hlofront.primitives.matrices import (
 )
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
 from hlofront.primitives.slicing import pad, with_entry
+from hlofront.primitives.weak_types import strong_cotangents
 
 # ---- triangular ----------------------------------------------------------------------------------
 
@@ -240,6 +241,7 @@ def _tridiagonal_product(dl: ArrayLike, d: ArrayLike, du: ArrayLike, x: ArrayLik
     total = scaled(d, x)
     if not shape[axis]:
         return total
+    dl, du = strong_cotangents(dl), strong_cotangents(du)
     total = add(total, scaled(dl, _shifted(x, axis, 1)))
     return add(total, scaled(du, _shifted(x, axis, -1)))
 

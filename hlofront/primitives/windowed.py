@@ -350,7 +350,8 @@ def _(
     check_source_shape(
         "select_and_scatter_add", source, operand, window_dimensions, window_strides, padding
     )
-    return operand.strip_weak_type()
+    weak = source.weak_type and operand.weak_type
+    return operand.update(weak_type=weak)
 
 
 def check_source_shape(

@@ -18,6 +18,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.scalars import can_cast
+from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["RegularGridInterpolator"]
@@ -155,7 +156,9 @@ class RegularGridInterpolator:
                     "fill_value must be either 'None' or of a type compatible with values: got "
                     f"{typeof(fill_value).dtype} for {aval.dtype}"
                 )
-            fill_value = jnp.asarray(fill_value, aval.dtype)
+            # Numbers of Python stay weakly typed.
+            weak = typeof(fill_value).weak_type
+            fill_value = convert(jnp.asarray(fill_value, aval.dtype), aval.dtype, weak)
         self.method = method
         self.bounds_error = bounds_error
         self.fill_value = fill_value

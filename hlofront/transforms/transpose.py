@@ -232,6 +232,7 @@ def transpose_program(
     linear: Sequence[bool],
     nonzero: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
+    weak: Sequence[bool] | None = None,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """Return the transposed closed jaxpr of a linear one; cached per program.
 
@@ -240,6 +241,7 @@ def transpose_program(
       linear: per input, whether the program is linear in it; others are known.
       nonzero: per output, whether its cotangent is nonzero, and so an input of the result.
       instantiate: per linear input, or for all, whether its cotangent is an output even if zero.
+      weak: per nonzero cotangent, whether it is weakly typed; by default where the output is.
 
     Returns:
       The closed jaxpr, with inputs (*known inputs, *references to cotangents, *nonzero
@@ -249,7 +251,8 @@ def transpose_program(
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * sum(linear)
-    return _transpose_program(program, tuple(linear), tuple(nonzero), tuple(instantiate))
+    weak = None if weak is None else tuple(weak)
+    return _transpose_program(program, tuple(linear), tuple(nonzero), tuple(instantiate), weak)
 
 
 @once_per_program
@@ -258,6 +261,7 @@ def _transpose_program(
     linear: tuple[bool, ...],
     nonzero: tuple[bool, ...],
     instantiate: tuple[bool, ...],
+    weak: tuple[bool, ...] | None,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     jaxpr = program.jaxpr
     known = [
@@ -272,6 +276,11 @@ def _transpose_program(
     cotangent_avals = [
         aval.to_cotangent_aval() for aval, n in zip(program.out_avals, nonzero, strict=True) if n
     ]
+    if weak is not None:
+        cotangent_avals = [
+            aval.update(weak_type=is_weak) if isinstance(aval, ShapedArray) else aval
+            for aval, is_weak in zip(cotangent_avals, weak, strict=True)
+        ]
     present: tuple[bool, ...] = ()
 
     def backwards(*args: Value) -> list[Value]:

@@ -93,11 +93,21 @@ def programs(jax, jnp, lax):
         "transformed_back": lambda x: jnp.fft.irfft(x.astype(complex)),
         "padded_by_the_greatest": lambda x: jnp.pad(x, 1, mode="maximum"),
         "window_sums": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"),
+        "window_maxima": lambda x: lax.reduce_window(x, -1.0, lax.max, (2,), (1,), "VALID"),
         "gradients": lambda x: jax.jacrev(lambda x: x * x[0])(x),
         "curvature": jax.hessian(lambda x: jnp.prod(x) * x[0]),
         "power": lambda x: 2.0**x,
         "sum_without_nan": jnp.nansum,
         "logsumexp": jax.nn.logsumexp,
+        "constant_in_a_jitted_function": jax.jit(lambda x: lax.add(x, np.float32([1, 2, 3]))),
+        "trapezoids": lambda x: jnp.trapezoid(x),
+        "interpolation_of_period": lambda x: jnp.interp(1.0, x, np.float32([1, 2, 3]), period=3),
+        "polynomial_of_zeros": jnp.poly,
+        "zeros_of_polynomial": lambda x: jnp.roots(x, strip_zeros=False),
+        "integral_of_polynomial": jnp.polyint,
+        "nearest_codes": lambda x: member(jax, "scipy.cluster.vq", "vq")(x, x[:2])[1],
+        "without_a_trend": lambda x: member(jax, "scipy.signal", "detrend")(x),
+        "scaled_exponents": lambda x: member(jax, "scipy.special", "logsumexp")(x, b=x),
         "updates_of_a_batch": lambda x: jax.vmap(
             lambda x, y: lax.dynamic_update_slice(x, y, (1,)), (0, None)
         )(x[:, None] * x, x[:2]),
@@ -136,6 +146,27 @@ def programs(jax, jnp, lax):
     for name, function in of_matrices.items():
         looks = derivatives(jax, jnp, function, twice=False)
         corpus.add(f"{name}_of_a_matrix", lambda f=looks: f(several(jnp, 3)()))
+
+    @corpus.program()
+    def solution_of_three_diagonals():
+        args = [several(jnp)() for _ in range(3)]
+        value, backward = jax.vjp(lax.linalg.tridiagonal_solve, *args, several(jnp)()[:, None])
+        return value, backward(value)
+
+    @corpus.program()
+    def interpolation_at_the_nearest_point():
+        interpolator = member(jax, "scipy.interpolate", "RegularGridInterpolator")
+        points = np.float32([0, 1, 2])
+        return interpolator((points,), several(jnp)(), method="nearest")(several(jnp)()[:, None])
+
+    @corpus.program()
+    def special_functions_of_complex_numbers():
+        x = jnp.broadcast_to(jnp.asarray(0.5 + 0.5j), (3,))
+        gamma, loggamma, erfcx = (
+            member(jax, "scipy.special", name) for name in ("gamma", "loggamma", "erfcx")
+        )
+        backward = [jax.vjp(function, x)[1](x) for function in (gamma, erfcx)]
+        return gamma(x), gamma(x[0]), loggamma(x), backward
 
     @corpus.program()
     def cotangents_of_parts():

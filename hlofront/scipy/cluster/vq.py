@@ -7,6 +7,7 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["vq"]
@@ -15,7 +16,7 @@ __dir__ = dir_of(__name__)
 
 @operation
 def _vq(obs: ArrayLike, code_book: ArrayLike) -> tuple[Array, Array]:
-    obs, code_book = promote_args_inexact("vq", obs, code_book)
+    obs, code_book = map(weak_tangents, promote_args_inexact("vq", obs, code_book))
     if typeof(obs).ndim == 1:
         obs, code_book = obs[:, None], code_book[:, None]
     distances = jnp.sum(jnp.square(obs[:, None] - code_book[None]), axis=-1)

@@ -12,7 +12,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import real_dtype
+from hlofront.primitives.weak_types import weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -21,8 +23,8 @@ def _detrend(data: ArrayLike, axis: int, breaks: tuple[int, ...] | None) -> Arra
     (data,) = promote_args_inexact("detrend", data)
     if breaks is None:
         return data - jnp.mean(data, axis=axis, keepdims=True)
-    data = jnp.moveaxis(data, axis, -1)
-    dtype = typeof(data).dtype
+    data = weak_tangents(jnp.moveaxis(data, axis, -1))
+    dtype, weak = typeof(data).dtype, typeof(data).weak_type
     real = real_dtype(dtype)
     pieces = []
     for start, stop in itertools.pairwise(breaks):
@@ -38,7 +40,7 @@ def _detrend(data: ArrayLike, axis: int, breaks: tuple[int, ...] | None) -> Arra
             piece = piece - slope * positions
         pieces.append(piece)
     result = jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0]
-    return jnp.moveaxis(result, -1, axis)
+    return jnp.moveaxis(convert(result, dtype, weak), -1, axis)
 
 
 def detrend(

@@ -14,6 +14,7 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert, strong
+from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
@@ -144,10 +145,10 @@ def erfcx(x: ArrayLike) -> Array:
       TypeError: if x is neither array nor scalar.
     """
     (x,) = inexact_arrays("erfcx", x)
-    x = strong(x)
     if is_complex(typeof(x).dtype):
+        x = times_one(x)
         return _wofz(elementwise.complex(-jnp.imag(x), jnp.real(x)))
-    return in_float32(real_erfcx, x)
+    return in_float32(real_erfcx, strong(x))
 
 
 @custom_jvp

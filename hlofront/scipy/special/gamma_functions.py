@@ -73,7 +73,7 @@ def loggamma(x: ArrayLike) -> Array:
     """
     (x,) = inexact_arrays("loggamma", x)
     if is_complex(typeof(x).dtype):
-        return _complex_loggamma(x)
+        return strong(_complex_loggamma(x))
     return jnp.where(x >= 0, special.lgamma(x), jnp.nan)
 
 
@@ -215,7 +215,7 @@ def gamma(x: ArrayLike) -> Array:
     """
     (x,) = inexact_arrays("gamma", x)
     if is_complex(typeof(x).dtype):
-        return jnp.exp(_complex_loggamma(x))
+        return strong(jnp.exp(_complex_loggamma(x)))
     x = strong(x)
     return _sign(x) * jnp.exp(special.lgamma(x))
 
