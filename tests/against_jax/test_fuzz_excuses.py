@@ -27,6 +27,9 @@ def refused(error, message):
 
 RESULT = {"structure": "PyTreeDef(*)", "leaves": [("struct", "float32[] weak=False", None)]}
 ESCAPED = refused("UnexpectedTracerError", "float32[] wrapped in a BatchTracer to escape the scope")
+OF_OTHER_RANK = refused(
+    "TypeError", "add: arrays must have the same number of dimensions, got {2, 3}"
+)
 FLAG_SET = refused("AssertionError", "[False, True]")
 
 
@@ -38,6 +41,7 @@ def differs(one, ours, theirs):
     ("step", "error"),
     [
         ("custom_over_mapped", ESCAPED),
+        ("custom_over_mapped", OF_OTHER_RANK),
         ("custom_vmap_closure", FLAG_SET),
         ("collective", refused("ValueError", "Expected cotangent type f32[2,1] but got f32[1,2]")),
         ("updated", refused("NotImplementedError", "scatter_apply JVP not implemented")),
