@@ -80,9 +80,10 @@ REASONS = {
 KNOWN = {
     rf"^({'|'.join(map(re.escape, names.split()))})$": reason for reason, names in REASONS.items()
 }
-# Their programs call for other processes, change options, look at tracers or raise by design.
+# Their programs call for other processes, change options or values with state, look at tracers or
+# raise by design.
 LEFT_OUT = """callbacks custom_closures debugging errors interpreters names options references
-    symbolic""".split()
+    symbolic with_state""".split()
 
 
 def programs(jax, jnp, lax):
