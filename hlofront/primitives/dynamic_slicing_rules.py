@@ -15,7 +15,7 @@ from hlofront.primitives.batching import batch_size, shifted, with_new_axis, wit
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
-from hlofront.primitives.shaping import ascending, expand_dims
+from hlofront.primitives.shaping import ascending, broadcast, expand_dims
 from hlofront.primitives.slicing import stack
 
 
@@ -122,6 +122,9 @@ def _index_vectors(
     columns = [
         with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in axes
     ]
+    if not columns:
+        # No start matters, where slices span whole arrays.
+        return broadcast(np.int32(0), (size, 0))
     return stack(columns, 1) if len(columns) > 1 else expand_dims(columns[0], (1,))
 
 

@@ -12,8 +12,19 @@ def programs(jax, jnp, lax):
     arguments(corpus, jax, jnp, lax)
     paddings(corpus, jnp)
     weak_updates(corpus, jnp, lax)
+    whole_updates(corpus, jax, jnp, lax)
     described_float0(corpus, jax)
     return corpus
+
+
+def whole_updates(corpus, jax, jnp, lax):
+    update = lambda x, y: lax.dynamic_update_slice(jnp.broadcast_to(x, (3,)), y, [-1])
+    for name, axes in {"mapped": (0, 0), "same": (0, None)}.items():
+        corpus.add(
+            f"vmap_of_a_whole_{name}_update_of_a_weak_array",
+            lambda y, axes=axes: jax.vmap(update, axes)(jnp.broadcast_to(1.5, (3,)), y),
+            floats(3, 3) if axes == (0, 0) else floats(3),
+        )
 
 
 def described_float0(corpus, jax):
