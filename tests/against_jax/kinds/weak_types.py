@@ -6,8 +6,8 @@ import numpy as np
 
 from tests.against_jax.describe import HERE, Corpus, load
 
-# Why programs differ, by their names: of each was looked at which of its results differ, and at the
-# jaxprs of both.
+# Why programs differ, by their names. Which results differ was looked at for all of them, and the
+# jaxprs of both sides for a few of each reason.
 REASONS = {
     "jax has no types to compare: it refuses the derivative, or these weakly typed arguments": """
         fft_segment_max_of_known_ids fft_segment_min_of_known_ids fft_segment_sum_of_known_ids
