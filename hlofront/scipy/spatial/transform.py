@@ -69,7 +69,8 @@ def _composed(p: Array, q: Array) -> Array:
 
 @operation
 def _inverse(quat: Array) -> Array:
-    return quat * jnp.asarray([-1, -1, -1, 1], typeof(quat).dtype)
+    aval = typeof(quat)
+    return quat * jnp.broadcast_to(jnp.asarray([-1, -1, -1, 1], aval.dtype), aval.shape)
 
 
 @operation
