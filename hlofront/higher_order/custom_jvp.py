@@ -103,14 +103,22 @@ class custom_jvp(CustomRule):
 
         Raises:
           TypeError: if there are nondifferentiable arguments.
+
+          A derivative raises ValueError if there are not as many rules as arguments.
         """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``: use defjvp.")
 
         def jvp(primals: tuple[PyTree, ...], tangents: tuple[PyTree, ...]) -> tuple[PyTree, PyTree]:
+            if len(jvps) != len(tangents):
+                raise ValueError(
+                    f"{self.signature.name}.defjvps has rules for {len(jvps)} arguments, and the "
+                    f"function was called with {len(tangents)}: give a rule per argument, or None "
+                    "where an argument adds nothing to the tangent."
+                )
             result = self(*primals)
             total: PyTree = None
-            for rule, tangent in zip(jvps, tangents, strict=True):
+            for rule, tangent in zip(jvps, tangents):
                 if rule is not None:
                     share = rule(tangent, result, *primals)
                     total = share if total is None else tree.tree_map(add_tangents, total, share)

@@ -252,3 +252,13 @@ def test_rules_are_given_the_scalars_of_a_program_as_arrays(kind, scale, around)
     assert jax.grad(total)(jnp.float32(3.0)) == scale
     assert seen
     assert set(seen) == {((), jnp.asarray(scale).dtype)}
+
+
+@pytest.mark.parametrize("rules", [(None,), ("no function", None, None)])
+def test_another_number_of_rules_than_of_arguments_is_refused(rules):
+    product = jax.custom_jvp(lambda a, b: a * b)
+    product.defjvps(*rules)
+    assert product(2.0, 3.0) == 6
+    message = rf"defjvps has rules for {len(rules)} arguments, and the function was called with 2:"
+    with pytest.raises(ValueError, match=message):
+        jax.grad(product)(2.0, 3.0)
