@@ -14,8 +14,8 @@ from hlofront.primitives.elementwise import mul
 def times_one(x: ArrayLike) -> Array:
     """Return an array strongly typed: a weakly typed one of floats or complex numbers, times one.
 
-    Cotangents are then strongly typed as well, where a conversion makes them weakly typed again.
-    They are so in JAX where a formula has a constant of the dtype of its argument.
+    The cotangents of `x` are strongly typed as well; those that a conversion to a strong type gives
+    are weakly typed. JAX's are strong where a formula has a constant of its argument's dtype.
     """
     aval = typeof(x)
     if not aval.weak_type or not issubdtype(aval.dtype, np.inexact):
