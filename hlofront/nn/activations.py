@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -451,7 +452,7 @@ def one_hot(
     num_classes: int,
     *,
     dtype: DTypeLike | None = None,
-    axis: int | Sequence[int] = -1,
+    axis: int | Hashable = -1,
 ) -> Array:
     """Return one-hot vectors of indices: 1 at the index of each element of x, and 0 elsewhere.
 
@@ -461,8 +462,8 @@ def one_hot(
       x: an array of integers, or a list of them.
       num_classes: the size of the new axis.
       dtype: the dtype of the result; None is the default floating-point dtype.
-      axis: the position of the new axis; or the name of a mapped axis of size `num_classes`, along
-        which the vectors are split.
+      axis: the position of the new axis; or the name of a mapped axis of size `num_classes`, or
+        a tuple of names, along which the vectors are split.
 
     Returns:
       An array with one more axis than `x`; with a named axis, an array with the shape of `x`.
@@ -471,6 +472,7 @@ def one_hot(
       TypeError: if `num_classes` is not an integer, or `x` is boolean.
       ConcretizationTypeError: if `num_classes` is a tracer.
       ValueError: if the axis is out of range, or the named axis has another size.
+      NameError: if no axis of the name is in scope.
     """
     if isinstance(num_classes, Tracer):
         raise ConcretizationTypeError(
@@ -488,7 +490,7 @@ def one_hot(
             DeprecationWarning,
             stacklevel=source.frames_to_user(),
         )
-    if not isinstance(axis, str):
+    if isinstance(axis, SupportsIndex):
         return _one_hot(x, count, dtype, operator.index(axis))
     size = axis_size(axis)
     if size != count:

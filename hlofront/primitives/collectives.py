@@ -408,8 +408,12 @@ def axis_size(axis_name: object) -> int:
 
     Raises:
       NameError: if no axis of that name is in scope.
+      AxisError: for an integer, which is the place of an axis and no name.
     """
-    return size_along(as_names(axis_name))
+    names = as_names(axis_name)
+    for place in positional(names):
+        canonical_axis(place, 0)
+    return size_along(names)
 
 
 communicating(psum_p, pmax_p, pmin_p)

@@ -187,6 +187,22 @@ def one_hot(corpus, jax, nn):
             )(i),
             places,
         )
+    for name, axis in {
+        "of_one_name": ("rows",),
+        "of_no_name": (),
+        "of_a_place": (0,),
+        "of_another_name": ("columns",),
+        "none": None,
+        "float": 1.5,
+    }.items():
+        for count in (1, 2):
+            corpus.add(
+                f"one_hot_of_{count}_axis_{name}",
+                lambda i, count=count, axis=axis: jax.vmap(
+                    lambda i: nn.one_hot(i, count, axis=axis), axis_name="rows"
+                )(i),
+                places,
+            )
 
 
 def attention(corpus, jax, jnp, nn):
