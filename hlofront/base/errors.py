@@ -30,7 +30,7 @@ dtype_mismatch() and add_operands() make.
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -341,8 +341,6 @@ def leaked_tracer(
 # ---- mismatched operands ---------------------------------------------------------------------
 
 AnyError = TypeVar("AnyError", bound=BaseException)
-# An operand as its expression, the text of its aval and the traceback of its operation.
-WrittenOperand = tuple[str | None, str, Traceback | None]
 
 
 def shape_mismatch(
@@ -432,8 +430,7 @@ def argument_table(operation: str, operands: Sequence[object]) -> str:
 
     Args:
       operation: the operation's name, used if the user's expression is not available.
-      operands: each an array, tracer, scalar or aval, or a tuple (expression or None, text of
-        the aval, C++ traceback or None).
+      operands: what was given for each, whether or not it is an array or an aval.
     """
     site = source.call_site()
     rows = _rows(operands, site)
@@ -455,10 +452,6 @@ def _rows(operands: Sequence[object], site: CallSite | None) -> list[tuple[str, 
     written = _written_for(operands, site)
     rows: list[tuple[str, str, str]] = []
     for index, operand in enumerate(operands[:_MOST_OPERANDS]):
-        if type(operand) is tuple:
-            expression, aval, traceback = cast(WrittenOperand, operand)
-            rows.append((expression or f"operand {index}", aval, _line("from", traceback)))
-            continue
         made_at: Traceback | None = _attribute_of(operand, "_origin_traceback")
         origin = _attribute_of(operand, "_origin_argument") or _line("from", made_at)
         label = f"operand {index}"

@@ -4,8 +4,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, Shape, is_tuple_or_list
 from hlofront.core import rules
@@ -357,7 +355,7 @@ def pad(
       ValueError: if the configuration has not three numbers per axis, interior padding is
         negative, the size of an axis would be negative, or the value is not a scalar.
     """
-    if len(padding_config) != np.ndim(operand):  # the infer rule raises, before rows are read
+    if len(padding_config) != typeof(operand).ndim:  # the infer rule raises, before rows are read
         rules.infer[pad_p](typeof(operand), typeof(padding_value), padding_config=padding_config)
     config = tuple([_padding(row) for row in padding_config])
     return process(pad_p, (operand, padding_value), {"padding_config": config})

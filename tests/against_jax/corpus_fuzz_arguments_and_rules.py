@@ -108,6 +108,19 @@ def arguments(corpus, jax, jnp, lax):
         lambda x: lax.associative_scan(jnp.add, (np.array(["a", "b"]), x)),
         x,
     )
+    for name, wrap in {"tuple": tuple, "list": list}.items():
+        for size in (1, 2, 3):
+            nested = lambda x, wrap=wrap, size=size: wrap([x] * size)
+            for operation, call in {
+                "abs": lambda x, nested=nested: lax.abs(nested(x)),
+                "add": lambda x, nested=nested: lax.add(x, nested(x)),
+                "cumsum": lambda x, nested=nested: lax.cumsum(nested(x)),
+                "pad": lambda x, nested=nested: lax.pad(nested(x), 0.0, ((0, 0, 0),)),
+                "clamp": lambda x, nested=nested: lax.clamp(0.0, nested(x), 1.0),
+            }.items():
+                corpus.add(
+                    f"{operation}_of_a_{name}_of_{size}", call, x, modes=("value", "jit", "shape")
+                )
     for name, flag in {"array": np.ones((2, 2)), "nothing": np.ones(0), "none": None}.items():
         for dtype in ("float32", "int8"):
             corpus.add(

@@ -77,6 +77,16 @@ def test_an_excuse_holds_for_the_error_that_hlofront_raises_instead():
     assert differs(one, RESULT, theirs)
 
 
+def test_a_list_of_traced_values_is_excused_where_jax_asks_numpy_for_its_shape():
+    theirs = refused(
+        "TracerArrayConversionError", "method __array__() was called on traced array with shape"
+    )
+    ours = refused("TypeError", "a value of type builtins.list is not a valid array operand")
+    assert not differs(program("ordered", planted=True), ours, theirs)
+    assert differs(program("ordered"), ours, theirs)
+    assert differs(program("ordered", planted=True), RESULT, theirs)
+
+
 def test_an_axis_that_is_a_float_is_excused_where_jax_drops_its_fraction():
     ours, one = refused("TypeError", excuses.NO_INDEX), program("reduction", planted=True)
     assert not differs(one, ours, RESULT)

@@ -244,6 +244,13 @@ STUMBLES = (
         planted=True,
         holds=raises("TypeError", "cannot be interpreted as an integer"),
     ),
+    # It asks NumPy for the shape of a list of traced values.
+    excuse(
+        "TracerArrayConversionError",
+        r"__array__\(\) was called on traced array",
+        planted=True,
+        holds=raises("TypeError", "is not a valid array operand"),
+    ),
     # It takes a float as an axis of cumulative sums, without its fraction.
     excuse(
         "ValueError",
