@@ -411,8 +411,8 @@ def axis_size(axis_name: object) -> int:
       AxisError: for an integer, which is the place of an axis and no name.
     """
     names = as_names(axis_name)
-    for place in positional(names):
-        canonical_axis(place, 0)
+    for axis in positional(names):
+        canonical_axis(axis, 0)
     return size_along(names)
 
 
