@@ -65,6 +65,8 @@ DischargeRule = Callable[[Any, Sequence[Any]], tuple[Sequence[Any], Any]]
 ShowRule = Callable[[Any, Any], Any]
 # The first argument is the builder of the module, the others are MLIR values.
 LoweringRule = Callable[Concatenate[Any, ...], Any]
+# The argument is the builder, with the equation and its avals.
+LoweringCondition = Callable[[Any], bool]
 RunRule = Callable[..., Any]
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -114,20 +116,26 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 class LoweringTable(RuleTable[LoweringRule]):
     """A rule table in which a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
 
-    The rules in `on_platform` precede the general ones. A general rule that reads the platform is
-    registered with `platform="each"`: a program for several platforms calls it once for each.
+    The rules in `on_platform` precede the general ones. Those with a condition, as in
+    `@lower(sin_p, platform="cpu", when=is_large)`, do so for equations that meet it; it is asked
+    with the builder. A general rule that reads the platform is registered with `platform="each"`:
+    a program for several platforms calls it once for each.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
         super().__init__(name, home, question, kind)
         self.on_platform: dict[tuple[PrimitiveLike, str], LoweringRule] = {}
+        self.conditions: dict[tuple[PrimitiveLike, str], LoweringCondition] = {}
         # The primitives that have rules for one platform.
         self.on_some: set[PrimitiveLike] = set()
         # The primitives whose general rule reads the platform.
         self.on_each: set[PrimitiveLike] = set()
 
     def __call__(
-        self, *primitives: PrimitiveLike, platform: str | None = None
+        self,
+        *primitives: PrimitiveLike,
+        platform: str | None = None,
+        when: LoweringCondition | None = None,
     ) -> Callable[[LoweringRule], LoweringRule]:
         if platform == "each":
             self.on_each.update(primitives)
@@ -144,21 +152,27 @@ class LoweringTable(RuleTable[LoweringRule]):
             for primitive in primitives:
                 for name in _PLATFORMS[platform]:
                     self.on_platform[primitive, name] = rule
+                    if when is not None:
+                        self.conditions[primitive, name] = when
+                    else:
+                        self.conditions.pop((primitive, name), None)
                 if not getattr(rule, "__module__", "").startswith("hlofront."):
                     self.foreign.add(primitive)
             return rule
 
         return register
 
-    def for_platform(self, primitive: PrimitiveLike, platform: str) -> LoweringRule:
-        """Return the lowering rule of a primitive for a platform, or its general one.
+    def for_platform(
+        self, primitive: PrimitiveLike, platform: str, builder: object
+    ) -> LoweringRule:
+        """Return the lowering rule for a platform of the builder's equation, or the general one.
 
         Raises:
           NoRuleError: if there is neither.
         """
         if primitive not in self.on_some:
             return self[primitive]
-        rule = self.on_platform.get((primitive, platform)) or self.get(primitive)
+        rule = self._own_rule(primitive, platform, builder) or self.get(primitive)
         if rule is None:
             platforms = sorted(name for each, name in self.on_platform if each is primitive)
             raise NoRuleError(
@@ -169,8 +183,16 @@ class LoweringTable(RuleTable[LoweringRule]):
             )
         return rule
 
+    def _own_rule(
+        self, primitive: PrimitiveLike, platform: str, builder: object
+    ) -> LoweringRule | None:
+        """Return the rule for this platform alone, or None if the equation is not one for it."""
+        rule = self.on_platform.get((primitive, platform))
+        condition = self.conditions.get((primitive, platform))
+        return rule if condition is None or condition(builder) else None
+
     def for_platforms(
-        self, primitive: PrimitiveLike, platforms: tuple[str, ...]
+        self, primitive: PrimitiveLike, platforms: tuple[str, ...], builder: object
     ) -> list[tuple[LoweringRule, tuple[str, ...]]]:
         """Return pairs of a lowering rule and the platforms that it lowers in one call.
 
@@ -182,11 +204,11 @@ class LoweringTable(RuleTable[LoweringRule]):
         groups: list[tuple[LoweringRule, tuple[str, ...]]] = []
         general: list[str] = []
         for platform in platforms:
-            rule = self.for_platform(primitive, platform)
-            if primitive in self.on_each or (primitive, platform) in self.on_platform:
-                groups.append((rule, (platform,)))
-            else:
+            rule = self.for_platform(primitive, platform, builder)
+            if rule is self.get(primitive) and primitive not in self.on_each:
                 general.append(platform)
+            else:
+                groups.append((rule, (platform,)))
         if general:
             groups.append((self[primitive], tuple(general)))
         return groups

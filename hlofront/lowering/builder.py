@@ -224,8 +224,8 @@ class Builder(Emitter):
         if primitive in overrides:
             return overrides[primitive]
         if len(platforms) == 1:
-            return lower.for_platform(primitive, platforms[0])
-        groups = lower.for_platforms(primitive, platforms)
+            return lower.for_platform(primitive, platforms[0], self)
+        groups = lower.for_platforms(primitive, platforms, self)
         return groups[0][0] if len(groups) == 1 else None
 
     def stack(self) -> NameStack:

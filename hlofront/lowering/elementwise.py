@@ -115,7 +115,7 @@ def _(build: Builder, x: Value, *, rounding_method: e.RoundingMethod) -> Value:
 
 
 @lower(e.exp2_p)
-def exp2_lower(build: Builder, x: Value, *, accuracy: object) -> Value:
+def _(build: Builder, x: Value, *, accuracy: object) -> Value:
     """Lower exp2 to a power, or to an exponential where it is complex or has a stated accuracy."""
     aval = build.avals_in[0]
     attributes = accuracy_attribute(accuracy)

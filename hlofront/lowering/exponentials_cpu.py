@@ -17,7 +17,6 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.elementwise import exp2_lower
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 
@@ -40,11 +39,14 @@ _FORMATS = {
 }
 
 
-@lower(e.exp2_p, platform="cpu")
-def _(build: Builder, x: Value, *, accuracy: object) -> Value:
+def _is_plain(build: Builder) -> bool:
+    """Return whether the operand is real, and the accuracy is the usual one."""
+    return build.current.params["accuracy"] is None and not is_complex(build.avals_in[0].dtype)
+
+
+@lower(e.exp2_p, platform="cpu", when=_is_plain)
+def _(build: Builder, x: Value, *, accuracy: None) -> Value:
     aval = build.avals_in[0]
-    if accuracy is not None or is_complex(aval.dtype):
-        return exp2_lower(build, x, accuracy=accuracy)
     if aval.dtype.itemsize in _FORMATS:
         return _power_of_two(build, x, aval)
     wide = aval.update(dtype=np.dtype(np.float32))

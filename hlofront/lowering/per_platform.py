@@ -28,7 +28,7 @@ def lower_per_platform(
     primitive = build.primitive
     multiple = primitive.multiple_results
     avals_in, avals_out = build.avals_in, build.avals_out
-    groups = lower.for_platforms(primitive, build.module.platforms)
+    groups = lower.for_platforms(primitive, build.module.platforms, build)
 
     def by_rule(rule: LoweringRule, inner: Emitter) -> Sequence[Value]:
         inner.avals_in, inner.avals_out = avals_in, avals_out

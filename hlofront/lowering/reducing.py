@@ -176,7 +176,7 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], **params: object) -> Val
 
 
 @lower(r.argmin_p, r.argmax_p)
-def index_lower(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
+def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
     """Lower argmin or argmax to one reduction of elements and indices, for every platform."""
     is_max = build.primitive is r.argmax_p
     direction, start = ("GT", r.least_value) if is_max else ("LT", r.greatest_value)

@@ -21,7 +21,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import SymbolicSize
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.reducing import emit_reduce, index_lower, max_body
+from hlofront.lowering.reducing import emit_reduce, max_body
 from hlofront.lowering.sorting import canonical_float
 from hlofront.lowering.sorting_cpu import in_order_of_floats
 from hlofront.lowering.types import NumPyDType
@@ -33,10 +33,18 @@ _int64, _float32 = np.dtype(np.int64), np.dtype(np.float32)
 _FEWEST = 16_384
 
 
-@lower(r.argmin_p, r.argmax_p, platform="cpu")
+def _pays(build: Builder) -> bool:
+    """Return whether the operand is reduced as packed integers: many floats of 32 bits or less."""
+    (aval,), (axis,) = build.avals_in, build.current.params["axes"]
+    if not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > _float32.itemsize:
+        return False
+    if build.module.several_devices or any(isinstance(size, SymbolicSize) for size in aval.shape):
+        return False
+    return aval.size >= _FEWEST and aval.shape[axis] <= np.iinfo(np.int32).max
+
+
+@lower(r.argmin_p, r.argmax_p, platform="cpu", when=_pays)
 def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
-    if not _pays(build, axes):
-        return index_lower(build, x, axes=axes, index_dtype=index_dtype)
     (aval,), (result,) = build.avals_in, build.avals_out
     wide = aval.update(dtype=_float32, weak_type=False)
     x = build.convert(x, wide)
@@ -59,13 +67,3 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType)
     low = build.op("stablehlo.and", (greatest, build.full(0xFFFF_FFFF, out)), out)
     index = build.op("stablehlo.subtract", (build.full(last, out), low), out)
     return build.convert(index, result)
-
-
-def _pays(build: Builder, axes: Sequence[int]) -> bool:
-    """Return whether the operand is reduced as packed integers: many floats of 32 bits or less."""
-    (aval,) = build.avals_in
-    if not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > _float32.itemsize:
-        return False
-    if build.module.several_devices or any(isinstance(size, SymbolicSize) for size in aval.shape):
-        return False
-    return aval.size >= _FEWEST and aval.shape[axes[0]] <= np.iinfo(np.int32).max

@@ -122,7 +122,7 @@ def _lexicographic(build: Builder, keys: Sequence[_Key]) -> Value:
 
 
 @lower(s.top_k_p)
-def top_k_lower(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
+def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     last = aval.ndim - 1
     swapped = list(range(aval.ndim))
@@ -162,7 +162,7 @@ def top_k_lower(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
 
 
 @lower(s.approx_top_k_p)
-def approx_top_k_lower(
+def _(
     build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **_: object
 ) -> list[Value]:
     # Without the TPU's operation, sort all elements and return the first.

@@ -27,12 +27,10 @@ from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.gathering import gather_numbers
 from hlofront.lowering.sorting import (
-    approx_top_k_lower,
     canonical_float,
     emit_sort,
     first_of_sorted,
     sort_by_comparator,
-    top_k_lower,
 )
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import sorting as s
@@ -72,12 +70,18 @@ def _(
     return [_reordered(build, x, aval, order, dimension) for x, aval in zip(operands, avals)]
 
 
-@lower(s.top_k_p, platform="cpu")
+def _is_packed_top_k(build: Builder) -> bool:
+    """Return whether the greatest elements are those of a sort of packed integers."""
+    (aval,), params = build.avals_in, build.current.params
+    if issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize == 1:
+        return False
+    k, axis = params["k"], params["axis"]
+    return _pays(build, axis) and k != 0 and not _has_own_top_k(aval, k, axis)
+
+
+@lower(s.top_k_p, platform="cpu", when=_is_packed_top_k)
 def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
-    narrow = issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize == 1
-    if narrow or not k or not _pays(build, axis) or _has_own_top_k(aval, k, axis):
-        return top_k_lower(build, x, k=k, axis=axis)
     key = x
     if issubdtype(aval.dtype, np.floating):
         key, aval = in_order_of_floats(build, x, aval)
@@ -88,15 +92,18 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     return [_reordered(build, x, results[0], order, axis), order]
 
 
-@lower(s.approx_top_k_p, platform="cpu")
+def _is_packed_approx_top_k(build: Builder) -> bool:
+    """Return whether the most extreme elements are those of a sort of packed integers."""
+    axis = build.current.params["reduction_dimension"]
+    return _pays(build, canonical_axis(axis, build.avals_in[0].ndim))
+
+
+@lower(s.approx_top_k_p, platform="cpu", when=_is_packed_approx_top_k)
 def _(
     build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **params: object
 ) -> list[Value]:
     (aval,) = build.avals_in
     axis = canonical_axis(reduction_dimension, aval.ndim)
-    if not _pays(build, axis):
-        params |= {"reduction_dimension": axis, "is_max_k": is_max_k}
-        return approx_top_k_lower(build, x, **params)
     words = _words(build, x, aval)
     if is_max_k:
         words = _complements(build, words, aval)

@@ -123,6 +123,20 @@ def test_rules_for_a_platform_are_told_apart():
         lower.on_some.remove(lax.neg_p)
 
 
+def test_a_rule_with_a_condition_is_for_the_equations_that_meet_it():
+    conditional_p = Primitive("conditional")
+    infer(conditional_p)(lambda x: x)
+    lower(conditional_p)(lambda build, x: build.op("stablehlo.negate", (x,)))
+    register = lower(conditional_p, platform="cpu", when=lambda build: build.avals_in[0].size > 2)
+    register(lambda build, x: build.op("stablehlo.sine", (x,)))
+    tpu, cpu, rocm = on_each(conditional_p.bind, X)
+    np.testing.assert_array_equal([tpu, rocm], [-X, -X])
+    np.testing.assert_allclose(cpu, np.sin(X), rtol=1e-6)
+    np.testing.assert_array_equal(on_each(conditional_p.bind, X[0]), [-X[0]] * 3)
+    assert "case" in lowered(conditional_p.bind, X).as_text()
+    assert "case" not in lowered(conditional_p.bind, X[0]).as_text()
+
+
 def test_a_rule_that_asks_where_it_is_says_so():
     asking_p = Primitive("asking")
     infer(asking_p)(lambda x: x)
