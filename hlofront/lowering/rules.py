@@ -37,6 +37,7 @@ from hlofront.lowering import (
     reduce,
     reducing,
     reducing_cpu,
+    roots_cpu,
     scattering,
     shaping,
     sizes,
@@ -53,6 +54,7 @@ from hlofront.lowering import (
     spectral,
     spectral_gpu,
     spectral_tpu,
+    trigonometric_cpu,
     windowed,
 )
 from hlofront.lowering.module import lower_program
@@ -95,6 +97,7 @@ __all__ = [
     "reduce",
     "reducing",
     "reducing_cpu",
+    "roots_cpu",
     "scattering",
     "shaping",
     "sizes",
@@ -111,5 +114,6 @@ __all__ = [
     "spectral",
     "spectral_gpu",
     "spectral_tpu",
+    "trigonometric_cpu",
     "windowed",
 ]
