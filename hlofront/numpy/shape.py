@@ -108,6 +108,13 @@ def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([size // rest if one == -1 else one for one in new])
 
 
+def _reshapes_itself(a: Any) -> bool:
+    """Return whether JAX's `reshape` calls the method of this value that is no array of JAX."""
+    return isinstance(a, np.ndarray | np.generic) or (
+        hasattr(a, "__jax_array__") and hasattr(a, "reshape")
+    )
+
+
 @boundary
 @like(np.reshape)
 def reshape(
@@ -120,12 +127,16 @@ def reshape(
 ) -> Array:
     """Reshape an array without changing its elements.
 
-    One size may be -1, for the remaining size.
+    One size may be -1, for the remaining size. NumPy reshapes its arrays and scalars, and an object
+    with `__jax_array__` and a method `reshape` itself: as in JAX, the result is what that returns,
+    a NumPy array in a traced function too, unless an `out_sharding` is asked for.
     """
-    shape = canonical_shape(shape)
     if out_sharding is not None:
+        a, shape = any_operand("reshape", a), canonical_shape(shape)
         return _reshape(a, shape, order, requested("reshape", out_sharding))
-    return _reshape(a, shape, order)
+    if _reshapes_itself(a):
+        return a.reshape(shape, order=order)
+    return _reshape(a, canonical_shape(shape), order)
 
 
 @boundary

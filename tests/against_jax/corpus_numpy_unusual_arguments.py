@@ -9,6 +9,7 @@ from tests.against_jax.inputs import complexes, floats, ints
 def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
     named_axes(corpus, jax, jnp)
+    reshaped_by_numpy(corpus, jax, jnp)
     clipped_indices(corpus, jnp)
     kinds_of_dtypes(corpus, jax, jnp)
     filled(corpus, jax, jnp, lax)
@@ -17,6 +18,40 @@ def programs(jax, jnp, lax):
     powers(corpus, jax, jnp)
     refused(corpus, jax, jnp)
     return corpus
+
+
+def reshaped_by_numpy(corpus, jax, jnp):
+    x = np.arange(6.0).reshape(2, 3)
+    values = {
+        "float64": x,
+        "columns": np.asfortranarray(x.astype("float32")),
+        "scalar": np.float32(1),
+        "boolean": np.bool_(True),
+        "strings": np.array(["a", "b"]),
+        "python": 1.0,
+        "list": [1, 2],
+        "array": jnp.asarray(x),
+    }
+    calls = {
+        "row": {"shape": -1},
+        "column_first": {"shape": (-1,), "order": "F"},
+        "as_in_memory": {"shape": (1, -1), "order": "A", "copy": True},
+        "no_axes": {"shape": ()},
+        "too_long": {"shape": 7},
+        "float": {"shape": (2.0, 3)},
+        "as_sharded": {"shape": -1, "out_sharding": jax.sharding.PartitionSpec(None)},
+    }
+    for name, value in values.items():
+        for kind, arguments in calls.items():
+
+            def reshaped(value=value, arguments=arguments):
+                found = jnp.reshape(value, **arguments)
+                is_host = isinstance(found, np.ndarray | np.generic)
+                return type(found).__name__ if is_host else found
+
+            corpus.add(f"reshape_{name}_{kind}", reshaped)
+            if name == "float64":
+                corpus.add(f"reshape_traced_{kind}", lambda f=reshaped: jax.eval_shape(f))
 
 
 def named_axes(corpus, jax, jnp):

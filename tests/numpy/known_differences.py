@@ -162,13 +162,6 @@ KNOWN_DIFFERENCES = tuple(
             NO_ARRAY,
             "jax looks for a path of contractions before it looks at the operands",
         ),
-        (
-            "reshape",
-            " of .* at 0",
-            "ValueError: cannot reshape array of size",
-            f"TypeError: cannot reshape array of shape|{NO_ARRAY}",
-            "jax has NumPy reshape NumPy's arrays, which raises another class",
-        ),
         ("repeat", " of", "remapped shapes", "must be integers", "jax broadcasts repeats first"),
         (
             "pad",

@@ -97,6 +97,36 @@ def test_equations_are_the_plainest():
     assert equations(lambda x: jnp.moveaxis(x, 0, 0)) == []
 
 
+class ReshapesItself:
+    """An object that JAX takes for an array, with a method `reshape` of its own."""
+
+    def __jax_array__(self):
+        return jnp.asarray(A)
+
+    def reshape(self, shape, order):
+        return shape, order
+
+
+def test_numpy_reshapes_its_own_arrays():
+    wide = A.astype(np.float64)
+    known = []
+
+    @jax.jit
+    def traced(x):
+        known.append(jnp.reshape(wide, (4, 3), order="F"))
+        return jnp.reshape(x, (4, 3), order="F") + known[0]
+
+    np.testing.assert_array_equal(traced(A), 2 * A.reshape((4, 3), order="F"))
+    assert type(known[0]) is np.ndarray and known[0].dtype == wide.dtype
+    assert np.shares_memory(jnp.reshape(wide, -1, copy=True), wide)
+    assert type(jnp.reshape(np.float32(1), ())) is np.float32
+    assert jnp.reshape(ReshapesItself(), 12) == (12, "C")
+    for value in (jnp.asarray(A), 1.0):
+        assert isinstance(jnp.reshape(value, -1), jax.Array)
+    with pytest.raises(ValueError, match="into shape"):
+        jnp.reshape(A, 5)
+
+
 @pytest.mark.parametrize(
     "wrong, error, text",
     [
