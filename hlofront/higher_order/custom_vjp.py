@@ -15,6 +15,7 @@ from hlofront.base.typing import ArrayLike, is_tuple, is_tuple_or_list
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import Value
+from hlofront.core.references import is_reference
 from hlofront.core.symbolic_zeros import Cotangent, Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.core.typed_scalars import typed
@@ -29,7 +30,8 @@ from hlofront.higher_order.custom_rule import (
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.jit_call import captured_by, with_captured
 from hlofront.primitives.derivatives import instantiate, zeros_of
-from hlofront.transforms.flatten import Signature
+from hlofront.transforms.flatten import Signature, result_paths
+from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.stage import stage
 
 # The user's rules: (*arguments) -> (result, residuals), and (*nondifferentiable arguments,
@@ -173,6 +175,9 @@ class custom_vjp(CustomRule):
             raise self._no_rule("vjp")
         arguments = CustomRuleArguments(self, args, kwargs)
         result = FunctionResult(arguments, self.signature)
+        leaves = arguments.take_leaves()
+        if any(map(is_reference, arguments.avals)):
+            check_references(result.debug_info, leaves)
         call = FlatFunction(self.fun, arguments, result)
         forward = Forward(
             self.signature,
@@ -184,7 +189,7 @@ class custom_vjp(CustomRule):
             call if self.optimize_remat and not self.symbolic_zeros else None,
         )
         results = custom_vjp_call_p.bind(
-            *arguments.take_leaves(),
+            *leaves,
             call_jaxpr=call,
             fwd_jaxpr_thunk=forward,
             bwd=self.bwd,
@@ -193,7 +198,20 @@ class custom_vjp(CustomRule):
             symbolic_zeros=self.symbolic_zeros,
         )
         out_tree: Any = forward.out_tree if result.tree is None else result.tree
+        _check_no_reference(f"custom_vjp function {self.signature.name}", results, out_tree)
         return out_tree.unflatten(results)
+
+
+def _check_no_reference(about: str, values: Sequence[Value], structure: PyTreeDef) -> None:
+    """Raise ValueError if a reference is among the results of a function with a vjp rule."""
+    for index, value in enumerate(values):
+        if is_reference(aval := typeof(value)):
+            path = result_paths(structure)[index].removeprefix("result")
+            raise ValueError(
+                f"{about} returned a mutable array reference of type {aval}"
+                f"{' at output tree path ' + path if path else ''}, which has no cotangent: write "
+                "to a reference that is an argument, or return the array that it holds"
+            )
 
 
 class Forward:
@@ -267,9 +285,13 @@ class Forward:
             )
         results, self.out_tree = tree.tree_flatten(pair[0])
         check_values(results, self.out_tree, about)
+        _check_no_reference(about, results, self.out_tree)
         self.result.check_agrees(about, results, self.out_tree)
         residuals, residual_tree = tree.tree_flatten(pair[1])
         check_values(residuals, residual_tree, f"{about}, in its residuals,")
+        passed = set(map(id, tree.tree_leaves(chosen)))
+        made = [x for x in residuals if id(x) not in passed]
+        _check_no_reference(f"{about}, in residuals that are no arguments,", made, residual_tree)
         backward = Backward(
             self.signature,
             self.arguments,

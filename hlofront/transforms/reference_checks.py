@@ -1,14 +1,32 @@
 """The check that a mutable reference has one name in a function."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.references import is_reference
 
 
+def check_arguments(
+    leaves: Sequence[object],
+    traced_for: str,
+    where: Callable[[], str],
+    names: Callable[[], tuple[str, ...]],
+) -> None:
+    """Raise ValueError if a reference is among the arguments of a function twice.
+
+    Args:
+      leaves: the flat arguments.
+      traced_for: what the function is called for, such as "jit".
+      where: returns the function's name and source line.
+      names: returns the names of the flat arguments.
+    """
+    if sum(is_reference(getattr(leaf, "aval", None)) for leaf in leaves) > 1:
+        check_references(DebugInfo(traced_for, where, names), leaves)
+
+
 def check_references(
-    info: DebugInfo | None, leaves: Sequence[Value], captured: Sequence[Value]
+    info: DebugInfo | None, leaves: Sequence[object], captured: Sequence[Value] = ()
 ) -> None:
     """Raise ValueError if a reference is passed twice, or is passed and closed over.
 

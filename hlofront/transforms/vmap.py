@@ -1,5 +1,6 @@
 """The transformation vmap, which maps a function of one example over a batch axis."""
 
+import functools
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms import vmappable
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
+from hlofront.transforms.reference_checks import check_arguments
 from hlofront.transforms.vmappable import AxisSize, AxisSpec, from_element, to_element
 
 Wrapper = TypeVar("Wrapper", bound=Callable[..., object])
@@ -95,6 +97,8 @@ def vmap(
         # Values that are mapped by rules of their own count by the shape that they have, if any.
         sized = [_own_axis(leaves[i], own[i]) if i in own else a for i, a in enumerate(axes)]
         size = _common_size(signature, args, kwargs, leaves, sized, axis_size)
+        names = functools.partial(signature.argument_names, (args, kwargs))
+        check_arguments(leaves, "vmap", signature.find_where, names)
         out_tree: Any = None
 
         def flat(*flat_args: Value) -> list[Value]:

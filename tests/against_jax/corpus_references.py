@@ -632,10 +632,8 @@ def from_outside(corpus, jax, jnp, lax):
 
 
 def errors(corpus, jax, jnp, lax):
-    def add(name, function):
-        corpus.add(
-            f"error_{name}", lambda x: function(jax.new_ref(x), x), floats(3), modes=("jit",)
-        )
+    def add(name, function, mode="jit"):
+        corpus.add(f"error_{name}", lambda x: function(jax.new_ref(x), x), floats(3), modes=(mode,))
 
     add("returned", lambda r, x: r)
     add("returned_from_jit", lambda r, x: jax.jit(lambda r: r)(r))
@@ -644,6 +642,10 @@ def errors(corpus, jax, jnp, lax):
     add("carried_by_while", lambda r, x: lax.while_loop(lambda c: True, lambda c: c, r))
     add("returned_from_cond", lambda r, x: lax.cond(True, lambda: r, lambda: r))
     add("passed_twice", lambda r, x: jax.jit(lambda a, b: a[...] + b[...])(r, r))
+    add("passed_twice_in_a_list", lambda r, x: jax.jit(lambda a: a[0][...] + a[1][...])([r, r]))
+    add("passed_twice_to_vmap", lambda r, x: jax.vmap(lambda a, b: a[...] + b[...])(r, r))
+    add("passed_twice_to_eval_shape", lambda r, x: jax.eval_shape(lambda a, b: a[0] + b[0], r, r))
+    functions_with_a_vjp(add, jax)
     add("passed_and_closed_over", lambda r, x: jax.jit(lambda a: a[...] + r[...])(r))
     add(
         "passed_twice_to_cond",
@@ -689,3 +691,29 @@ def errors(corpus, jax, jnp, lax):
             )
         )(x),
     )
+
+
+def functions_with_a_vjp(add, jax):
+    """Add calls of functions with a vjp rule that are given references, or return them."""
+
+    def ruled(function, forward):
+        function = jax.custom_vjp(function)
+        function.defvjp(forward, lambda residual, ct: (ct, None, None))
+        return function
+
+    def read(x, r, s):
+        return x[0] + r[0] + s[0]
+
+    reads = ruled(read, lambda x, r, s: (read(x, r, s), x))
+    returns = ruled(lambda x, r, s: (x, r), lambda x, r, s: ((x, r), x))
+    makes = ruled(read, lambda x, r, s: (x[0], jax.new_ref(x)))
+    keeps = ruled(read, lambda x, r, s: (x[0], (r, s)))
+    for name, function in {"reads": reads, "returns": returns, "makes": makes}.items():
+        # Where jax traces a call, it does not see that two references are one.
+        add(f"vjp_{name}_twice", lambda r, x, f=function: f(x, r, r), mode="value")
+        add(f"vjp_{name}", lambda r, x, f=function: f(x, r, jax.new_ref(x)))
+        add(
+            f"vjp_{name}_differentiated",
+            lambda r, x, f=function: jax.vjp(f, x, r, jax.new_ref(x))[0],
+        )
+    add("vjp_keeps_arguments", lambda r, x: jax.vjp(keeps, x, r, jax.new_ref(x))[0])

@@ -141,6 +141,30 @@ def test_a_compiled_function_takes_references_and_closes_over_them():
     assert compiled.output_formats.sharding == total.sharding
 
 
+def test_stages_and_compiled_functions_refuse_a_reference_with_two_names():
+    first, second = jax.new_ref(jnp.arange(3.0)), jax.new_ref(jnp.zeros(3))
+
+    @jax.jit
+    def add(a, b):
+        a[...] += b[...]
+
+    @jax.jit
+    def add_first(a):
+        a[...] += first[...]
+
+    compiled = add.lower(first, second).compile()
+    for call in (add, add.trace, add.lower, add.eval_shape, compiled):
+        with pytest.raises(ValueError, match=r"appeared at both a and b"):
+            call(first, first)
+    of_first = add_first.lower(second).compile()
+    for call in (add_first, add_first.trace, add_first.lower, of_first):
+        with pytest.raises(ValueError, match=r"both closed over and passed as the argument a"):
+            call(first)
+    compiled(second, first)
+    of_first(second)
+    assert second[...].tolist() == [0, 2, 4]
+
+
 def test_the_gradient_of_a_function_that_takes_a_reference():
     ref = jax.new_ref(jnp.arange(3.0))
     value, gradient = jax.value_and_grad(lambda r: (r[...] ** 2).sum())(ref)

@@ -19,6 +19,7 @@ from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put
 from hlofront.runtime.sharding.typed import in_memory_of
 from hlofront.transforms.flatten import abstract
+from hlofront.transforms.reference_checks import check_references
 
 if TYPE_CHECKING:
     from hlofront.runtime.compilation.aot_targets import AbsentExecutable
@@ -46,7 +47,9 @@ class CompiledCall:
         self._check(args, kwargs, leaves, in_tree)
         executable, out_tree = self._executable, self._traced.out_tree
         if self._traced.has_references:
-            call = discharged_call(self._traced.program, self._traced.donated)
+            program = self._traced.program
+            check_references(program.debug_info, leaves, program.consts)
+            call = discharged_call(program, self._traced.donated)
             return out_tree.unflatten(call.run(leaves, executable.run)), None, False
         result = out_tree.unflatten(executable.run(leaves))
         return result, executable.fast_path(out_tree, leaves, result), False

@@ -18,6 +18,7 @@ from hlofront.bridge.members import clear_call_cache
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.mesh_context import NO_MESH, context_mesh
+from hlofront.core.references import is_reference
 from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refuse_options
 from hlofront.pjrt import clients
@@ -62,7 +63,7 @@ from hlofront.transforms.flatten import (
     stage_tree,
 )
 from hlofront.transforms.make_jaxpr import bad_argument
-from hlofront.transforms.reference_checks import check_references
+from hlofront.transforms.reference_checks import check_arguments, check_references
 from hlofront.transforms.stage import EAGER
 
 _flatten = fast_parts.registry.flatten
@@ -155,13 +156,25 @@ class Jitted(Function):
 
         Raises:
           TypeError: if a leaf of the arguments is neither an array nor a description of one.
+          ValueError: if the function would know a mutable reference by two names.
         """
         key, leaves = self.key_of(args, kwargs)
+        if any(map(is_reference, key[1])):
+            names = partial(self.plan.names, args, kwargs)
+            check_arguments(leaves, self.traced_for, self.plan.signature.find_where, names)
+        traced = self._program_of(args, kwargs, key, leaves)
+        if traced.has_references:
+            check_references(traced.program.debug_info, leaves, traced.program.consts)
+        return traced, leaves
+
+    def _program_of(
+        self, args: tuple[object, ...], kwargs: dict[str, object], key: TracedKey, leaves: list[Any]
+    ) -> TracedProgram:
         table = self.table
         traced = table.find(key)
         if traced is not None:
             traced.hits += 1
-            return traced, leaves
+            return traced
         if is_eager():
             table.make_room()
             traced = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
@@ -171,29 +184,25 @@ class Jitted(Function):
             if tracer is not None:
                 table.pop(key, None)
                 raise leaked(tracer)
-            return traced, leaves
+            return traced
         # A program that captured values of an enclosing one is valid only inside of it.
         enclosing: EnclosedPrograms = getattr(current_trace(), "programs_of", {})
         inner_key = (id(table), key)
         if inner_key in enclosing:
             traced, _ = enclosing[inner_key]
-            return traced, leaves
+            return traced
         traced = self._trace(args, kwargs, key, leaves)
         if any(isinstance(const, Tracer) for const in traced.program.consts):
             enclosing[inner_key] = (traced, table)
         else:
             table.make_room()
             table[key] = traced
-        return traced, leaves
+        return traced
 
     def key_of(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[TracedKey, list[object]]:
-        """Return the kind of a call's arguments, which its program is for, and their flat values.
-
-        Raises:
-          TypeError: if a leaf of the arguments is neither an array nor a description of one.
-        """
+        """Return the kind of a call's arguments, which its program is for, and the flat values."""
         plan = self.plan
         statics = plan.static_values(args, kwargs)
         leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
@@ -283,9 +292,6 @@ class Jitted(Function):
         if (on_states := result_on_states(self, args, kwargs)) is not None:
             return on_states[0], None, False
         traced, leaves = self.traced(args, kwargs)
-        if traced.has_references:
-            program = traced.program
-            check_references(program.debug_info, leaves, program.consts)
         if not is_eager():
             return traced.out_tree.unflatten(self._bind(traced, leaves)), None, False
         for position, leaf in enumerate(leaves):
@@ -517,21 +523,10 @@ def jit(
     jit_shardings = JitShardings.of_user(in_shardings, out_shardings, device, backend)
     if jit_shardings is not None:
         device = jit_shardings.one_device()
-    options = tuple(sorted((compiler_options or {}).items()))
-    jitted = Jitted(
-        fun,
-        plan,
-        keep_unused,
-        inline,
-        options,
-        device,
-        backend,
-        jit_shardings=jit_shardings,
-        jit_layouts=jit_layouts,
-    )
-    plan_key = jitted.plan_key
-    key = (plan_key, keep_unused, inline, options, device, backend, jit_shardings, jit_layouts)
-    return make_callable(jitted, key)
+    compiler_flags = tuple(sorted((compiler_options or {}).items()))
+    options = keep_unused, inline, compiler_flags, device, backend
+    jitted = Jitted(fun, plan, *options, jit_shardings=jit_shardings, jit_layouts=jit_layouts)
+    return make_callable(jitted, (jitted.plan_key, *options, jit_shardings, jit_layouts))
 
 
 def make_callable(
