@@ -8,6 +8,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses
 from hlofront.core.names import coming_from
 from hlofront.core.trace import as_array, as_result, is_eager
+from hlofront.core.typed_scalars import typed
 
 
 def eval_jaxpr(
@@ -61,10 +62,14 @@ def eval_jaxpr(
     except Exception:
         with user_context(equation.traceback):  # pyright: ignore[reportPossiblyUnboundVariable]
             raise
-    results = [read(atom) for atom in jaxpr.outvars]
+    if tracing:
+        return [read(atom) for atom in jaxpr.outvars]
     # Outputs that are literals are Python or NumPy scalars, which may have 64 bits although x64
     # is off.
-    return results if tracing else list(map(as_result, results))
+    return [
+        as_result(typed(atom.operand) if type(atom) is Literal else read(atom))
+        for atom in jaxpr.outvars
+    ]
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Value) -> list[Value]:

@@ -116,6 +116,12 @@ def programs(jax, jnp, lax):
         again = jax.make_jaxpr(lambda x: core.eval_jaxpr(made.jaxpr, made.consts, x))(1.0)
         return core.eval_jaxpr(made.jaxpr, made.consts, 2.0), len(again.eqns)
 
+    @program("core.eval_jaxpr of literals")
+    def _():
+        made = jax.make_jaxpr(lambda x: (1.5, 2, True, 1j, x))(1.0)
+        results = core.eval_jaxpr(made.jaxpr, made.consts, 2.0)
+        return [(type(x).__name__, str(getattr(x, "dtype", None))) for x in results]
+
     @program("core.eval_jaxpr of too few")
     def _():
         made = jax.make_jaxpr(lambda x, y: x + y)(1.0, 2.0)

@@ -152,6 +152,23 @@ def test_where_jax_drops_a_derivative_the_rest_of_it_is_compared(monkeypatch, de
     assert (not shrinking.difference(one, described(), outcome(derivative))) is same
 
 
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+@pytest.mark.parametrize("form", ["array", "numpy"])
+def test_a_python_number_of_a_derivative_may_be_an_array_on_the_other_side(form, kind):
+    def outcome(*leaf):
+        return {"structure": "PyTreeDef(*)", "leaves": [leaf]}
+
+    number = outcome("python", "float", 0.5)
+    array = outcome(form, f"{kind}[] weak=True", np.asarray(0.5, kind))
+    other = outcome(form, f"{kind}[] weak=True", np.asarray(2.5, kind))
+    derived = {**program("derivative"), "modes": ["value"]}
+    for ours, theirs in ((number, array), (array, number)):
+        found, wanted = {"value": ours}, {"value": theirs}
+        assert bool(shrinking.difference(derived, found, wanted)) == (kind == "int32")
+        assert shrinking.difference(program("unary"), found, wanted)
+    assert shrinking.difference(derived, {"value": number}, {"value": other})
+
+
 def test_a_second_transposition_of_one_value_is_a_difference():
     def counted(*equations):
         lines = "\n".join(f"    {x}:f32[2,3] = {text}" for x, text in equations)

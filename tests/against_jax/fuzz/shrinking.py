@@ -106,11 +106,12 @@ def is_of_numbers(text: str) -> bool:
 def check_values(
     mode: str, found: dict[str, Any], wanted: dict[str, Any], weakly: bool = True
 ) -> None:
-    theirs = wanted["leaves"]
-    if not weakly and len(theirs) == len(found["leaves"]):
-        theirs = list(map(as_array, found["leaves"], theirs))
+    ours, theirs = found["leaves"], wanted["leaves"]
+    if not weakly and len(theirs) == len(ours):
+        theirs = list(map(as_array, ours, theirs))
+        ours = list(map(as_array, theirs, ours))
     assert_same_results(
-        (found["structure"], found["leaves"]),
+        (found["structure"], ours),
         (wanted["structure"], theirs),
         assert_near,
         type_of=kind_of_leaf if weakly else kind_of_leaf_alone,
@@ -118,20 +119,18 @@ def check_values(
     )
 
 
-def as_array(mine: Leaf, theirs: Leaf) -> Leaf:
-    """What jax gave, as an array of our dtype if it is a Python number and ours is an array.
+def as_array(other: Leaf, one: Leaf) -> Leaf:
+    """A Python number that came out of one side, as an array if it is one of the other side.
 
     While jax differentiates, what is known of operations on Python numbers, and what goes through
-    jit as it was given, are Python numbers; with hlofront each result is an array.
+    jit as it was given, are Python numbers; with hlofront each result is an array. A weakly typed
+    zero that is a literal of a program is a Python number with hlofront, and an array with jax.
     """
-    if theirs[0] != "python" or mine[0] != "array" or mine[2].shape:
-        return theirs
-    number = np.asarray(theirs[2])
-    return (
-        ("array", mine[1], number.astype(mine[2].dtype))
-        if number.dtype.kind == mine[2].dtype.kind
-        else theirs
-    )
+    if one[0] != "python" or other[0] == "python" or np.shape(other[2]):
+        return one
+    number = np.asarray(one[2])
+    dtype = other[2].dtype
+    return (other[0], other[1], number.astype(dtype)) if number.dtype.kind == dtype.kind else one
 
 
 def kind_of_leaf(leaf: tuple[Any, ...]) -> tuple[str, str]:
