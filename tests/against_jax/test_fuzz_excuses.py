@@ -87,6 +87,14 @@ def test_a_list_of_traced_values_is_excused_where_jax_asks_numpy_for_its_shape()
     assert differs(program("ordered", planted=True), RESULT, theirs)
 
 
+def test_a_float_is_excused_where_jax_looks_for_the_axis_in_a_list():
+    theirs = refused("IndexError", "list assignment index out of range")
+    ours = refused("TypeError", "an axis must be an integer, got 1.5 of type float")
+    assert not differs(program("taken", planted=True), ours, theirs)
+    assert differs(program("taken"), ours, theirs)
+    assert differs(program("taken", planted=True), RESULT, theirs)
+
+
 def test_an_axis_that_is_a_float_is_excused_where_jax_drops_its_fraction():
     ours, one = refused("TypeError", excuses.NO_INDEX), program("reduction", planted=True)
     assert not differs(one, ours, RESULT)
@@ -124,6 +132,8 @@ def test_a_linearization_that_fails_is_excused_where_a_rule_has_optimize_remat(
     theirs = refused("ValueError", "Linearization failed to produce known values for all outputs")
     ours = refused("TypeError", f"{excuses.NO_FORWARD}.")
     assert differs(program("custom_vjp"), ours, theirs) == (not optimized)
+    assert differs(program("custom_vjp"), RESULT, theirs) == (not optimized)
+    assert differs(program("custom_vjp"), refused("TypeError", "another"), theirs)
 
 
 def closing_over_its_argument(x):
