@@ -460,6 +460,8 @@ class CheckpointInTwo:
     __slots__ = ("inputs", "known", "rest", "unknown_out")
 
     def __init__(self, program: ClosedJaxpr, unknown: Sequence[bool], policy: Policy | None):
+        # What nothing reads need not have a derivative.
+        program = pruned(program)
         if policy is not None:
             if not callable(policy):
                 raise TypeError(
@@ -467,7 +469,7 @@ class CheckpointInTwo:
                     "is one of checkpoint_policies, or a function of a primitive, its avals and "
                     "parameters that returns a bool."
                 )
-            program = _with_policy(pruned(program), policy)
+            program = _with_policy(program, policy)
         jaxpr = program.jaxpr
         unknown_inputs = where(jaxpr.invars, unknown)
         depends = set(unknown_inputs)

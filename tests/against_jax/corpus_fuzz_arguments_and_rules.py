@@ -61,6 +61,11 @@ def unread_rules(corpus, jax, jnp, lax):
     )
     bodies = {
         "unread": unread,
+        "unread_after_jit": lambda x: jax.jit(lambda x: (custom(x), x * 2))(x)[1],
+        "unread_after_scan": lambda x: lax.scan(lambda c, _: (c * c, custom(c)), x, None, 2)[0],
+        "unread_after_cond": lambda x: lax.cond(
+            x.sum() > 0, lambda x: (custom(x), x * 2), lambda x: (x, x), x
+        )[1],
         "of_what_has_no_tangent": lambda x: x * custom(lax.stop_gradient(x)),
         "read": lambda x: custom(x) * 2,
     }
