@@ -87,6 +87,15 @@ def test_a_list_of_traced_values_is_excused_where_jax_asks_numpy_for_its_shape()
     assert differs(program("ordered", planted=True), RESULT, theirs)
 
 
+def test_a_text_is_excused_where_jax_takes_each_letter_as_an_axis():
+    theirs = refused("ValueError", "duplicate value in 'axis': ('t', 'e', 'x', 't')")
+    ours = refused("NameError", "Found an unbound axis name: text.")
+    assert not differs(program("reduction", planted=True), ours, theirs)
+    assert differs(program("reduction", planted=True), RESULT, theirs)
+    of_places = refused("ValueError", "duplicate value in 'axis': (0, 0)")
+    assert differs(program("reduction", planted=True), ours, of_places)
+
+
 def test_a_float_is_excused_where_jax_looks_for_the_axis_in_a_list():
     theirs = refused("IndexError", "list assignment index out of range")
     ours = refused("TypeError", "an axis must be an integer, got 1.5 of type float")

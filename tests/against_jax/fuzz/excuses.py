@@ -252,6 +252,14 @@ STUMBLES = (
         planted=True,
         holds=raises("TypeError", "is not a valid array operand"),
     ),
+    # It takes a text as axes with names of one letter; with us it is one name.
+    excuse(
+        "ValueError",
+        r"^duplicate value in 'axis': \('",
+        {"reduction"},
+        planted=True,
+        holds=raises("NameError", "unbound axis name"),
+    ),
     # It takes a float as an axis that it then looks for in a list.
     excuse(
         "IndexError",
