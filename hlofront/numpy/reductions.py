@@ -88,11 +88,17 @@ def reduced_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
 
 
 def split_names(axis: NamedAxes) -> tuple[Axes, tuple[str, ...]]:
-    """Split axes into those by number and those by name, which vmap and shard_map define."""
+    """Split axes into those by number and those by name, which vmap and shard_map define.
+
+    Raises:
+      ValueError: if a name is repeated.
+    """
     if isinstance(axis, str):
         return (), (axis,)
     if isinstance(axis, tuple) and builtins.any(isinstance(one, str) for one in axis):
         names = tuple([one for one in axis if isinstance(one, str)])
+        if len(set(names)) != len(names):
+            raise ValueError(f"duplicate value in 'axis': {axis}")
         return tuple([one for one in axis if not isinstance(one, str)]), names
     return axis, ()
 

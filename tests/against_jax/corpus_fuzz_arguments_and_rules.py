@@ -133,6 +133,21 @@ def arguments(corpus, jax, jnp, lax):
                 lambda x, dtype=dtype, flag=flag: jnp.asarray(x).astype(dtype, copy=flag),
                 x,
             )
+    for name in ("sum", "max", "mean", "prod", "all"):
+        for axis_name, axis in {"names": ("i", "i"), "a_place": ("i", 0, "i")}.items():
+            corpus.add(
+                f"{name}_of_repeated_{axis_name}",
+                lambda x, name=name, axis=axis: jax.vmap(
+                    lambda x: getattr(jnp, name)(x, axis=axis), axis_name="i"
+                )(x),
+                floats(2, 3),
+            )
+    for order in (None, "fro"):
+        corpus.add(
+            f"norm_{order}_of_a_repeated_axis",
+            lambda x, order=order: jnp.linalg.norm(x, order, axis=(0, -2)),
+            floats(2, 3),
+        )
     for name, data in {"none": None, "list": [1], "float": 1.0, "bool": True}.items():
         corpus.add(
             f"fold_in_of_{name}",

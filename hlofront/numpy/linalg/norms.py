@@ -117,7 +117,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
       keepdims: whether reduced axes remain, with size 1.
 
     Raises:
-      ValueError: if the order is unknown, or there are too many axes.
+      ValueError: if the order is unknown, there are too many axes, or both axes are the same.
     """
     (x,) = inexact("jnp.linalg.norm", x)
     ndim = typeof(x).ndim
@@ -132,7 +132,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
         return _vector_norm(x, axes, keepdims, ord)
     if len(axes) == 2:
         if axes[0] == axes[1]:
-            raise TypeError(f"norm wants two different axes, got axis={axis}")
+            raise ValueError(f"norm wants two different axes, got axis={axis}")
         return _matrix_norm(x, *axes, keepdims, ord)
     raise ValueError(
         f"Improper number of axes for norm: {axis=}. Pass one axis for vectors, two for matrices."
