@@ -146,8 +146,8 @@ STUMBLES = (
         holds=raises("TypeError", NO_FORWARD),
     ),
     excuse("TypeError", f"^{re.escape(NO_FORWARD)}", CUSTOM_RULES, holds=derives_custom_vjp),
-    # The tangents of optimize_remat are those of a call whose rule is not known forward, either; nor
-    # can it be derived twice in reverse.
+    # The tangents of optimize_remat are those of a call whose rule is not known forward, either,
+    # and have no derivative in reverse.
     excuse(
         "ValueError",
         "^Linearization failed to produce known values",
@@ -259,6 +259,13 @@ STUMBLES = (
         {"reduction"},
         planted=True,
         holds=raises("NameError", "unbound axis name"),
+    ),
+    excuse(
+        "ValueError",
+        r"^duplicate value in 'axis': \('",
+        {"reduction"},
+        planted=True,
+        holds=raises("NotImplementedError", "has no named axes"),
     ),
     # It takes a float as an axis that it then looks for in a list.
     excuse(
