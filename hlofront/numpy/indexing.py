@@ -18,9 +18,9 @@ from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.references import is_reference
 from hlofront.core.symbolic_sizes import max_dim
 from hlofront.core.trace import is_eager, process
+from hlofront.numpy.empty_gathers import empty_result, refuse_empty_axes
 from hlofront.numpy.index_entries import (
     ALL,
-    GatherPlan,
     Resolved,
     from_start,
     gather_plan,
@@ -31,7 +31,6 @@ from hlofront.numpy.index_entries import (
 from hlofront.numpy.naming import named
 from hlofront.primitives import references
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import broadcast_in_dim_p, rev_p, squeeze_p
@@ -263,7 +262,7 @@ def _gathered(
     array = with_inserted(array, resolved)
     refuse_empty_axes(plan, resolved.sizes)
     if 0 in plan.shape:
-        result = full_like(array, 0, shape=plan.shape)
+        result = empty_result(array, plan)
     else:
         result = gather(
             array,
@@ -278,17 +277,6 @@ def _gathered(
         if plan.reversed:
             result = process(rev_p, (result,), {"dimensions": plan.reversed})
     return _with_new_axes(result, plan.new_axes, plan.full_shape)
-
-
-def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
-    """Raise TypeError if a gather reads elements along an empty axis."""
-    if 0 not in plan.shape:
-        for axis in plan.collapsed:
-            if not sizes[axis]:
-                raise TypeError(
-                    f"index is out of bounds for axis {axis} with size 0: there is no element "
-                    "that could be read."
-                )
 
 
 def with_inserted(array: Array, resolved: Resolved) -> Array:
@@ -314,7 +302,9 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
     """
     sizes = typeof(array).shape
     remaining = iter(operands)
-    starts, spans, limits, strides, dropped, backwards, new, shape = [], [], [], [], [], [], [], []
+    starts, spans, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
+    # Of the static slice after the dynamic one.
+    firsts, limits = [], []
     moved = False
     for part in key:
         if part is None:
@@ -322,40 +312,44 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
             shape.append(1)
             continue
         axis = len(starts)
-        start, span, limit, stride = np.int32(0), sizes[axis], None, 1
+        start, span, first, limit, stride = np.int32(0), sizes[axis], 0, None, 1
         if part is ALL:
             shape.append(span)
         elif part is INDEX:
             start, span, moved = convert(next(remaining), int32, False), 1, True
             dropped.append(axis)
         else:
-            count, step, from_zero = part
+            count, step, known_start = part
             stride = abs(step)
-            limit = (count - 1) * stride + 1 if count else 0
+            length = (count - 1) * stride + 1 if count else 0
             if step < 0:
                 backwards.append(axis)
-            if not from_zero:
-                start, span, moved = convert(next(remaining), int32, False), limit, True
+            if known_start is None:
+                start, span, moved = convert(next(remaining), int32, False), length, True
+            else:
+                first = known_start
+            limit = first + length
             shape.append(count)
         starts.append(start)
         spans.append(span)
+        firsts.append(first)
         limits.append(span if limit is None else limit)
         strides.append(stride)
     rest = sizes[len(starts) :]
     starts += [np.int32(0)] * len(rest)
     spans += rest
+    firsts += [0] * len(rest)
     limits += rest
     strides += [1] * len(rest)
     shape += rest
     if moved:
         array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(spans)})
-    # Slices from 0 are static, so that the parts of a split array are told by their types.
-    if limits != spans or any(stride != 1 for stride in strides):
+    if limits != spans or any(firsts) or any(stride != 1 for stride in strides):
         array = process(
             slice_p,
             (array,),
             {
-                "start_indices": (0,) * len(limits),
+                "start_indices": tuple(firsts),
                 "limit_indices": tuple(limits),
                 "strides": tuple(strides),
             },
@@ -394,7 +388,7 @@ def _read_eagerly(array: Array, shape: tuple[int, ...], index: Any) -> Array:
             if item.start is None and item.stop is None and item.step is None:
                 key.append(ALL)
             else:
-                _append_slice(key, operands, resolved_slice(item, size, axis))
+                _append_slice(key, operands, resolved_slice(item, size, axis), array, axis)
         else:
             return _read_resolved(array, shape, index)
         axis += 1
@@ -403,17 +397,27 @@ def _read_eagerly(array: Array, shape: tuple[int, ...], index: Any) -> Array:
     return _basic(array, tuple(key), *operands) if key else array
 
 
-def _append_slice(key: list[KeyItem], operands: list[ArrayLike], entry: Entry) -> None:
+def _append_slice(
+    key: list[KeyItem], operands: list[ArrayLike], entry: Entry, array: Array, axis: int
+) -> None:
+    """Append a slice to a static key: its size, its step, and its least index if that is static.
+
+    The least index is an operand otherwise. It is static where it is 0, and in a slice with a step
+    along a split axis: a span that ends with the last element need not be divisible among devices.
+    """
     if entry is ALL:
         key.append(ALL)
         return
     start, count, step, _ = entry
     if step < 0 and count:
         start += (count - 1) * step
-    if start == 0 or not count:
-        key.append((count, step, True))
+    if not count:
+        start = 0
+    spec = array.aval.spec
+    if start == 0 or (spec is not None and abs(step) != 1 and spec.partitions[axis] is not None):
+        key.append((count, step, start))
     else:
-        key.append((count, step, False))
+        key.append((count, step, None))
         operands.append(start)
 
 
@@ -435,7 +439,7 @@ def _read_resolved(array: Array, shape: tuple[int, ...], index: Any) -> Array:
             key.append(INDEX)
             operands.append(_within(entry, shape[axis]))
         else:
-            _append_slice(key, operands, entry)
+            _append_slice(key, operands, entry, array, axis)
         axis += 1
     while key and key[-1] is ALL:
         key.pop()

@@ -192,6 +192,10 @@ def test_slices_out_of_bounds_of_a_split_array_are_those_of_one_device(axis):
         (np.s_[:4], "float32[4@x,8@y]"),
         (np.s_[2:6, ::-1], "float32[4@x,8@y]"),
         (np.s_[None, 4:, ::2], "float32[1,4@x,4@y]"),
+        (np.s_[:, 1::2], "float32[8@x,4@y]"),
+        (np.s_[..., ::-2], "float32[8@x,4@y]"),
+        (np.s_[1::2, None, 4:], "float32[4@x,1,4@y]"),
+        (np.s_[np.zeros(0, int)], "float32[0,8@y]"),
     ],
 )
 def test_slices_of_a_split_array_are_split_as_it_is_inside_jit_and_outside(index, type_text):
