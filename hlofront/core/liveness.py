@@ -7,7 +7,7 @@ from hlofront.core.rules import simplify
 
 # Takes a live equation and the variables that are needed after it, and returns the equation
 # that replaces it, or None.
-Smaller = Callable[[Equation, set[Var]], Equation | None]
+Smaller = Callable[[Equation, set[Atom]], Equation | None]
 
 
 def live_equations(
@@ -23,7 +23,15 @@ def live_equations(
         variables needed after it. Rules of other packages decide about equations that no output
         depends on, too.
     """
-    needed = {atom for atom in outputs if isinstance(atom, Var)}
+    return live_and_read(equations, outputs, smaller)[0]
+
+
+def live_and_read(
+    equations: Sequence[Equation], outputs: Iterable[Atom], smaller: Smaller | None = None
+) -> tuple[list[Equation], set[Atom]]:
+    """Return what `live_equations` returns, and the atoms that these equations or outputs read."""
+    # Literals stand in it too: each equals only itself.
+    needed = set(outputs)
     live: list[Equation] = []
     for equation in reversed(equations):
         if not equation.effects and needed.isdisjoint(equation.outvars):
@@ -35,9 +43,9 @@ def live_equations(
                 continue
             equation = replacement
         live.append(equation)
-        needed.update([atom for atom in equation.invars if isinstance(atom, Var)])
+        needed.update(equation.invars)
     live.reverse()
-    return live
+    return live, needed
 
 
 def variables_read(equations: Iterable[Equation], outputs: Iterable[Atom]) -> set[Var]:

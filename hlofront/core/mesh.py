@@ -104,7 +104,7 @@ class NamedAxes:
 
     def _axes_of_type(self, kind: AxisType) -> tuple[Hashable, ...]:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
-        return tuple(name for name, each in pairs if each is kind)
+        return tuple([name for name, each in pairs if each is kind])
 
     @property
     def auto_axes(self) -> tuple[Hashable, ...]:

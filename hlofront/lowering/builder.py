@@ -32,6 +32,7 @@ from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.frontend_attributes import marked
 from hlofront.lowering.mesh_attributes import is_unreduced, mesh_of_results, typed_attribute
+from hlofront.lowering.module_state import OperationScope
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
 from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
@@ -103,7 +104,7 @@ class Builder(Emitter):
                     if constrains or is_unreduced(var.aval):
                         environment[var] = self.split_by_type(environment[var], var.aval)
             self.module.typed_mesh = typed_mesh
-            if fenced:
+            if fenced and not fenced.isdisjoint(equation.outvars):
                 for var in equation.outvars:
                     if var in fenced:
                         environment[var] = self.fence(environment[var], var.aval, equation)
@@ -121,7 +122,7 @@ class Builder(Emitter):
     def fence(self, x: Value, aval: AbstractValue, equation: Equation) -> Value:
         """Return a result of an equation behind an optimization barrier, so that XLA stores it."""
         around = self.loc
-        name = self.name_of("fence", equation)
+        name = self.scope_of(equation).name_of("fence")
         self.loc = self.module.locations.of(name, equation.traceback)
         if self.module.fences is not None:
             self.module.fences.record(aval, equation.traceback)
@@ -160,26 +161,27 @@ class Builder(Emitter):
 
     def lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
         """Emit one equation, with operands read from `environment` and results written to it."""
-        attributes = frontend_attributes_of(equation.name_stack) if equation.name_stack else None
-        if attributes:
-            with marked(self.ip.block, attributes):
-                self._lower_equation(equation, environment)
+        scope = self.scope_of(equation)
+        if scope.attributes:
+            with marked(self.ip.block, scope.attributes):
+                self._lower_equation(equation, scope, environment)
         else:
-            self._lower_equation(equation, environment)
+            self._lower_equation(equation, scope, environment)
 
-    def _lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
+    def _lower_equation(
+        self, equation: Equation, scope: OperationScope, environment: dict[Var, Value]
+    ) -> None:
         primitive = equation.primitive
         if primitive in UNCHANGED and primitive not in self.module.overrides:
             environment[equation.outvars[0]] = self.read(equation.invars[0], environment)
             return
-        self.loc = self.module.locations.of(
-            self.name_of(primitive.name, equation), equation.traceback
-        )
+        traceback = equation.source_info.traceback
+        self.loc = self.module.locations.of(scope.name_of(primitive.name), traceback)
         outvars = equation.outvars
-        name = None if primitive in lower.on_some else DIRECT.get(primitive)
-        if primitive in self.module.overrides:
-            name = None
-        if name is not None and equation.params:
+        name = DIRECT.get(primitive)
+        if name is not None:
+            if primitive in lower.on_some or primitive in self.module.overrides:
+                name = None
             for value in equation.params.values():
                 if value is not None:
                     name = None
@@ -195,7 +197,7 @@ class Builder(Emitter):
                     operands[i] = self.broadcast_to(operands[i], aval, out)
             environment[outvars[0]] = _create(
                 name, (types.aval_type(out),), operands, None, loc=self.loc, ip=self.ip
-            ).results[0]
+            ).result
             return
         self.avals_in = [atom.aval for atom in equation.invars]
         self.avals_out = [var.aval for var in outvars]
@@ -236,14 +238,16 @@ class Builder(Emitter):
         """Return a name stack for a region of the current equation: its path, then `parts`."""
         return (path_of(self.stack()), *parts) if self.stack() else parts
 
-    def name_of(self, name: str, equation: Equation) -> str:
-        """Return the path of an equation's operation, such as "jit(f)/attention/dot_general"."""
-        key = self.prefix, equation.name_stack
-        paths = self.module.paths
-        path = paths.get(key)
-        if path is None:
-            path = paths[key] = path_of((*self.prefix, *equation.name_stack))
-        return f"{path}/{name}" if path else name
+    def scope_of(self, equation: Equation) -> OperationScope:
+        """Return the path and the frontend attributes of the operations of an equation."""
+        scopes = equation.source_info.scopes
+        key = self.prefix, scopes
+        scope = self.module.scopes.get(key)
+        if scope is None:
+            path = path_of((*self.prefix, *scopes))
+            scope = OperationScope(path, frontend_attributes_of(scopes))
+            self.module.scopes[key] = scope
+        return scope
 
     def by_tracing(
         self,

@@ -96,7 +96,12 @@ def _groups_in_mesh(
 def _replica_groups(
     build: Builder, names: Sequence[Hashable], groups: Groups
 ) -> dict[str, ir.Attribute]:
-    rows = _groups_of_devices(build, names, groups)
+    """Return the attributes of a collective that say which devices communicate."""
+    return _groups_attributes(_groups_of_devices(build, names, groups))
+
+
+@memoize
+def _groups_attributes(rows: tuple[tuple[int, ...], ...]) -> dict[str, ir.Attribute]:
     longest = max(map(len, rows))
     padded = [[*row, *[-1] * (longest - len(row))] for row in rows]
     return {

@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 import ml_dtypes
 import numpy as np
 
+from hlofront.base.caches import memoize
 from hlofront.base.dtypes import dtype_of, issubdtype
 from hlofront.base.typing import DType, DTypeLike
 from hlofront.bridge.mlir import Value, ir
@@ -25,6 +26,7 @@ _float16, _float32, _float64 = map(np.dtype, ("float16", "float32", "float64"))
 BELOW_A_BYTE = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 
 
+@memoize
 def dimension_attribute(dimension_numbers: DotDimensionNumbers) -> ir.Attribute:
     """Return the dimension numbers of a dot as an MLIR attribute, `#stablehlo.dot`."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -45,6 +47,7 @@ def precisions(precision: object) -> tuple[Precision, Precision]:
     return Precision.DEFAULT, Precision.DEFAULT
 
 
+@memoize
 def precision_attribute(precision: object) -> ir.Attribute:
     """Return the precision of each operand as an MLIR attribute."""
     names = [f"#stablehlo<precision {one.name}>" for one in precisions(precision)]

@@ -108,7 +108,7 @@ class Emitter:
         type_ = types.aval_type(self.avals_out[0] if result is None else result)
         return _create(
             name, (type_,), operands, attributes or None, loc=self.loc, ip=self.ip
-        ).results[0]
+        ).result
 
     def ops(
         self,
@@ -286,7 +286,7 @@ class Emitter:
             {"value": types.dense(array)},
             loc=self.loc,
             ip=self.ip,
-        ).results[0]
+        ).result
 
     def full(self, value: ArrayLike, aval: ShapedArray) -> Value:
         """Return an array with this aval whose elements are all `value`, emitted once per block."""

@@ -8,7 +8,9 @@ once and read. Only lowering knows of fences: they are in no jaxpr.
 """
 
 import weakref
+from collections import Counter
 from collections.abc import Hashable
+from itertools import chain
 from typing import Any, NamedTuple
 from typing import Literal as OneOf
 
@@ -222,7 +224,7 @@ class _Program:
         # A weak reference: the fences hold this analysis.
         self._fences: Fences = weakref.proxy(fences)
         self._jaxpr = jaxpr
-        # Literals are not counted.
+        # Literals stand in it too: each is used once.
         self._uses: dict[Hashable, int] | None = None
         self.inputs: dict[Hashable, int] = {
             var: position for position, var in enumerate(jaxpr.invars)
@@ -340,25 +342,18 @@ class _Program:
         """Return how often each value is used, including uses inside called programs."""
         if self._uses is not None:
             return self._uses
-        uses: dict[Hashable, int] = {}
-        for equation in live_equations(self._jaxpr):
-            call = called_by(equation)
-            if call is not None:
-                called = self._fences.program(call.jaxpr)
-                inner = called.uses()
-                for position, var in zip(call.operands or (), called.inputs, strict=True):
-                    atom = equation.invars[position]
-                    if type(atom) is not Literal:
-                        count = 1 if _is_barred(equation, position) else inner.get(var, 0)
-                        uses[atom] = uses.get(atom, 0) + count
-            else:
-                # An equation counts once, however often it has the value as operand.
-                for atom in {*equation.invars}:
-                    if type(atom) is not Literal:
-                        uses[atom] = uses.get(atom, 0) + 1
-        for atom in self._jaxpr.outvars:
-            if type(atom) is not Literal:
-                uses[atom] = uses.get(atom, 0) + 1
+        equations = live_equations(self._jaxpr)
+        calls = [(equation, call) for equation in equations if (call := called_by(equation))]
+        callers = {equation for equation, _ in calls}
+        # An equation counts once, however often it has the value as operand.
+        operands = [{*equation.invars} for equation in equations if equation not in callers]
+        uses: Counter[Hashable] = Counter(chain.from_iterable((*operands, self._jaxpr.outvars)))
+        for equation, call in calls:
+            called = self._fences.program(call.jaxpr)
+            inner = called.uses()
+            for position, var in zip(call.operands or (), called.inputs, strict=True):
+                count = 1 if _is_barred(equation, position) else inner.get(var, 0)
+                uses[equation.invars[position]] += count
         self._uses = uses
         return uses
 

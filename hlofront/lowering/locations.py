@@ -26,7 +26,7 @@ class Locations:
     The options are read at construction, so all operations of a module have locations of one kind.
     """
 
-    __slots__ = ("_frames_of", "_last", "_last_frames", "_named", "unknown")
+    __slots__ = ("_at", "_frames_of", "_last", "_last_frames", "_last_named", "unknown")
 
     _frames_of: Callable[[Traceback | None], ir.Location]
 
@@ -40,11 +40,13 @@ class Locations:
             ).get
         else:
             self._frames_of = _innermost_frame
-        self._named: dict[tuple[str, ir.Location], ir.Location] = {}
         self.unknown = ir.Location.unknown(context)
-        # The last traceback, and its frames.
+        # Per location of frames, the locations of operations there, by their names.
+        self._at: dict[ir.Location, dict[str, ir.Location]] = {}
+        # The last traceback, its frames, and the locations of operations there.
         self._last: Traceback | None = None
         self._last_frames = self.unknown
+        self._last_named: dict[str, ir.Location] = {}
 
     def of(self, name: str, traceback: Traceback | None) -> ir.Location:
         """Return the location of an operation: its name, and the user's source lines."""
@@ -53,11 +55,11 @@ class Locations:
         # Operations of one line of the user's, and their derivatives, follow one another.
         if traceback is not self._last:
             self._last, self._last_frames = traceback, self._frames_of(traceback)
-        frames = self._last_frames
-        key = (name, frames)
-        location = self._named.get(key)
+            self._last_named = self._at.setdefault(self._last_frames, {})
+        location = self._last_named.get(name)
         if location is None:
-            location = self._named[key] = ir.Location.name(name, frames, context=context)
+            location = ir.Location.name(name, self._last_frames, context=context)
+            self._last_named[name] = location
         return location
 
     def named(self, name: str) -> ir.Location:

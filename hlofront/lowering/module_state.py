@@ -7,7 +7,7 @@ import contextlib
 import re
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.jaxpr import Equation, Var
@@ -46,6 +46,17 @@ class ManualMesh:
         return all(name in self.manual for name, _ in self.axes)
 
 
+class OperationScope(NamedTuple):
+    """The path of an equation's operations, and their frontend attributes."""
+
+    path: str
+    attributes: dict[str, str]
+
+    def name_of(self, operation: str) -> str:
+        """Return the path of an operation, such as "jit(f)/attention/dot_general"."""
+        return f"{self.path}/{operation}" if self.path else operation
+
+
 class ModuleState:
     """The state that the functions of one module share while it is lowered."""
 
@@ -68,8 +79,8 @@ class ModuleState:
         "meshes",
         "overrides",
         "partitioned_calls",
-        "paths",
         "platforms",
+        "scopes",
         "several_devices",
         "size_variables",
         "symbol_table",
@@ -121,8 +132,8 @@ class ModuleState:
         # None before the first of these rules runs, which `share_symbols` precedes.
         self.symbol_table: ir.SymbolTable | None = None
         self.locations = Locations()
-        # The paths of operations, by the name stacks of their function and of their equation.
-        self.paths: dict[tuple[NameStack, NameStack], str] = {}
+        # The scopes of operations, by the name stacks of their function and of their equation.
+        self.scopes: dict[tuple[NameStack, NameStack], OperationScope] = {}
         # The symbols of private functions, by the keys of what was lowered to them.
         self.functions: dict[Hashable, ir.FlatSymbolRefAttr] = {}
         # The host functions that the module calls, in the order of their index.

@@ -1,5 +1,6 @@
 """Simplification of jaxprs: dead code removal, inlined calls and forwarded inputs."""
 
+import operator
 from collections.abc import Collection, Sequence
 
 from hlofront.base.typing import ArrayLike
@@ -7,7 +8,7 @@ from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Value, Var
-from hlofront.core.liveness import live_equations, variables_read
+from hlofront.core.liveness import live_and_read, variables_read
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import checked
@@ -39,10 +40,9 @@ def dead_code(
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(jaxpr.invars)
     outvars = [atom for atom, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    equations = live_equations(jaxpr.eqns, outvars, simplified)
-    needed = variables_read(equations, outvars)
+    equations, needed = live_and_read(jaxpr.eqns, outvars, simplified)
     stays = [var in needed or keep for var, keep in zip(jaxpr.invars, instantiate, strict=True)]
-    effects = no_effects.union(*(equation.effects for equation in equations))
+    effects = no_effects.union(*[equation.effects for equation in equations if equation.effects])
     smaller_jaxpr = jaxpr.replace(
         invars=[var for var, stay in zip(jaxpr.invars, stays, strict=True) if stay],
         outvars=outvars,
@@ -54,7 +54,7 @@ def dead_code(
     return smaller_jaxpr, stays
 
 
-def simplified(equation: Equation, needed: set[Var]) -> Equation | None:
+def simplified(equation: Equation, needed: set[Atom]) -> Equation | None:
     """Return an equation without its dead code and the results that are not in `needed`."""
     rule = rules.simplify.get(equation.primitive)
     if rule is None:
@@ -96,14 +96,12 @@ def _smaller_program(
 
 
 def _same_equations(jaxpr: Jaxpr, other: Jaxpr) -> bool:
-    if len(jaxpr.eqns) != len(other.eqns):
-        return False
-    return all(a is b for a, b in zip(jaxpr.eqns, other.eqns, strict=True))
+    return len(jaxpr.eqns) == len(other.eqns) and all(map(operator.is_, jaxpr.eqns, other.eqns))
 
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
     """Close a jaxpr derived from `program` over those of the program's constants that it reads."""
-    read = variables_read(jaxpr.eqns, jaxpr.outvars)
+    read = variables_read(jaxpr.eqns, jaxpr.outvars) if jaxpr.constvars else set[Var]()
     pairs = [
         (var, value)
         for var, value in zip(jaxpr.constvars, program.consts, strict=True)

@@ -98,7 +98,7 @@ def transpose_jaxpr(
             for atom in equation.invars
         ]
         try:
-            with coming_from(equation.name_stack, equation.traceback):
+            with coming_from(equation.source_info.scopes, equation.source_info.traceback):
                 incoming = rules.transpose[primitive](cotangent, *operands, **equation.params)
                 if checks:
                     incoming = list(incoming)
@@ -194,9 +194,7 @@ def _run_forward(
     if touches_references(jaxpr.effects):
         linear |= references_written_with(jaxpr.eqns, linear)
     for equation in jaxpr.eqns:
-        if linear.isdisjoint(
-            [atom for atom in (*equation.invars, *equation.outvars) if type(atom) is not Literal]
-        ):
+        if linear.isdisjoint(equation.invars) and linear.isdisjoint(equation.outvars):
             known_equations.append(equation)
         else:
             linear.update(equation.outvars)
@@ -205,14 +203,14 @@ def _run_forward(
         return linear_equations
     outputs = [atom for atom, g in zip(jaxpr.outvars, has_cotangent, strict=True) if g]
     # The linear variables that cotangents reach, and the known ones that their transposes read.
-    needed = {atom for atom in outputs if type(atom) is not Literal}
+    needed = set(outputs)
     for equation in reversed(linear_equations):
         if equation.effects or not needed.isdisjoint(equation.outvars):
-            needed.update([atom for atom in equation.invars if type(atom) is not Literal])
+            needed.update(equation.invars)
     to_run: list[Equation] = []
     for equation in reversed(known_equations):
         if equation.effects or not needed.isdisjoint(equation.outvars):
-            needed.update([atom for atom in equation.invars if type(atom) is not Literal])
+            needed.update(equation.invars)
             to_run.append(equation)
     for equation in reversed(to_run):
         operands = tuple(
