@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, SupportsIndex, overload
 
 from hlofront.base import source
@@ -226,6 +226,26 @@ class coming_from:
     def __exit__(self, *_: object) -> None:
         _stack.reset(self.tokens[0])
         _replayed.reset(self.tokens[1])
+
+
+class coming_from_here:
+    """A context manager that gives the operations inside the traceback of where it is entered.
+
+    It is for rules, whose operations are of one line of the user's. Operations of an equation that
+    is evaluated again keep the traceback of that.
+    """
+
+    __slots__ = ("token",)
+
+    token: Token[Traceback | None] | None
+
+    def __enter__(self) -> None:
+        again = _replayed.get() is not None
+        self.token = None if again else _replayed.set(source.current())
+
+    def __exit__(self, *_: object) -> None:
+        if self.token is not None:
+            _replayed.reset(self.token)
 
 
 class scopes_replaced:

@@ -214,7 +214,11 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
       NameError: if no axis of that name is in scope.
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    names = as_names(axis_name)
+    if any(isinstance(name, int) for name in names):
+        count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    else:
+        count = group_size(checked_groups(axis_index_groups, names), names)
 
     def mean(leaf: ArrayLike) -> ArrayLike:
         if not isinstance(leaf, Array):

@@ -16,7 +16,7 @@ from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
-from hlofront.core.names import coming_from
+from hlofront.core.names import coming_from, coming_from_here
 from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import check_tangents, checks_are_on
 from hlofront.core.symbolic_zeros import Tangent, Zero
@@ -108,10 +108,12 @@ register_value_type(JVPTracer, lambda tracer: tracer.aval)
 class JVPTrace(RuleTrace):
     """A trace of jvp, which runs operations on primals with tangents by their jvp rules."""
 
-    __slots__ = ("checks", "debug_info", "inner", "parent", "programs_of", "x64")
+    __slots__ = ("checks", "debug_info", "inner", "parent", "programs_of", "records", "x64")
 
     # Whether to check the tangents that jvp rules return.
     checks: bool
+    # Whether operations of jvp rules are written to a jaxpr, with their tracebacks.
+    records: bool
 
     # The interpreter of operations without tangents.
     parent: Trace
@@ -132,6 +134,7 @@ class JVPTrace(RuleTrace):
         self.programs_of: dict[object, object] = {}
         self.x64 = _x64.value
         self.checks = checks_are_on()
+        self.records = self.inner is not parent or parent.stages
 
     def wrap(self, primal: Value, tangent: Value) -> Value:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
@@ -171,7 +174,11 @@ class JVPTrace(RuleTrace):
             self._keep_types(args, tangents)
         rule = rules.jvp[primitive]
         with interpreting_with(self.inner):
-            results: tuple[Value, Value] = rule(tuple(primals), tuple(tangents), **params)
+            if not self.records or primitive.carries_programs or primitive in rules.jvp.foreign:
+                results: tuple[Value, Value] = rule(tuple(primals), tuple(tangents), **params)
+            else:
+                with coming_from_here():
+                    results = rule(tuple(primals), tuple(tangents), **params)
         primal_out, tangent_out = results
         if self.checks:
             check_tangents(primitive, primal_out, tangent_out)

@@ -11,6 +11,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.base.source import user_frame
 from hlofront.transforms.jvp import jvp_program
 from tests.support.jaxprs import MATRIX, SCALAR, assert_prints
 
@@ -169,3 +170,22 @@ def test_a_branch_of_python_is_that_of_the_value():
 def test_a_tangent_of_another_shape_is_refused():
     with pytest.raises(ValueError, match=r"shape"):
         jax.jvp(jnp.sin, (np.ones(3, np.float32),), (np.ones(2, np.float32),))
+
+
+def test_the_operations_of_a_rule_have_one_traceback_and_those_of_a_users_rule_their_own():
+    def tracebacks(function):
+        program = make_jaxpr(lambda x: jax.jvp(function, (x,), (x,)))(1.0)
+        return [equation.source_info.traceback for equation in program.eqns]
+
+    assert len(set(map(id, tracebacks(lax.tanh)))) == 1
+
+    @jax.custom_jvp
+    def double(x):
+        return x * 2.0
+
+    @double.defjvp
+    def _(primals, tangents):
+        result = lax.add(*primals, *primals)
+        return result, lax.add(*tangents, *tangents)
+
+    assert len({str(user_frame(traceback)) for traceback in tracebacks(double)}) == 2
