@@ -185,6 +185,19 @@ def python_scalar_dtype(type_: type) -> NumPyDType:
         raise TypeError(f"{type_.__name__} is not a type of Python scalars") from None
 
 
+def check_integer(x: int) -> None:
+    """Raise OverflowError unless the default integer dtype can hold a Python integer."""
+    if -(1 << 31) <= x < 1 << 31:
+        return
+    dtype = python_scalar_dtype(int)
+    bits = dtype.itemsize * 8 - 1
+    if not -(1 << bits) <= x < 1 << bits:
+        raise OverflowError(
+            f"Python integer {x} is too large to convert to {dtype}: give it as a float, or turn "
+            "64-bit dtypes on with jax_enable_x64."
+        )
+
+
 def default_dtype(kind: str) -> NumPyDType:
     """Return the default dtype of a NumPy kind letter among "biufc"."""
     if kind == "u":

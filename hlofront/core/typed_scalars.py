@@ -6,7 +6,7 @@ residuals, and as results that pass unchanged.
 
 from typing import Any, Self
 
-from hlofront.base.dtypes import NumPyDType, iinfo, python_scalar_dtype
+from hlofront.base.dtypes import NumPyDType, check_integer, python_scalar_dtype
 from hlofront.bridge.fast_parts import register_typed_scalars
 from hlofront.core.aval import ShapedArray, register_value_type
 
@@ -83,12 +83,15 @@ for _class in _typed_class.values():
 
 
 def typed(x: object) -> Any:
-    """Return a Python scalar with its dtype; another value, and an int out of range, unchanged."""
+    """Return a Python scalar with its dtype, and another value unchanged.
+
+    Raises:
+      OverflowError: for an integer that the default integer dtype cannot hold.
+    """
     plain = type(x)
     class_ = _typed_class.get(plain)
     if class_ is None:
         return x
-    dtype = python_scalar_dtype(plain)
-    if isinstance(x, int) and not iinfo(dtype).min <= x <= iinfo(dtype).max:
-        return x
-    return class_(x, dtype)
+    if isinstance(x, int):
+        check_integer(x)
+    return class_(x, python_scalar_dtype(plain))

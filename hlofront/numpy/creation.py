@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import check_user_dtype_supported, lattice_result, python_scalar_dtype
+from hlofront.base.dtypes import (
+    check_integer,
+    check_user_dtype_supported,
+    lattice_result,
+    python_scalar_dtype,
+)
 from hlofront.base.elements import exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape
@@ -22,7 +27,7 @@ from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.core.typed_scalars import typed_classes
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike, check_integer, with_shape
+from hlofront.numpy.promotion import check_arraylike, with_shape
 from hlofront.primitives import converting, shaping, slicing
 from hlofront.runtime.array import exchange
 from hlofront.runtime.array.transfer import copied, device_put

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hlofront.base import source
-from hlofront.base.dtypes import array_dtype, issubdtype, lattice_result
+from hlofront.base.dtypes import array_dtype, check_integer, issubdtype, lattice_result
 from hlofront.base.elements import host_number
 from hlofront.base.tree import tree_leaves
 from hlofront.base.typing import Array, ArrayLike, DType
@@ -22,7 +22,6 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.index_entries import GatherPlan, Resolved, gather_plan
 from hlofront.numpy.indexing import with_inserted
 from hlofront.numpy.powers import power
-from hlofront.numpy.promotion import check_integer
 from hlofront.numpy.ufuncs import divide
 from hlofront.primitives import scattering
 from hlofront.primitives.converting import convert

@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
+from hlofront.base.dtypes import check_integer, check_user_dtype_supported, python_scalar_dtype
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import SymbolicSize, typeof
@@ -18,7 +18,7 @@ from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like, operation_like
-from hlofront.numpy.promotion import check_integer, choose, host_scalar
+from hlofront.numpy.promotion import choose, host_scalar
 from hlofront.numpy.ranges import arange
 from hlofront.numpy.ufuncs import any_operand, scalar_like
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing

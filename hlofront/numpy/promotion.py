@@ -9,6 +9,7 @@ import numpy as np
 
 from hlofront.base.config import numpy_dtype_promotion, numpy_rank_promotion
 from hlofront.base.dtypes import (
+    check_integer,
     default_dtype,
     iinfo,
     issubdtype,
@@ -226,17 +227,6 @@ def _nearest_integer(x: float, dtype: np.dtype) -> int:
         return 0
     limits = iinfo(dtype)
     return limits.max if x >= limits.max else limits.min if x <= limits.min else int(x)
-
-
-def check_integer(x: int) -> None:
-    """Raise OverflowError unless the default integer dtype can hold a Python integer."""
-    dtype = python_scalar_dtype(int)
-    bits = dtype.itemsize * 8 - 1
-    if not -(1 << bits) <= x < 1 << bits:
-        raise OverflowError(
-            f"Python integer {x} is too large to convert to {dtype}: give it as a float, or turn "
-            "64-bit dtypes on with jax_enable_x64."
-        )
 
 
 # ---- shapes ----------------------------------------------------------------------------------

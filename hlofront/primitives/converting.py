@@ -568,8 +568,10 @@ def stop_gradient(x: _T) -> _T:
 
 
 def _stop_gradient(x: ArrayLike) -> ArrayLike:
-    typeof(x)
+    dtype = typeof(x).dtype
     x = typed(x)
+    if isinstance(x, np.ndarray | np.generic) and x.dtype != dtype:
+        x = x.astype(dtype)
     return x if is_eager() else process(stop_gradient_p, (x,), {})
 
 

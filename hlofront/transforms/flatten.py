@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from hlofront.base import source, tree
-from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.base.dtypes import array_dtype, check_integer, dtype_of
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import DTypeLike
@@ -159,8 +159,11 @@ def abstract(x: Any) -> Any:
 
     Raises:
       TypeError: for any other object.
+      OverflowError: for a Python integer that the default integer dtype cannot hold.
     """
     if is_value(x):
+        if isinstance(x, int):
+            check_integer(x)
         return typeof(x)
     if isinstance(x, AbstractValue):
         return x

@@ -208,10 +208,8 @@ class Pullback:
             )
         for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
             cotangent_aval, wanted = abstract(leaf), aval.to_cotangent_aval()
-            # An integer's cotangent is ignored.
-            fits = cotangent_aval.dtype == wanted.dtype or (
-                wanted.dtype == float0 and cotangent_aval.dtype == aval.dtype
-            )
+            # An integer's cotangent is ignored, whatever its dtype.
+            fits = wanted.dtype in (float0, cotangent_aval.dtype)
             if cotangent_aval.shape != wanted.shape or not fits:
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "

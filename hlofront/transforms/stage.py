@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.base import caches, errors, source
 from hlofront.base.config import check_tracer_leaks, options
+from hlofront.base.dtypes import check_integer
 from hlofront.base.elements import always_exact_dtype, exact_dtype
 from hlofront.base.typing import Params
 from hlofront.bridge import state
@@ -396,6 +397,8 @@ literalable_types: set[type] = set()
 def as_literal(x: Value) -> Literal | None:
     """Return a scalar as a literal of its dtype on device, or None for other values."""
     if type(x) in _LITERAL_TYPES:
+        if isinstance(x, int):
+            check_integer(x)
         return Literal(x, typeof(x))
     if issubclass(type(x), (np.generic, np.ndarray)) and x.ndim == 0:
         aval = typeof(x)

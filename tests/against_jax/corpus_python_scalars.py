@@ -17,7 +17,60 @@ def programs(jax, jnp, lax):
     checked(corpus, jax)
     seeds(corpus, jax, jnp)
     scalars_with_a_dtype(corpus, jax, jnp, lax)
+    integers_out_of_range(corpus, jax, jnp, lax)
+    cotangents_of_integers(corpus, jax, jnp)
     return corpus
+
+
+def integers_out_of_range(corpus, jax, jnp, lax):
+    """No function may take or return an integer that the default dtype does not hold."""
+    product = jax.custom_jvp(lambda x, n: x * n)
+    product.defjvp(lambda primals, tangents: (product(*primals), tangents[0] * primals[1]))
+    scaled = jax.custom_vjp(lambda x, n: x * n)
+    scaled.defvjp(lambda x, n: (x * n, n), lambda n, cotangent: (cotangent * n, None))
+    functions = {
+        "argument": lambda n: jax.jit(lambda n: n)(n),
+        "inner_argument": lambda n: jax.jit(lambda x: jax.jit(lambda n: x * n)(n))(2.0),
+        "result": lambda n: jax.jit(lambda: n)(),
+        "branches": lambda n: lax.cond(True, lambda: n, lambda: 1),
+        "scanned": lambda n: lax.scan(lambda c, _: (c, n), 0, None, length=2),
+        "described": lambda n: jax.eval_shape(lambda n: n, n),
+        "jaxpr": lambda n: str(jax.make_jaxpr(lambda n: n)(n)),
+        "stop_gradient": lax.stop_gradient,
+        "custom_jvp": lambda n: product(2.0, n),
+        "slope_of_custom_jvp": lambda n: jax.grad(product)(2.0, n),
+        "custom_vjp": lambda n: scaled(2.0, n),
+        "slope_of_custom_vjp": lambda n: jax.grad(scaled)(2.0, n),
+        "checkpoint": lambda n: jax.checkpoint(lambda x, n: x * n)(2.0, n),
+        "full": lambda n: lax.full((2,), n, "float32"),
+        "with_floats": lambda n: jnp.array([n, 1.0]),
+    }
+    for name, function in functions.items():
+        for size, n in {"last": 2**31 - 1, "first_beyond": 2**31, "wide": -(2**40)}.items():
+            corpus.add(f"integer_{name}_{size}", lambda f=function, n=n: f(n))
+
+
+def cotangents_of_integers(corpus, jax, jnp):
+    given = {
+        "float0": lambda: np.zeros((), jax.dtypes.float0),
+        "integer": lambda: 1,
+        "float": lambda: 1.0,
+        "array": lambda: jnp.ones((), "bfloat16"),
+        "none": lambda: None,
+        "vector": lambda: jnp.ones(2),
+    }
+    for name, cotangent in given.items():
+
+        def pulled(cotangent=cotangent):
+            _, pull = jax.vjp(lambda x: (x * 2.0, 3), 1.0)
+            return pull((1.0, cotangent()))
+
+        corpus.add(f"cotangent_of_an_integer_{name}", pulled)
+
+    @corpus.program(np.arange(3.0))
+    def stopped_values_of_numpy(x):
+        stopped = jax.lax.stop_gradient((x, np.float64(2), np.arange(3), np.float16(1)))
+        return [str(leaf.dtype) for leaf in stopped], stopped[0] * 2
 
 
 def classes(jax, results):
