@@ -145,7 +145,7 @@ def array(
       out_sharding: how the result is split over a mesh.
 
     Raises:
-      TypeError: if elements are not numbers, as strings are not.
+      TypeError: if elements are not numbers, as strings are not, and no dtype is given.
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
     """
@@ -195,7 +195,7 @@ def asarray(
       out_sharding: how the result is split over a mesh.
 
     Raises:
-      TypeError: if elements are not numbers, as strings are not.
+      TypeError: if elements are not numbers, as strings are not, and no dtype is given.
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
     """
@@ -272,9 +272,10 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
         object = _host_array(name, object, dtype)
     elif isinstance(object, bool | int | float | complex) and not isinstance(object, np.generic):
         object = np.array(object, dtype)  # The conversion checks that the value fits.
-    typeof(object)
-    if dtype is not None and object.dtype != dtype:
+    if dtype is not None and object.dtype != dtype and object.dtype.kind != "T":
+        # NumPy converts arrays of objects, texts, dates, and of numbers in another byte order.
         object, copy = np.asarray(object).astype(dtype), False
+    typeof(object)
     return from_host(object, copy, dtype)
 
 

@@ -17,7 +17,7 @@ from hlofront.core.dimensions import canonical_shape
 from hlofront.core.requested_shardings import named_sharding
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike, OutSharding
-from hlofront.numpy.creation import MOST_ON_HOST, check_placement, from_host
+from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.primitives import converting, shaping
@@ -240,6 +240,8 @@ def _full(
         if not weak and requested_sharding is None:
             return _constant(name, shape, lax.scalar_of(value, dtype), dtype, device, None)
         value = lax.scalar_of(value, dtype, weak)
+    elif isinstance(value, np.ndarray) and value.ndim:
+        value = asarray(value, dtype)
     if isinstance(value, Tracer) or not is_eager():
         result = _filled(shape, value, dtype, weak, requested_sharding)
         return result if isinstance(result, Tracer) else from_host(result)

@@ -133,6 +133,28 @@ def arguments(corpus, jax, jnp, lax):
                 lambda x, dtype=dtype, flag=flag: jnp.asarray(x).astype(dtype, copy=flag),
                 x,
             )
+    for name, values in {
+        "objects": np.array([1, 2.5, None], object),
+        "texts": np.array(["1", "2"]),
+        "words": np.array(["a", "b"]),
+        "bytes": np.array([b"1", b"2"]),
+        "a_text": np.array("1"),
+        "dates": np.array(["2020-01-01"], "M8[D]"),
+        "other_byte_order": np.array([1, 2], ">i4"),
+        "long_doubles": np.array([1.5], np.longdouble),
+        "texts_of_any_length": np.array(["1"], np.dtypes.StringDType()),
+    }.items():
+        for dtype in ("int32", "float32", "bool", "bfloat16", None):
+            corpus.add(
+                f"arrays_of_{name}_as_{dtype}",
+                lambda values=values, dtype=dtype: jnp.asarray(values, dtype),
+                modes=("value", "jit"),
+            )
+        corpus.add(
+            f"full_of_{name}",
+            lambda values=values: jnp.full((2, *values.shape), values, dtype="float32"),
+            modes=("value", "jit"),
+        )
     for name in ("sum", "max", "mean", "prod", "all"):
         for axis_name, axis in {"names": ("i", "i"), "a_place": ("i", 0, "i")}.items():
             corpus.add(
