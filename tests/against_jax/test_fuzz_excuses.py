@@ -173,6 +173,22 @@ def test_where_jax_drops_a_derivative_the_rest_of_it_is_compared(monkeypatch, de
     assert (not shrinking.difference(one, described(), outcome(derivative))) is same
 
 
+@pytest.mark.parametrize("later", ["ValueError", "TypeError"])
+def test_where_jax_drops_a_derivative_the_error_that_follows_is_compared(monkeypatch, later):
+    def described(*_):
+        try:
+            jax.grad(closing_over_its_argument)(jnp.float32(2))
+        except jax.errors.UnexpectedTracerError as error:
+            return {"value": refused("UnexpectedTracerError", str(error))}
+        return {"value": refused(later, "the types do not match")}
+
+    monkeypatch.setattr(excuses.running, "described", described)
+    theirs = {"value": refused("ValueError", "the types do not match")}
+    one = program("custom_jvp_closure")
+    assert bool(shrinking.difference(one, described(), theirs)) == (later == "TypeError")
+    assert shrinking.difference(program("unary"), described(), theirs)
+
+
 @pytest.mark.parametrize("kind", ["float32", "int32"])
 @pytest.mark.parametrize("form", ["array", "numpy"])
 def test_a_python_number_of_a_derivative_may_be_an_array_on_the_other_side(form, kind):
