@@ -93,7 +93,7 @@ def _constant(
         result = _full_of_constant(shape, value, dtype)
         return _put(result, device, len(shape))
     result = lax.full(shape, value, dtype)
-    return result if isinstance(result, Tracer) else from_host(result)
+    return result if hasattr(result, "aval") else from_host(result)
 
 
 # Argument `dtype` -> dtype, for the dtypes that neither warn nor depend on x64.
@@ -244,7 +244,7 @@ def _full(
         value = asarray(value, dtype)
     if isinstance(value, Tracer) or not is_eager():
         result = _filled(shape, value, dtype, weak, requested_sharding)
-        return result if isinstance(result, Tracer) else from_host(result)
+        return result if hasattr(result, "aval") else from_host(result)
     result = _full_of_value(shape, value, dtype, weak)
     return _put(result, device, len(shape))
 

@@ -15,6 +15,7 @@ from hlofront.sharding import (
     AbstractMesh,
     AxisType,
     NamedSharding,
+    auto_axes,
     get_abstract_mesh,
     get_mesh,
     set_mesh,
@@ -398,3 +399,27 @@ def test_errors_name_operands_with_their_shardings_and_lines_and_the_mend(name):
             assert re.search(r"at .*cases_explicit\.py:\d+", lines[0]), text
             assert re.search(r" : f32\[8.*@[xy].*\]", lines[1]), text
             assert "jax.sharding.reshard(x, jax.P(...))" in text or "out_sharding=" in text, text
+
+
+@pytest.mark.parametrize("make", [jnp.ones, jnp.zeros, lambda shape: jnp.full(shape, 2.0)])
+def test_filled_arrays_are_on_the_mesh_in_context_inside_of_transformations(make):
+    x = jax.device_put(np.ones((3, 8, 4), np.float32), NamedSharding(explicit, P(None, "x")))
+    with set_mesh(explicit):
+        total = jax.vmap(lambda row: row + make((8, 4)))(x)
+        _, tangent = jax.jvp(lambda row: row * make((3, 8, 4)), (x,), (x,))
+        scalar = jax.vmap(lambda row: row + make(()))(x)
+    assert {str(jax.typeof(y)) for y in (total, tangent, scalar)} == {"float32[3,8@x,4]"}
+    np.testing.assert_array_equal(total, 1 + np.asarray(make((3, 8, 4))))
+
+
+def test_auto_axes_of_some_axes_are_mapped_outside_of_jit():
+    values = np.random.default_rng(0).random((3, 8, 8)).astype(np.float32)
+    x = jax.device_put(values, NamedSharding(explicit, P(None, "x", "y")))
+    doubled = auto_axes(lambda row: row * 2, axes="x", out_sharding=P("x", "y"))
+    summed = auto_axes(lambda row: jnp.sin(row).sum(0), axes=("y",), out_sharding=P("y"))
+    with set_mesh(explicit):
+        twice, sums = jax.vmap(doubled)(x), jax.vmap(summed)(x)
+    assert str(jax.typeof(twice)) == "float32[3,8@x,8@y]"
+    assert str(jax.typeof(sums)) == "float32[3,8@y]"
+    np.testing.assert_array_equal(twice, 2 * values)
+    np.testing.assert_allclose(sums, np.sin(values).sum(1), rtol=1e-5)

@@ -113,7 +113,9 @@ def with_typed_shardings(
     def of_type(sharding: Sharding | None, aval: object) -> Sharding | None:
         if sharding is not None or not isinstance(aval, ShapedArray):
             return sharding
-        mesh = first if aval.mesh is None else meshes.get(aval.mesh)
+        mesh = first
+        if aval.mesh is not None:
+            mesh = meshes.get(aval.mesh) or _with_types_of(first, aval.mesh)
         if mesh is None:
             raise ValueError(
                 f"a value of type {aval.str_short()} is split over {aval.mesh}, and the devices "
@@ -133,6 +135,13 @@ def with_typed_shardings(
         [*map(of_type, outputs, program.out_avals)],
         over_mesh(first, PartitionSpec()),
     )
+
+
+def _with_types_of(mesh: Mesh, other: AbstractMesh) -> Mesh | None:
+    """Return a mesh with another's types of axes, as inside of auto_axes; None for other axes."""
+    if mesh.shape_tuple != other.shape_tuple:
+        return None
+    return mesh.update(axis_types=other.axis_types)
 
 
 def _explicit_meshes(
