@@ -171,34 +171,36 @@ STEP = 1 if len(jax.devices()) == 8 else 20
 SPLIT_BATCHES = batches_on_meshes(STEP // 2, STEP)
 
 
-def assert_equal_to_one_device(splits, results, x64):
-    with trials.quiet(), jax.enable_x64(x64):
-        for each, result in zip(splits, results, strict=True):
-            wanted = trials.describe(each.sample.call(*each.sample.operand_values()), jax)
-            found = trials.describe(result, jax)
-            for one, other in zip(found, wanted, strict=True):
-                assert one[:3] == other[:3], each.sample
-                assert_within(one[3], other[3], ulps=90 * slack_of(each.sample))
+def assert_equal_to_one_device(splits, results, wanted):
+    for each, result, other_result in zip(splits, results, wanted, strict=True):
+        found, others = trials.describe(result, jax), trials.describe(other_result, jax)
+        for one, other in zip(found, others, strict=True):
+            assert one[:3] == other[:3], each.sample
+            assert_within(one[3], other[3], ulps=90 * slack_of(each.sample))
 
 
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize(("file", "start", "number"), SPLIT_BATCHES)
 def test_split_samples_are_what_one_device_gives(file, start, number, x64):
     mesh = MESHES[number]
-    with trials.quiet(), jax.enable_x64(x64), jax.set_mesh(mesh):
-        splits = [
-            Split(sample, mesh) for sample in batch_of(file, start) if sample.needs_x64() is x64
-        ]
-        splits = [each for each in splits if each.has_a_rule()]
+    with trials.quiet(), jax.enable_x64(x64):
+        with jax.set_mesh(mesh):
+            splits = [
+                Split(sample, mesh) for sample in batch_of(file, start) if sample.needs_x64() is x64
+            ]
+            splits = [each for each in splits if each.has_a_rule()]
 
         def together(arguments):
             return [each.call(*own) for each, own in zip(splits, arguments, strict=True)]
 
-        operands = [each.split for each in splits]
-        program = jax.jit(together, compiler_options=trials.COMPILES_FAST).lower(operands).compile()
-        results = program(operands)
+        jitted = jax.jit(together, compiler_options=trials.COMPILES_FAST)
+        wanted = jitted([each.operands for each in splits])
+        with jax.set_mesh(mesh):
+            operands = [each.split for each in splits]
+            program = jitted.lower(operands).compile()
+            results = program(operands)
     assert moving_operations(program) <= set(MOVING)
-    assert_equal_to_one_device(splits, results, x64)
+    assert_equal_to_one_device(splits, results, wanted)
 
 
 def is_float(operand):
