@@ -12,6 +12,22 @@ GROUPS = [[0, 2], [1, 3]]
 SUMS = np.stack([X[[0, 2]].sum(0), X[[1, 3]].sum(0)])[[0, 1, 0, 1]]
 
 
+@pytest.mark.parametrize("call", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_a_value_that_is_not_mapped_stays_so_where_all_places_receive_it(call):
+    def exchanged(permutation, out_axes):
+        return jax.vmap(
+            lambda _: call(lambda: lax.ppermute(X[0], "i", permutation))(),
+            axis_name="i",
+            out_axes=out_axes,
+        )(X)
+
+    cycle = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    np.testing.assert_array_equal(exchanged(cycle, None), X[0])
+    np.testing.assert_array_equal(exchanged(cycle[:2], 0), [0 * X[0], X[0], X[0], 0 * X[0]])
+    with pytest.raises(ValueError, match="None but output was batched"):
+        exchanged(cycle[:2], None)
+
+
 @pytest.mark.parametrize(
     ("function", "operand", "wanted"),
     [

@@ -7,8 +7,6 @@ SEEDS: dict[int, str] = {
     "drops unread results of the custom_vjp call in it; XLA does both",
     824497: "under debug_infs jax's nan_to_num raises for its own constant, infinity",
     900584: "a power of integers by a constant False has an equation more, which converts it",
-    901099: "a custom_vmap call over a mapped value, unread in a branch: jax removes it there, "
-    "hlofront refuses to batch it; in a checkpoint it does remove it",
     903361: "both refuse a rule of the wrong type over a mapped value, by errors of two classes",
     904363: "a custom_root whose tangent solve is off by 1e-3, derived twice: 2e-3 between both",
     824641: "the sign of the determinant of a NaN matrix is NaN; jax has 1 for some sizes",
