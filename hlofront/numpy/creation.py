@@ -225,10 +225,10 @@ def _array(
             "the compiler."
         )
     device, requested_sharding = check_placement(name, device, out_sharding)
-    if object is None:
-        raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
     if dtype is not None:
         dtype = check_user_dtype_supported(dtype, name)
+    if object is None:
+        raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
     result = _converted(name, object, dtype, copy)
     missing = ndmin - typeof(result).ndim
     if missing > 0:

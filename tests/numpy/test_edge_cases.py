@@ -230,3 +230,11 @@ def test_roll_by_far_under_jit():
     for axis in (None, 0, 1):
         result = hlofront.jit(lambda x, by, axis=axis: jnp.roll(x, by, axis))(x, by)
         np.testing.assert_array_equal(result, np.roll(x, int(by), axis))
+
+
+@pytest.mark.parametrize("make", [jnp.array, jnp.asarray])
+def test_a_wrong_dtype_is_refused_before_none_is(make):
+    with pytest.raises(TypeError, match="float99"):
+        make(None, "float99")
+    with pytest.raises(ValueError, match="None is not a valid value"):
+        make(None, "float32")
