@@ -87,6 +87,14 @@ def test_a_list_of_traced_values_is_excused_where_jax_asks_numpy_for_its_shape()
     assert differs(program("ordered", planted=True), RESULT, theirs)
 
 
+def test_a_rule_that_returns_no_pair_is_excused_where_jax_unpacks_it():
+    theirs = refused("TypeError", "cannot unpack non-iterable NoneType object")
+    ours = refused("ValueError", "custom vmap rule (f) must return a pair: got None.")
+    assert not differs(program("custom_vmap_of_vmap", planted=True), ours, theirs)
+    assert differs(program("unary", planted=True), ours, theirs)
+    assert differs(program("custom_vmap_of_vmap", planted=True), RESULT, theirs)
+
+
 def test_a_text_is_excused_where_jax_takes_each_letter_as_an_axis():
     theirs = refused("ValueError", "duplicate value in 'axis': ('t', 'e', 'x', 't')")
     ours = refused("NameError", "Found an unbound axis name: text.")

@@ -252,6 +252,14 @@ STUMBLES = (
         planted=True,
         holds=raises("TypeError", "is not a valid array operand"),
     ),
+    # It unpacks what a rule of custom_vmap returns, whatever that is.
+    excuse(
+        "TypeError",
+        "^cannot unpack non-iterable",
+        CUSTOM_VMAPS,
+        planted=True,
+        holds=raises("ValueError", "must return a pair"),
+    ),
     # It takes a text as axes with names of one letter; with us it is one name.
     excuse(
         "ValueError",
