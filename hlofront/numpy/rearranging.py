@@ -14,6 +14,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import as_size, canonical_axes, canonical_axis, canonical_shape
+from hlofront.core.requested_shardings import entry_of, sharding_of
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
@@ -276,13 +277,20 @@ def repeat(
     Args:
       total_repeat_length: the size of the result along the axis, which is required where
         `repeats` is traced. Elements beyond it are cut off; missing ones repeat the last element.
+      out_sharding: how the result is split over a mesh; by default as `a`, which is not split along
+        the axis then.
     """
     check_arraylike("repeat", a, repeats)
     if out_sharding is None and typeof(a).spec is not None:
-        raise ValueError(
-            f"jnp.repeat of an array of type {typeof(a).str_short()} does not say how its result "
-            "is split: give it out_sharding=..."
-        )
+        if axis is None:
+            a, axis = shaping.reshape(a, (typeof(a).size,)), 0
+        aval = typeof(a)
+        if entry_of(aval, canonical_axis(axis, aval.ndim)) is not None:
+            raise ValueError(
+                f"jnp.repeat of an array of type {aval.str_short()} along its axis {axis}, which "
+                "is split, does not say how its result is split: give it out_sharding=..."
+            )
+        out_sharding = sharding_of(aval)
     if not isinstance(repeats, Tracer):
 
         def repeated(a: ArrayLike) -> Array:
