@@ -31,7 +31,7 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
 from hlofront.primitives.elementwise import add, mul
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import index_in_dim, pad, slice
+from hlofront.primitives.slicing import index_in_dim, pad, slice_along
 from hlofront.primitives.windowed import Pads
 
 # Kernels with more positions keep one operation: each takes about 2 ms to compile.
@@ -107,7 +107,7 @@ def _sum_of_products(
     for number, position in enumerate(itertools.product(*map(range, window))):
         starts = [index * step for index, step in zip(position, rhs_dilation, strict=True)]
         sizes = [shape[axis] for axis in spatial_axes]
-        shifted = _slice_along(x, spatial_axes, starts, sizes, window_strides)
+        shifted = slice_along(x, spatial_axes, starts, sizes, window_strides)
         factors = index_in_dim(kernel, number, keepdims=False)
         product = _product_by_feature(shifted, factors, feature_axis)
         total = product if total is None else add(total, product)
@@ -134,13 +134,3 @@ def _padded(x: Array, axes: Sequence[int], padding: Pads, dilation: Sequence[int
     for axis, (low, high), step in zip(axes, padding, dilation, strict=True):
         config[axis] = (low, high, step - 1)
     return pad(x, np.zeros((), x.dtype), config)
-
-
-def _slice_along(
-    x: Array, axes: Sequence[int], starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]
-) -> Array:
-    """Return a slice of x: starts, sizes and steps along some axes, and all of the other axes."""
-    first, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
-    for axis, start, size, step in zip(axes, starts, sizes, steps, strict=True):
-        first[axis], limits[axis], strides[axis] = start, start + (size - 1) * step + 1, step
-    return slice(x, first, limits, strides)

@@ -57,6 +57,7 @@ from hlofront.lowering import (
     spectral_tpu,
     trigonometric_cpu,
     windowed,
+    windowed_cpu,
 )
 from hlofront.lowering.module import lower_program
 
@@ -118,4 +119,5 @@ __all__ = [
     "spectral_tpu",
     "trigonometric_cpu",
     "windowed",
+    "windowed_cpu",
 ]

@@ -127,6 +127,16 @@ def slice_in_dim(
     )
 
 
+def slice_along(
+    x: Array, axes: Sequence[int], starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]
+) -> Array:
+    """Return a slice of x: starts, sizes and steps along some axes, and all of the other axes."""
+    first, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    for axis, start, size, step in zip(axes, starts, sizes, steps, strict=True):
+        first[axis], limits[axis], strides[axis] = start, start + (size - 1) * step + 1, step
+    return slice(x, first, limits, strides)
+
+
 def with_entry(values: tuple[T, ...], axis: int, value: T) -> tuple[T, ...]:
     """Return values, one per axis, with that of `axis` replaced by `value`."""
     return (*values[:axis], value, *values[axis + 1 :])

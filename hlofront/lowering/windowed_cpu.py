@@ -1,0 +1,151 @@
+"""The lowering rules of sliding windows for CPUs: combinations of shifted slices.
+
+XLA's CPU code reduces one window after the other, element by element. The sum or the maximum of one
+slice for each position in the window is a loop of vector instructions. The derivative of a maximum,
+select_and_scatter, visits each window too; here each element finds the windows that selected it.
+
+The processor time of 8 x 56 x 56 x 64 numbers of float32 in milliseconds, as XLA's operation and
+so, on an AMD EPYC of 2 cores by AVX-512: maxima of 3 x 3 7.2 and 1.7, with strides of 2 2.1 and
+0.8, sums 4.4 and 1.3, 1.3 and 0.7; gradients of the squares of maxima of 3 x 3 113 and 59, with
+strides of 2 42 and 3.6, of 2 x 2 with strides of 2 31 and 1.2. To compile it takes 90 to 165 ms
+for 30, and for the gradients 116 to 330 for 360 to 530.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import SymbolicSize
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.reducing import zero
+from hlofront.primitives import comparing, reducing
+from hlofront.primitives import elementwise as e
+from hlofront.primitives import windowed as w
+from hlofront.primitives.barriers import optimization_barrier
+from hlofront.primitives.comparing import select
+from hlofront.primitives.creating import full_like
+from hlofront.primitives.shaping import ascending
+from hlofront.primitives.slicing import pad, slice_along
+
+# Windows of more elements keep one operation: each element takes 2 to 15 ms to compile.
+_MOST_POSITIONS = 64
+# So do windows of fewer elements in all.
+_FEWEST = 16_384
+
+
+def _is_usual(build: Builder, positions: int, windows: Shape) -> bool:
+    """Return whether windows are small, many, of known sizes, and on one device."""
+    sizes = (*build.avals_in[0].shape, *build.avals_out[0].shape)
+    if build.module.several_devices or any(isinstance(size, SymbolicSize) for size in sizes):
+        return False
+    return 1 < positions <= _MOST_POSITIONS and positions * math.prod(windows) >= _FEWEST
+
+
+# ---- reductions ------------------------------------------------------------------------------
+
+
+def _overlap(build: Builder) -> bool:
+    """Return whether each element is in two windows or more: else XLA's code is as fast."""
+    windows = w.Windows(**build.current.params)
+    positions = math.prod(windows.window_dimensions)
+    between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
+    return positions >= 2 * between and _is_usual(build, positions, build.avals_out[0].shape)
+
+
+_COMBINATIONS = {
+    w.reduce_window_sum_p: (e.add, zero),
+    w.reduce_window_max_p: (e.max, reducing.least_value),
+    w.reduce_window_min_p: (e.min, reducing.greatest_value),
+}
+
+
+@lower(*_COMBINATIONS, platform="cpu", when=_overlap)
+def _(build: Builder, x: Value, **windows: Any) -> Value:
+    combine, start = _COMBINATIONS[build.primitive]
+    (result,) = build.avals_out
+
+    def of_array(x: Array) -> Array:
+        shifted = _shifted(x, start(x.dtype), w.Windows(**windows), result.shape)
+        total, *others = shifted
+        for other in others:
+            total = combine(total, other)
+        return total
+
+    return build.by_tracing(of_array, [x])[0]
+
+
+def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> list[Array]:
+    """Return for each position in the windows, row by row, an array of their elements there."""
+    dimensions, strides, padding, base_dilation, dilation = windows
+    config = [(*pads, step - 1) for pads, step in zip(padding, base_dilation, strict=True)]
+    padded = pad(x, filling, config)
+    results: list[Array] = []
+    for position in itertools.product(*map(range, dimensions)):
+        starts = [index * step for index, step in zip(position, dilation, strict=True)]
+        results.append(slice_along(padded, ascending(x.ndim), starts, shape, strides))
+    return results
+
+
+# ---- the derivative of maxima and minima -----------------------------------------------------
+
+
+def _scatters_many(build: Builder) -> bool:
+    """Return whether each of many sources goes to an element of a small window."""
+    params = build.current.params
+    return _is_usual(build, math.prod(params["window_dimensions"]), build.avals_in[0].shape)
+
+
+_COMPARISONS = {
+    comparing.ge_p: (comparing.ge, reducing.least_value),
+    comparing.le_p: (comparing.le, reducing.greatest_value),
+}
+
+
+@lower(w.select_and_scatter_add_p, platform="cpu", when=_scatters_many)
+def _(build: Builder, *operands: Value, select_prim: Primitive, **params: Any) -> Value:
+    def of_arrays(source: Array, operand: Array) -> Array:
+        return _scattered(source, operand, select_prim, **params)
+
+    return build.by_tracing(of_arrays, operands)[0]
+
+
+def _scattered(
+    source: Array,
+    operand: Array,
+    select_prim: Primitive,
+    window_dimensions: Shape,
+    window_strides: Shape,
+    padding: w.Pads,
+) -> Array:
+    """Return the sum, for each element of the operand, of the sources of windows that select it."""
+    keeps, start = _COMPARISONS[select_prim]
+    ones = (1,) * operand.ndim
+    windows = w.Windows(window_dimensions, window_strides, padding, ones, ones)
+    best, *others = _shifted(operand, start(operand.dtype), windows, source.shape)
+    selected = full_like(best, 0, dtype=np.int32)
+    for number, other in enumerate(others, 1):
+        is_kept = keeps(best, other)
+        best = select(is_kept, best, other)
+        selected = select(is_kept, selected, full_like(selected, number))
+    # Each element reads the selections of several windows: XLA would make them again for each.
+    (selected,) = optimization_barrier((selected,))
+    total: Array | None = None
+    nothing = full_like(source, 0)
+    for number, position in enumerate(itertools.product(*map(range, window_dimensions))):
+        part = select(comparing.eq(selected, full_like(selected, number)), source, nothing)
+        config: list[tuple[int, int, int]] = []
+        for size, index, stride, (before, _), count in zip(
+            operand.shape, position, window_strides, padding, source.shape, strict=True
+        ):
+            low = index - before
+            config.append((low, size - low - (count - 1) * stride - 1, stride - 1))
+        part = pad(part, np.zeros((), source.dtype), config)
+        total = part if total is None else e.add(total, part)
+    assert total is not None
+    return total

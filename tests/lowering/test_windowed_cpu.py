@@ -1,0 +1,130 @@
+"""Sliding windows on CPUs, as combinations of shifted slices: what XLA's operations give."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlofront
+import hlofront.numpy as jnp
+from hlofront import lax
+from hlofront.lowering import windowed_cpu
+
+random = np.random.default_rng(0)
+# Numbers with many equal ones.
+X = random.integers(-4, 5, (2, 9, 8, 3)).astype(np.float32)
+INITS = {"add": 0, "max": -np.inf, "min": np.inf}
+
+
+@pytest.fixture(autouse=True)
+def small_arrays_too(monkeypatch):
+    monkeypatch.setattr(windowed_cpu, "_FEWEST", 1)
+
+
+def reduced(x, name="max", window=(3, 3), strides=(1, 1), padding="VALID", **dilations):
+    if not isinstance(padding, str):
+        padding = [(0, 0), *padding, (0, 0)]
+    dilations = {key: (1, *value, 1) for key, value in dilations.items()}
+    combine = getattr(lax, name)
+    init = np.array(INITS[name] if np.issubdtype(x.dtype, np.inexact) else 0, x.dtype)
+    return lax.reduce_window(
+        x, init, combine, (1, *window, 1), (1, *strides, 1), padding, **dilations
+    )
+
+
+def text_of(function, *operands, platforms=("cpu",)):
+    hlofront.clear_caches()  # The sizes that are asked about differ within a test.
+    traced = hlofront.jit(function).trace(*operands)
+    return traced.lower(lowering_platforms=platforms).as_text()
+
+
+def assert_as_one_operation(monkeypatch, function, x, operation="reduce_window"):
+    assert f"stablehlo.{operation}" not in text_of(function, x)
+    result = hlofront.jit(function)(x)
+    monkeypatch.setattr(windowed_cpu, "_FEWEST", 10**12)
+    assert f"stablehlo.{operation}" in text_of(function, x)
+    wanted = hlofront.jit(function)(x)
+    assert result.dtype == wanted.dtype
+    # The numbers are small integers, so sums in any order are equal.
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(wanted))
+
+
+OPTIONS = [
+    {},
+    {"padding": "SAME", "strides": (2, 1)},
+    {"padding": [(2, 1), (-1, 3)]},
+    {"window": (2, 4), "window_dilation": (3, 2)},
+    {"base_dilation": (2, 1), "padding": [(1, 2), (2, 0)]},
+]
+
+
+@pytest.mark.parametrize("name", ["add", "max", "min"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_reductions(monkeypatch, name, options):
+    assert_as_one_operation(monkeypatch, lambda x: reduced(x, name, **options), X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16, np.int32])
+def test_dtypes(monkeypatch, dtype):
+    with hlofront.enable_x64(True):
+        assert_as_one_operation(monkeypatch, lambda x: reduced(x, "add"), X.astype(dtype))
+
+
+def gradient(name, **options):
+    weights = random.integers(-3, 4, 2000).astype(np.float32)
+
+    def total(x):
+        result = reduced(x, name, **options)
+        return (result * weights[: result.size].reshape(result.shape)).sum()
+
+    return hlofront.grad(total)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"window": (2, 2), "strides": (2, 2)},
+        {"window": (2, 2), "strides": (3, 3)},
+        {"strides": (2, 2), "padding": "SAME"},
+        {"window": (2, 3), "padding": [(1, 1), (0, 2)]},
+        {"padding": [(-1, 2), (1, -2)]},
+    ],
+    ids=str,
+)
+def test_gradients_go_to_the_first_extreme_element(monkeypatch, name, options):
+    function = gradient(name, **options)
+    assert_as_one_operation(monkeypatch, function, X, "select_and_scatter")
+
+
+def test_gradients_with_nan_and_infinities(monkeypatch):
+    x = np.where(random.uniform(size=X.shape) < 0.2, np.nan, X)
+    x[random.uniform(size=X.shape) < 0.2] = -np.inf
+    function = gradient("max", strides=(2, 2), padding="SAME")
+    assert_as_one_operation(monkeypatch, function, x.astype(np.float32), "select_and_scatter")
+
+
+def test_batches_and_second_derivatives():
+    total = lambda x: (reduced(x, "max", strides=(2, 2)) ** 3).sum()
+    batch = np.stack([X, X[::-1]])
+    rows = [hlofront.grad(total)(x) for x in batch]
+    np.testing.assert_allclose(hlofront.vmap(hlofront.grad(total))(batch), rows, rtol=1e-6)
+    direction = np.ones_like(X)
+    _, second = hlofront.jvp(hlofront.grad(total), (X,), (direction,))
+    selected = np.asarray(rows[0]) != 0
+    assert np.all((np.asarray(second) != 0) <= selected)
+
+
+def test_where_they_are_used(monkeypatch):
+    operations = ("stablehlo.reduce_window", "stablehlo.select_and_scatter")
+    functions = (reduced, gradient("max"))
+    for operation, function in zip(operations, functions, strict=True):
+        assert operation not in text_of(function, X)
+        assert operation in text_of(function, X, platforms=["tpu"])
+        assert operation in text_of(function, X, platforms=["cuda"])
+    # XLA's code is as fast for windows that do not overlap, and for long ones it is smaller.
+    apart = lambda x: reduced(x, window=(2, 2), strides=(2, 2))
+    assert operations[0] in text_of(apart, X)
+    assert operations[0] in text_of(lambda x: reduced(x, window=(9, 8)), jnp.zeros((1, 99, 99, 3)))
+    monkeypatch.undo()
+    for operation, function in zip(operations, functions, strict=True):
+        assert operation in text_of(function, X[:, :5, :5])
