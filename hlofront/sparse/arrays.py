@@ -98,8 +98,11 @@ class JAXSparse(abc.ABC):
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        dtype, sizes = self.dtype.name, list(self.shape)
-        text = f"{name}({dtype}{sizes}, {self._extent()})"
+        try:
+            text = f"{name}({self.dtype.name}{list(self.shape)}, {self._extent()})"
+        except (AttributeError, TypeError):
+            # Functions on pytrees make sparse arrays of anything, and errors print them.
+            return f"{name}(<invalid>)"
         if isinstance(self.data, Tracer):
             text = f"{type(self.data).__name__}[{text}]"
         return text

@@ -110,6 +110,7 @@ def creation(add, sparse, jax, jnp):
     add("fromdense_jit", lambda: jax.jit(BCOO.fromdense)(A))
     add("fromdense_jit_nse", lambda: jax.jit(lambda x: BCOO.fromdense(x, nse=5))(A))
     add("fromdense_vmap", lambda: jax.vmap(lambda x: BCOO.fromdense(x, nse=5))(S))
+    add("repr_of_strings", lambda: repr(jax.tree.map(str, BCOO.fromdense(A))))
     add("repr", lambda: [repr(BCOO.fromdense(A)), repr(BCOO.fromdense(S, n_batch=1, n_dense=1))])
     add("empty", lambda: sparse.empty((2, 3)))
     add("empty_nse", lambda: sparse.empty((2, 3), int, n_batch=1, nse=2))

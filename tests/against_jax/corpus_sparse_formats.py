@@ -24,6 +24,12 @@ def programs(jax, jnp, lax):
     return corpus
 
 
+def of_no_arrays(jax, matrix):
+    """Return sparse matrices of what functions on pytrees may put in the place of arrays."""
+    functions = (str, lambda x: None, lambda x: x.shape, lambda x: 1, jax.typeof)
+    return [jax.tree.map(function, matrix) for function in functions]
+
+
 def rows(add, sparse, jax, jnp):
     BCSR = sparse.BCSR
     r = lambda: BCSR.fromdense(A, nse=6)
@@ -44,6 +50,7 @@ def rows(add, sparse, jax, jnp):
         "from_bcoo_vector": lambda: BCSR.from_bcoo(sparse.BCOO.fromdense(V)),
         "to_bcoo": lambda: r().to_bcoo(),
         "repr": lambda: [repr(r()), repr(batch())],
+        "repr_of_no_arrays": lambda: [repr(m) for m in of_no_arrays(jax, r())],
         "empty": lambda: sparse.empty((2, 3), sparse_format="bcsr"),
         "sum_duplicates": lambda: BCSR.from_bcoo(dup()).sum_duplicates(),
         "sum_duplicates_nse": lambda: sparse.bcsr_sum_duplicates(r(), nse=5),
@@ -105,6 +112,7 @@ def matrices(add, name, Format, sparse, jax, jnp):
         "index": lambda: made()[0],
         "length": lambda: len(made()),
         "repr": lambda: repr(made()),
+        "repr_of_no_arrays": lambda: [repr(m) for m in of_no_arrays(jax, made())],
         "empty": lambda: sparse.empty((2, 3), sparse_format=name),
         "empty_3": lambda: sparse.empty((2, 3, 4), sparse_format=name),
         "eye": lambda: sparse.eye(3, 4, 1, sparse_format=name),
