@@ -27,7 +27,7 @@ from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.core.typed_scalars import typed_classes
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike, with_shape
+from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.primitives import converting, shaping, slicing
 from hlofront.runtime.array import exchange
 from hlofront.runtime.array.transfer import copied, device_put
@@ -260,9 +260,10 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
     if isinstance(object, Array):
         return _of_array(object, dtype, copy)
     if isinstance(object, list | tuple):
-        leaves, _ = _flatten(object)
+        leaves, structure = _flatten(object)
         if any(map(_is_array, leaves)):
-            return _stacked(name, object, dtype, leaves)
+            leaves = list(map(as_operand, leaves))
+            return _stacked(name, structure.unflatten(leaves), dtype, leaves)
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if dtype is None and (type(object) in _SCALARS or type(object) in typed_classes):
         return from_host(object)

@@ -21,7 +21,7 @@ from hlofront.numpy import creation
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.naming import named
-from hlofront.numpy.promotion import broadcast_together
+from hlofront.numpy.promotion import as_operand, broadcast_together
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import shaping
 from hlofront.primitives.shaping import ascending
@@ -448,8 +448,10 @@ def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]:
 
 
 def _listed(name: str, a: object) -> object:
-    """Return `a` unchanged, and warn unless it is a scalar or has `__jax_array__`."""
-    if not isinstance(a, bool | int | float | complex | str) and not hasattr(a, "__jax_array__"):
+    """Return `a`, or the array that its `__jax_array__` makes; warn of what is no scalar either."""
+    if hasattr(a, "__jax_array__"):
+        return as_operand(a)
+    if not isinstance(a, bool | int | float | complex | str):
         warnings.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)}: that will be an error. "
             "Make an array of it with jnp.asarray first.",

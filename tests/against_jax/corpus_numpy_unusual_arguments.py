@@ -10,6 +10,7 @@ def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
     named_axes(corpus, jax, jnp)
     reshaped_by_numpy(corpus, jax, jnp)
+    made_by_a_method(corpus, jax, jnp)
     clipped_indices(corpus, jnp)
     kinds_of_dtypes(corpus, jax, jnp)
     filled(corpus, jax, jnp, lax)
@@ -18,6 +19,28 @@ def programs(jax, jnp, lax):
     powers(corpus, jax, jnp)
     refused(corpus, jax, jnp)
     return corpus
+
+
+def made_by_a_method(corpus, jax, jnp):
+    class Held:
+        """An object that is an operand by its method `__jax_array__`."""
+
+        def __jax_array__(self):
+            return jnp.arange(3.0)
+
+    held, ones = Held(), np.ones(3, np.float32)
+    calls = {
+        "pair": lambda: jnp.array([held, held]),
+        "nested": lambda: jnp.asarray([[held], [[1.0, 2.0, 3.0]]]),
+        "beside_an_array": lambda: jnp.array((held, jnp.ones(3))),
+        "beside_numpy": lambda: jnp.array([ones, held]),
+        "beside_a_number": lambda: jnp.array([held, 1.0]),
+        "as_integers": lambda: jnp.array([held, held], dtype="int32"),
+        "traced": lambda: jax.jit(lambda x: jnp.array([held, x]))(ones),
+        "described": lambda: (jnp.shape(held), jnp.ndim(held), jnp.size(held), jnp.size(held, 0)),
+    }
+    for name, call in calls.items():
+        corpus.add(f"held_{name}", call)
 
 
 def reshaped_by_numpy(corpus, jax, jnp):
