@@ -80,7 +80,8 @@ def _host_array(name: str, object: object, dtype: np.dtype | None) -> np.ndarray
         _check_no_none(name, object)
         raise
     # None is not a pytree leaf, and NumPy reads it as NaN.
-    if kinds <= _SCALARS and values.size != len(leaves):
+    may_hide_none = values.size != len(leaves) or not kinds <= _SCALARS
+    if may_hide_none and isinstance(object, list | tuple):
         _check_no_none(name, object)
     return values
 
@@ -327,6 +328,8 @@ def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) 
 
 
 def _stack(name: str, object: object, dtype: np.dtype) -> Array:
+    if object is None:
+        raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
     if not isinstance(object, list | tuple):
         return _converted(name, object, dtype, False)
     if not any(map(_is_array, _flatten(object)[0])):

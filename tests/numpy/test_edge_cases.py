@@ -238,3 +238,25 @@ def test_a_wrong_dtype_is_refused_before_none_is(make):
         make(None, "float99")
     with pytest.raises(ValueError, match="None is not a valid value"):
         make(None, "float32")
+
+
+@pytest.mark.parametrize("call", [lambda f: f, hlofront.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "nested",
+    [
+        lambda x: [x, 1, None],
+        lambda x: [[x, 1], [None, 2]],
+        lambda x: [[x, x], [None, None]],
+        lambda x: [jnp.stack([x, x]), None],
+        lambda x: (x, (None,)),
+        lambda x: [x] * 1000 + [None],
+        lambda x: [[x], [None]],
+        lambda x: [[x, 1], [np.float32(1), None]],
+        lambda _: [np.float32(1), None],
+        lambda _: [np.ones(2), [None, 1.0]],
+    ],
+)
+def test_none_beside_arrays_is_refused(call, nested):
+    for dtype in (None, "float32", "int32"):
+        with pytest.raises(ValueError, match="None is not a valid value"):
+            call(lambda x, dtype=dtype: jnp.array(nested(x), dtype))(jnp.float32(2))
