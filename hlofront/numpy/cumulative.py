@@ -35,9 +35,9 @@ def without_nan(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     aval = typeof(x)
     if not is_inexact(aval.dtype):
         return x
-    return comparing.select_n(
-        comparing.ne(x, x), strong(x), creating.full(aval.shape, host_scalar(value, aval.dtype))
-    )
+    is_nan, x = comparing.ne(x, x), strong(x)
+    filled = creating.full_like(x, host_scalar(value, aval.dtype))
+    return comparing.select_n(is_nan, x, filled)
 
 
 def _scan(
