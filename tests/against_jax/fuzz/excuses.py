@@ -216,7 +216,7 @@ STUMBLES = (
     ),
     excuse(
         "TypeError",
-        r"^No constant handler for type: .*\.BatchTracer",
+        r"^No constant handler for type: .*\.(Batch|DynamicJaxpr)Tracer",
         {"closed_by_vmap", "custom_over_mapped"},
     ),
     # Its transpose of an all_to_all of two axes, where the derivative is taken inside of vmap.
