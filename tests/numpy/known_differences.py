@@ -248,13 +248,6 @@ KNOWN_DIFFERENCES = tuple(
             "hlofront needs the shape alone",
         ),
         (
-            "full_like",
-            " of an array of strings",
-            "Incompatible types for broadcasting",
-            NO_ARRAY,
-            "hlofront looks at dtypes before shapes",
-        ),
-        (
             "diagonal",
             r"\(float32\[2,2\], 0, 1, 1",
             "isn't a permutation",

@@ -80,6 +80,11 @@ class Operation:
             _check_fit(self.fun.__name__, operands)
             errors.add_operands(error, self.fun.__name__, operands)
             raise
+        except OverflowError:
+            # A list is refused as a list, whatever integers are in it.
+            if not all(map(is_operand, args)):
+                self.fun(*args, **kwargs)
+            raise
 
 
 def is_operand(x: object) -> bool:
