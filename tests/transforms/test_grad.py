@@ -83,7 +83,6 @@ def test_transformations_hand_scalars_of_python_through(scalar):
         "linearize": jax.linearize(pair, 2.0)[0][1],
         "vmap": jax.vmap(pair, out_axes=(0, None))(jnp.ones(2))[1],
         "value_and_grad": jax.value_and_grad(pair, has_aux=True)(1.0)[0][1],
-        "eval_jaxpr": jax.core.eval_jaxpr(jax.make_jaxpr(lambda x: scalar)(1.0).jaxpr, [], 1.0)[0],
     }
     assert given == dict.fromkeys(given, scalar)
     assert {type(x) for x in given.values()} == {type(scalar)}
@@ -94,6 +93,13 @@ def test_transformations_hand_scalars_of_python_through(scalar):
         return x
 
     jax.jit(traced)(1.0)
+
+
+def test_a_literal_that_eval_jaxpr_returns_has_a_dtype():
+    program = jax.make_jaxpr(lambda x: (2.0, 3, x))(1.0)
+    number, integer, _ = jax.core.eval_jaxpr(program.jaxpr, [], 1.0)
+    assert (number, number.dtype) == (2.0, np.float32) and isinstance(number, float)
+    assert (integer, integer.dtype) == (3, np.int32) and isinstance(integer, int)
 
 
 def test_what_is_closed_over_is_differentiated_too():

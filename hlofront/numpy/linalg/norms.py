@@ -118,6 +118,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
 
     Raises:
       ValueError: if the order is unknown, there are too many axes, or both axes are the same.
+      TypeError: if both axes are the same, and the order is 2, -2 or "nuc".
     """
     (x,) = inexact("jnp.linalg.norm", x)
     ndim = typeof(x).ndim
@@ -132,7 +133,9 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
         return _vector_norm(x, axes, keepdims, ord)
     if len(axes) == 2:
         if axes[0] == axes[1]:
-            raise ValueError(f"norm wants two different axes, got axis={axis}")
+            # JAX moves the axes for singular values, and that raises another class.
+            error = TypeError if ord in (2, -2, "nuc") else ValueError
+            raise error(f"norm wants two different axes, got axis={axis}")
         return _matrix_norm(x, *axes, keepdims, ord)
     raise ValueError(
         f"Improper number of axes for norm: {axis=}. Pass one axis for vectors, two for matrices."
