@@ -23,7 +23,6 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import SymbolicSize
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import convolving as c
@@ -46,12 +45,12 @@ def _pays(build: Builder) -> bool:
     """Return whether each output feature has one input feature, and sizes are those that pay."""
     (lhs, rhs), (result,) = build.avals_in, build.avals_out
     params = build.current.params
-    if build.module.several_devices or result.dtype == np.bool_:
-        return False
-    if any(isinstance(size, SymbolicSize) for size in (*lhs.shape, *rhs.shape, *result.shape)):
+    if not build.module.keeps_barriers or build.module.several_devices:
         return False
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     if params["batch_group_count"] > 1 or rhs.shape[rhs_spec[1]] != 1:
+        return False
+    if result.dtype == np.bool_:
         return False
     if lhs.shape[lhs_spec[1]] == 1 and result.shape[out_spec[1]] > _MOST_FEATURES:
         return False
@@ -79,7 +78,8 @@ def _(
         total = _sum_of_products(lhs, rhs, shape=result.shape, **params)
         return convert(total, result.dtype, False)
 
-    return build.by_tracing(of_arrays, operands)[0]
+    # XLA stores convolutions, and would compute sums again for each of their users.
+    return build.barrier(build.by_tracing(of_arrays, operands), (result,))[0]
 
 
 def _sum_of_products(

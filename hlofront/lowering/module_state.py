@@ -143,6 +143,11 @@ class ModuleState:
         # The JAX names for the members of this class, a `ModuleContext`, which extension.py sets.
         self.extension_context: object = None
 
+    @property
+    def keeps_barriers(self) -> bool:
+        """Whether the program will be compiled with its barriers: other runtimes may drop them."""
+        return self.fences is not None
+
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:
         """Return a context in which no value is constrained to the split that its type says."""

@@ -15,7 +15,6 @@ from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import SymbolicSize
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
@@ -55,7 +54,9 @@ def in_float64(primitive: Primitive) -> Callable[[Callable[..., Formula]], Calla
 
             operands = tuple(build.broadcast_operands(*operands))
             with enable_x64(True):
-                return build.by_tracing(of_arrays, operands, [result] * len(operands))[0]
+                (value,) = build.by_tracing(of_arrays, operands, [result] * len(operands))
+            # XLA would compute the formula again for each of its users, and in each of theirs.
+            return build.barrier((value,), (result,))[0]
 
         return formula
 
@@ -65,11 +66,12 @@ def in_float64(primitive: Primitive) -> Callable[[Callable[..., Formula]], Calla
 def _pays(build: Builder) -> bool:
     """Return whether the equation has many elements, of real floats of at most 32 bits."""
     (result,) = build.avals_out
+    if not build.module.keeps_barriers:
+        return False
     if not issubdtype(result.dtype, np.floating) or result.dtype.itemsize > _float32.itemsize:
         return False
-    if build.current.params.get("accuracy") not in (None, e.AccuracyMode.DEFAULT):
-        return False
-    return not any(isinstance(n, SymbolicSize) for n in result.shape) and result.size >= _FEWEST
+    is_usual = build.current.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
+    return is_usual and result.size >= _FEWEST
 
 
 # ---- dtypes and bits -------------------------------------------------------------------------

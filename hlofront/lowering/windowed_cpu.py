@@ -13,13 +13,13 @@ for 30, and for the gradients 116 to 330 for 360 to 530.
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import SymbolicSize
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
@@ -40,11 +40,15 @@ _FEWEST = 16_384
 
 
 def _is_usual(build: Builder, positions: int, windows: Shape) -> bool:
-    """Return whether windows are small, many, of known sizes, and on one device."""
-    sizes = (*build.avals_in[0].shape, *build.avals_out[0].shape)
-    if build.module.several_devices or any(isinstance(size, SymbolicSize) for size in sizes):
+    """Return whether windows are small, many, and on one device."""
+    if not build.module.keeps_barriers or build.module.several_devices:
         return False
     return 1 < positions <= _MOST_POSITIONS and positions * math.prod(windows) >= _FEWEST
+
+
+def _stored(build: Builder, values: Sequence[Value]) -> Value:
+    """Return a result that XLA stores, as it does those of its operations, and computes once."""
+    return build.barrier(values, build.avals_out)[0]
 
 
 # ---- reductions ------------------------------------------------------------------------------
@@ -77,7 +81,7 @@ def _(build: Builder, x: Value, **windows: Any) -> Value:
             total = combine(total, other)
         return total
 
-    return build.by_tracing(of_array, [x])[0]
+    return _stored(build, build.by_tracing(of_array, [x]))
 
 
 def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> list[Array]:
@@ -112,7 +116,7 @@ def _(build: Builder, *operands: Value, select_prim: Primitive, **params: Any) -
     def of_arrays(source: Array, operand: Array) -> Array:
         return _scattered(source, operand, select_prim, **params)
 
-    return build.by_tracing(of_arrays, operands)[0]
+    return _stored(build, build.by_tracing(of_arrays, operands))
 
 
 def _scattered(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.base.config import options
 
 FUNCTIONS = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "cbrt"]
 ENOUGH = 5000  # Smaller arrays keep the operations of XLA.
@@ -134,10 +135,32 @@ def test_where_they_are_used(name):
         assert not uses_formula(function, *complex_operands)
 
 
-def test_a_stated_accuracy_and_an_unknown_size_keep_the_operation():
+def test_a_stated_accuracy_keeps_the_operation():
     x = np.ones(ENOUGH, np.float32)
     assert not uses_formula(lambda x: lax.sin(x, accuracy=lax.AccuracyMode.HIGHEST), x)
-    (size,) = hlofront.export.symbolic_shape("n")
-    of_any_size = hlofront.ShapeDtypeStruct((size,), np.float32)
+
+
+def test_programs_whose_barriers_may_be_dropped_keep_the_operation():
+    x = np.ones(ENOUGH, np.float32)
+    assert not uses_formula(jnp.sin, x, platforms=["cpu", "tpu"])
+    of_any_size = hlofront.ShapeDtypeStruct(hlofront.export.symbolic_shape("n"), x.dtype)
     exported = hlofront.export.export(hlofront.jit(jnp.sin), platforms=["cpu"])(of_any_size)
     assert "bitcast_convert" not in exported.mlir_module()
+    with options["hlofront_fences"](False):
+        assert not uses_formula(jnp.sin, x)
+
+
+def test_a_chain_computes_each_function_once():
+    def chain(x):
+        for _ in range(24):
+            x = x + jnp.sin(x) * 0.1
+        return x
+
+    x = random.normal(size=ENOUGH).astype(np.float32)
+    compiled = hlofront.jit(chain).lower(x).compile()
+    # Of each sine there is one conversion of a rounded multiple to an integer.
+    assert compiled.as_text().count("round-nearest-even") == 24
+    wanted = x.astype(np.float64)
+    for _ in range(24):
+        wanted = wanted + np.sin(wanted) * 0.1
+    np.testing.assert_allclose(compiled(x), wanted, rtol=1e-4, atol=1e-5)
