@@ -145,7 +145,7 @@ class ModuleState:
 
     @property
     def keeps_barriers(self) -> bool:
-        """Whether the program will be compiled with its barriers: other runtimes may drop them."""
+        """Return whether compilation keeps the barriers, which other runtimes may drop."""
         return self.fences is not None
 
     @contextlib.contextmanager

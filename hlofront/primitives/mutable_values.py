@@ -121,7 +121,7 @@ class _Owner:
 
     @property
     def is_within(self) -> bool:
-        """Whether the current program, or none, is that of the object."""
+        """Return whether the current program, or none, is that of the object."""
         return not any(trace.stages for trace in self.inside)
 
     def store(self) -> _Stored:

@@ -160,7 +160,7 @@ class ArgumentPlan:
 
     @property
     def has_statics(self) -> bool:
-        """Whether calls may have static arguments."""
+        """Return whether calls may have static arguments."""
         return bool(self._static_positions or self._static_names)
 
     def dynamic(

@@ -52,7 +52,7 @@ class Ref(metaclass=RefMeta):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the reference was frozen or freed."""
+        """Return whether the reference was frozen or freed."""
         return self._array is None
 
     @property

@@ -1,5 +1,5 @@
 # pyright: strict
-"""Whether a callback failed in any of the processes that run a program: one sum over them."""
+"""The sum over the processes that run a program of whether a callback failed in one of them."""
 
 from collections.abc import Collection
 
