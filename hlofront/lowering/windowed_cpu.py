@@ -39,7 +39,7 @@ _MOST_POSITIONS = 64
 _FEWEST = 16_384
 
 
-def _is_usual(build: Builder, positions: int, windows: Shape) -> bool:
+def _are_small_and_many(build: Builder, positions: int, windows: Shape) -> bool:
     """Return whether windows are small, many, and on one device."""
     if not build.module.keeps_barriers or build.module.several_devices:
         return False
@@ -59,7 +59,9 @@ def _overlap(build: Builder) -> bool:
     windows = w.Windows(**build.current.params)
     positions = math.prod(windows.window_dimensions)
     between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
-    return positions >= 2 * between and _is_usual(build, positions, build.avals_out[0].shape)
+    return positions >= 2 * between and _are_small_and_many(
+        build, positions, build.avals_out[0].shape
+    )
 
 
 _COMBINATIONS = {
@@ -102,7 +104,9 @@ def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> 
 def _scatters_many(build: Builder) -> bool:
     """Return whether each of many sources goes to an element of a small window."""
     params = build.current.params
-    return _is_usual(build, math.prod(params["window_dimensions"]), build.avals_in[0].shape)
+    return _are_small_and_many(
+        build, math.prod(params["window_dimensions"]), build.avals_in[0].shape
+    )
 
 
 _COMPARISONS = {
