@@ -23,8 +23,8 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
-from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.primitives import convolving as c
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
@@ -41,13 +41,11 @@ _FEWEST_PRODUCTS = 32_768
 _MOST_FEATURES = 8
 
 
-def _pays(build: Builder) -> bool:
+def _pays(equation: Candidate) -> bool:
     """Return whether each output feature has one input feature, and sizes are those that pay."""
-    (lhs, rhs), (result,) = build.avals_in, build.avals_out
-    params = build.current.params
-    if not build.module.keeps_barriers or build.module.several_devices:
-        return False
-    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    (lhs, rhs), (result,), params = equation
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    lhs_spec, rhs_spec, out_spec = numbers
     if params["batch_group_count"] > 1 or rhs.shape[rhs_spec[1]] != 1:
         return False
     if result.dtype == np.bool_:
@@ -58,7 +56,7 @@ def _pays(build: Builder) -> bool:
     return positions <= _MOST_POSITIONS and positions * result.size >= _FEWEST_PRODUCTS
 
 
-@lower(c.conv_general_dilated_p, platform="cpu", when=_pays)
+@formula_on_cpu(c.conv_general_dilated_p, when=_pays, stored=True)
 def _(
     build: Builder,
     *operands: Value,

@@ -15,8 +15,8 @@ import numpy as np
 from hlofront.base.dtypes import is_complex
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
-from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 
@@ -39,12 +39,12 @@ _FORMATS = {
 }
 
 
-def _is_plain(build: Builder) -> bool:
+def _is_plain(equation: Candidate) -> bool:
     """Return whether the operand is real, and the accuracy is the usual one."""
-    return build.current.params["accuracy"] is None and not is_complex(build.avals_in[0].dtype)
+    return equation.params["accuracy"] is None and not is_complex(equation.avals_in[0].dtype)
 
 
-@lower(e.exp2_p, platform="cpu", when=_is_plain)
+@formula_on_cpu(e.exp2_p, when=_is_plain, elementwise=True)
 def _(build: Builder, x: Value, *, accuracy: None) -> Value:
     aval = build.avals_in[0]
     if aval.dtype.itemsize in _FORMATS:

@@ -12,12 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.config import enable_x64
-from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import Formula, where
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
@@ -44,7 +43,7 @@ def in_float64(primitive: Primitive) -> Callable[[Callable[..., Formula]], Calla
     """
 
     def register(formula: Callable[..., Formula]) -> Callable[..., Formula]:
-        @lower(primitive, platform="cpu", when=_pays)
+        @formula_on_cpu(primitive, when=_pays, stored=True, elementwise=True)
         def _(build: Builder, *operands: Value, accuracy: object = None) -> Value:
             (result,) = build.avals_out
 
@@ -63,15 +62,11 @@ def in_float64(primitive: Primitive) -> Callable[[Callable[..., Formula]], Calla
     return register
 
 
-def _pays(build: Builder) -> bool:
+def _pays(equation: Candidate) -> bool:
     """Return whether the equation has many elements, of real floats of at most 32 bits."""
-    (result,) = build.avals_out
-    if not build.module.keeps_barriers:
-        return False
-    if not issubdtype(result.dtype, np.floating) or result.dtype.itemsize > _float32.itemsize:
-        return False
-    is_usual = build.current.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
-    return is_usual and result.size >= _FEWEST
+    (result,) = equation.avals_out
+    is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
+    return is_usual and is_narrow_float(result.dtype) and result.size >= _FEWEST
 
 
 # ---- dtypes and bits -------------------------------------------------------------------------

@@ -16,11 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import SymbolicSize
-from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.reducing import emit_reduce, max_body
 from hlofront.lowering.sorting import canonical_float
 from hlofront.lowering.sorting_cpu import in_order_of_floats
@@ -33,17 +31,15 @@ _int64, _float32 = np.dtype(np.int64), np.dtype(np.float32)
 _FEWEST = 16_384
 
 
-def _pays(build: Builder) -> bool:
+def _pays(equation: Candidate) -> bool:
     """Return whether the operand is reduced as packed integers: many floats of 32 bits or less."""
-    (aval,), (axis,) = build.avals_in, build.current.params["axes"]
-    if not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > _float32.itemsize:
-        return False
-    if build.module.several_devices or any(isinstance(size, SymbolicSize) for size in aval.shape):
-        return False
-    return aval.size >= _FEWEST and aval.shape[axis] <= np.iinfo(np.int32).max
+    (aval,), _, params = equation
+    axis: int = params["axes"][0]
+    is_large = aval.size >= _FEWEST and aval.shape[axis] <= np.iinfo(np.int32).max
+    return is_large and is_narrow_float(aval.dtype)
 
 
-@lower(r.argmin_p, r.argmax_p, platform="cpu", when=_pays)
+@formula_on_cpu(r.argmin_p, r.argmax_p, when=_pays)
 def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
     wide = aval.update(dtype=_float32, weak_type=False)

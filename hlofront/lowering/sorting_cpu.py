@@ -20,11 +20,11 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Shape
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import ShapedArray, SymbolicSize
+from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
-from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
 from hlofront.lowering.gathering import gather_numbers
 from hlofront.lowering.sorting import (
     canonical_float,
@@ -53,15 +53,30 @@ _SMALL = 10_000
 _MOST_WORDS = 4
 
 
-@lower(s.sort_p, platform="cpu")
+def _is_packed_sort(equation: Candidate) -> bool:
+    """Return whether the keys are sorted as packed integers."""
+    avals, _, params = equation
+    if len(avals) == 1 and not issubdtype(avals[0].dtype, np.inexact):
+        return False  # These are sorted by a plain less-than as they are.
+    if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MOST_WORDS:
+        return False
+    return _pays(avals[0], params["dimension"])
+
+
+def _is_formula_of_sort(equation: Candidate) -> bool:
+    """Return whether an equation is not sorted as it says."""
+    is_unstable = not equation.params["is_stable"]
+    return _is_packed_sort(equation) or (len(equation.avals_in) == 1 and is_unstable)
+
+
+@formula_on_cpu(s.sort_p, when=_is_formula_of_sort)
 def _(
     build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
     avals = build.avals_in
-    if not _is_packed(build, dimension, num_keys):
+    if not _is_packed_sort(candidate(build)):
         # Of the sorts by a plain less-than, the stable one is the faster one.
-        is_stable = is_stable or len(operands) == 1
-        params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
+        params = {"dimension": dimension, "is_stable": True, "num_keys": num_keys}
         return sort_by_comparator(build, *operands, **params)
     words: list[Value] = []
     for key, aval in zip(operands[:num_keys], avals):
@@ -70,16 +85,16 @@ def _(
     return [_reordered(build, x, aval, order, dimension) for x, aval in zip(operands, avals)]
 
 
-def _is_packed_top_k(build: Builder) -> bool:
+def _is_packed_top_k(equation: Candidate) -> bool:
     """Return whether the greatest elements are those of a sort of packed integers."""
-    (aval,), params = build.avals_in, build.current.params
+    (aval,), _, params = equation
     if issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize == 1:
         return False
     k, axis = params["k"], params["axis"]
-    return _pays(build, axis) and k != 0 and not _has_own_top_k(aval, k, axis)
+    return _pays(aval, axis) and k != 0 and not _has_own_top_k(aval, k, axis)
 
 
-@lower(s.top_k_p, platform="cpu", when=_is_packed_top_k)
+@formula_on_cpu(s.top_k_p, when=_is_packed_top_k)
 def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     key = x
@@ -92,13 +107,13 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     return [_reordered(build, x, results[0], order, axis), order]
 
 
-def _is_packed_approx_top_k(build: Builder) -> bool:
+def _is_packed_approx_top_k(equation: Candidate) -> bool:
     """Return whether the most extreme elements are those of a sort of packed integers."""
-    axis = build.current.params["reduction_dimension"]
-    return _pays(build, canonical_axis(axis, build.avals_in[0].ndim))
+    (aval,), _, params = equation
+    return _pays(aval, canonical_axis(params["reduction_dimension"], aval.ndim))
 
 
-@lower(s.approx_top_k_p, platform="cpu", when=_is_packed_approx_top_k)
+@formula_on_cpu(s.approx_top_k_p, when=_is_packed_approx_top_k)
 def _(
     build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **params: object
 ) -> list[Value]:
@@ -125,23 +140,8 @@ def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
     return k * _PART < size or aval.size < _SMALL
 
 
-def _is_packed(build: Builder, axis: int, num_keys: int) -> bool:
-    """Return whether the equation's keys are sorted as packed integers."""
-    avals = build.avals_in
-    if len(avals) == 1 and not issubdtype(avals[0].dtype, np.inexact):
-        return False  # These are sorted by a plain less-than as they are.
-    if sum(_word_count(aval.dtype) for aval in avals[:num_keys]) > _MOST_WORDS:
-        return False
-    return _pays(build, axis)
-
-
-def _pays(build: Builder, axis: int) -> bool:
-    """Return whether packed integers are the faster ones for the first operand."""
-    aval = build.avals_in[0]
-    if build.module.several_devices:
-        return False  # XLA splits the other axes of a sort; of gathers it may collect the operands.
-    if any(isinstance(size, SymbolicSize) for size in aval.shape):
-        return False
+def _pays(aval: ShapedArray, axis: int) -> bool:
+    """Return whether packed integers are the faster ones for an array and an axis of it."""
     return aval.size >= _FEWEST and 1 < aval.shape[axis] <= np.iinfo(np.int32).max
 
 

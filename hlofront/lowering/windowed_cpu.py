@@ -21,8 +21,8 @@ import numpy as np
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.reducing import zero
 from hlofront.primitives import comparing, reducing
 from hlofront.primitives import elementwise as e
@@ -39,10 +39,8 @@ _MOST_POSITIONS = 64
 _FEWEST = 16_384
 
 
-def _are_small_and_many(build: Builder, positions: int, windows: Shape) -> bool:
-    """Return whether windows are small, many, and on one device."""
-    if not build.module.keeps_barriers or build.module.several_devices:
-        return False
+def _are_small_and_many(positions: int, windows: Shape) -> bool:
+    """Return whether windows of so many elements are small, and there are many."""
     return 1 < positions <= _MOST_POSITIONS and positions * math.prod(windows) >= _FEWEST
 
 
@@ -54,14 +52,12 @@ def _stored(build: Builder, values: Sequence[Value]) -> Value:
 # ---- reductions ------------------------------------------------------------------------------
 
 
-def _overlap(build: Builder) -> bool:
+def _overlap(equation: Candidate) -> bool:
     """Return whether each element is in two windows or more: else XLA's code is as fast."""
-    windows = w.Windows(**build.current.params)
+    (result,), windows = equation.avals_out, w.Windows(**equation.params)
     positions = math.prod(windows.window_dimensions)
     between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
-    return positions >= 2 * between and _are_small_and_many(
-        build, positions, build.avals_out[0].shape
-    )
+    return positions >= 2 * between and _are_small_and_many(positions, result.shape)
 
 
 _COMBINATIONS = {
@@ -71,7 +67,7 @@ _COMBINATIONS = {
 }
 
 
-@lower(*_COMBINATIONS, platform="cpu", when=_overlap)
+@formula_on_cpu(*_COMBINATIONS, when=_overlap, stored=True)
 def _(build: Builder, x: Value, **windows: Any) -> Value:
     combine, start = _COMBINATIONS[build.primitive]
     (result,) = build.avals_out
@@ -101,12 +97,10 @@ def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> 
 # ---- the derivative of maxima and minima -----------------------------------------------------
 
 
-def _scatters_many(build: Builder) -> bool:
+def _scatters_many(equation: Candidate) -> bool:
     """Return whether each of many sources goes to an element of a small window."""
-    params = build.current.params
-    return _are_small_and_many(
-        build, math.prod(params["window_dimensions"]), build.avals_in[0].shape
-    )
+    (source, _), _, params = equation
+    return _are_small_and_many(math.prod(params["window_dimensions"]), source.shape)
 
 
 _COMPARISONS = {
@@ -115,7 +109,7 @@ _COMPARISONS = {
 }
 
 
-@lower(w.select_and_scatter_add_p, platform="cpu", when=_scatters_many)
+@formula_on_cpu(w.select_and_scatter_add_p, when=_scatters_many, stored=True)
 def _(build: Builder, *operands: Value, select_prim: Primitive, **params: Any) -> Value:
     def of_arrays(source: Array, operand: Array) -> Array:
         return _scattered(source, operand, select_prim, **params)

@@ -1,0 +1,63 @@
+"""The registration of lowering rules for CPUs that replace slow operations of XLA by formulas."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import LoweringRule, lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.types import NumPyDType
+
+
+class Candidate(NamedTuple):
+    """An equation that a formula can compute: the types of its operands and results, its params."""
+
+    avals_in: Sequence[ShapedArray]
+    avals_out: Sequence[ShapedArray]
+    params: Mapping[str, Any]
+
+
+def formula_on_cpu(
+    *primitives: Primitive,
+    when: Callable[[Candidate], bool],
+    stored: bool = False,
+    elementwise: bool = False,
+) -> Callable[[LoweringRule], LoweringRule]:
+    """Return a decorator that registers a rule for the equations on CPUs which meet a condition.
+
+    Args:
+      when: the condition, which says for which equations the formula is the faster one.
+      stored: whether the rule's results are behind barriers, so that the equations of modules
+        whose barriers may be dropped keep XLA's operation.
+      elementwise: whether the formula is split over devices without communication, as XLA's
+        operation is, and holds for any sizes. Others are for one device and known sizes: XLA splits
+        the other axes of a sort, but of gathers it may collect the operands.
+    """
+
+    def pays(build: Builder) -> bool:
+        if stored and not build.module.keeps_barriers:
+            return False
+        if not elementwise and (build.module.several_devices or _has_unknown_sizes(build)):
+            return False
+        return when(candidate(build))
+
+    return lower(*primitives, platform="cpu", when=pays)
+
+
+def candidate(build: Builder) -> Candidate:
+    """Return the equation that is being lowered."""
+    return Candidate(build.avals_in, build.avals_out, build.current.params)
+
+
+def _has_unknown_sizes(build: Builder) -> bool:
+    return any(has_symbolic_size(aval.shape) for aval in (*build.avals_in, *build.avals_out))
+
+
+def is_narrow_float(dtype: NumPyDType) -> bool:
+    """Return whether a dtype is one of real floats of at most 32 bits."""
+    return issubdtype(dtype, np.floating) and dtype.itemsize <= np.dtype(np.float32).itemsize
