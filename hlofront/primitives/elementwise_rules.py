@@ -162,11 +162,14 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     x, y = primals
     change, change_of_y = tangents
     result = div(x, y)
-    # This uses the quotient rather than x and the square of y, which may overflow.
+    # Neither rule uses the square of y, which may overflow.
     if type(change_of_y) is not Zero and typeof(y).shape != typeof(result).shape:
         # Of a small denominator the tangent is divided before it is broadcast, and the cotangent
-        # after it is summed: compilers compute the sum in one pass, beside a product.
-        gained = mul(neg(div(change_of_y, y)), result)
+        # after it is summed: compilers compute the sum in one pass, beside a product, and without
+        # a division of each element. Products with x overflow in float16 alone.
+        change_of_y = neg(div(change_of_y, y))
+        is_narrow = typeof(result).dtype == np.float16
+        gained = mul(change_of_y, result) if is_narrow else mul(div(change_of_y, y), x)
         return result, gained if type(change) is Zero else add(div(change, y), gained)
     if type(change_of_y) is not Zero:
         lost = mul(change_of_y, result)

@@ -122,10 +122,42 @@ def test_the_cotangent_of_a_small_denominator_is_summed_before_it_is_divided():
     jaxpr = hlofront.make_jaxpr(hlofront.grad(lambda x, y: (x / y).sum(), argnums=1))(
         np.ones((4, 8), np.float32), np.ones((4, 1), np.float32)
     )
-    *_, product, total, _, _, quotient = jaxpr.eqns
-    names = [equation.primitive.name for equation in (product, total, quotient)]
-    assert names == ["mul", "reduce_sum", "div"]
-    assert quotient.outvars[0].aval.shape == (4, 1)
+    # The sum is of products with the numerator, so that no element of the quotient is needed.
+    names = [equation.primitive.name for equation in jaxpr.eqns]
+    (product,) = (equation for equation in jaxpr.eqns if equation.primitive.name == "mul")
+    assert jaxpr.jaxpr.invars[0] in product.invars
+    after = jaxpr.eqns[names.index("mul") + 2 :]
+    assert {equation.outvars[0].aval.shape for equation in after} <= {(4, 1), (4,)}
+    assert [equation.primitive.name for equation in after].count("div") == 2
+
+
+@pytest.mark.parametrize("shape", [(4, 1), (1, 8), (1, 1), (8,), ()])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_slopes_of_quotients_by_small_denominators(shape, dtype):
+    random = np.random.default_rng(0)
+    x, dx = random.normal(size=(2, 4, 8))
+    y, dy = 2 + random.random((2, *shape))
+    if dtype is np.complex64:
+        x, y, dx, dy = x * (1 - 2j), y + 0.5j, dx * (1 + 1j), dy * 1j
+    expected = dx / y - x * dy / y**2
+    arguments = [np.asarray(each, dtype) for each in (x, y)]
+    tangents = [np.asarray(each, dtype) for each in (dx, dy)]
+    _, tangent = hlofront.jvp(lambda x, y: x / y, arguments, tangents)
+    np.testing.assert_allclose(tangent, expected, rtol=1e-5, atol=1e-5)
+    _, pullback = hlofront.vjp(lambda x, y: x / y, *arguments)
+    cotangent = random.normal(size=(4, 8))
+    of_x, of_y = pullback(hlofront.numpy.asarray(cotangent, dtype))
+    # Cotangents are paired with tangents without conjugates.
+    paired = (np.asarray(of_x) * dx).sum() + (np.asarray(of_y) * dy).sum()
+    np.testing.assert_allclose(paired, (cotangent * expected).sum(), rtol=1e-4, atol=1e-4)
+
+
+def test_large_quotients_of_float16_by_small_denominators_have_finite_slopes():
+    # The product of the numerator and the cotangent is above the greatest float16.
+    x, y = np.full((2, 3), 1000, np.float16), np.full((2, 1), 1000, np.float16)
+    _, pullback = hlofront.vjp(lambda y: x / y, y)
+    (of_y,) = pullback(np.full((2, 3), 100, np.float16))
+    np.testing.assert_allclose(of_y, np.full((2, 1), -0.3), rtol=2e-3)
 
 
 def test_a_small_quotient_by_a_small_denominator_has_finite_slopes():
