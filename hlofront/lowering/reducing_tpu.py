@@ -1,0 +1,106 @@
+"""The lowering rule of sums for TPUs: the factors of each sum multiply it, not its elements.
+
+In the gradient of a normalization the mean's cotangent is the sum, for each row or each channel, of
+the centered elements times a number, which is itself a sum over them. So the elements are read once
+for the number and once more for the products. The number times the sum of the centered elements
+takes one pass: XLA computes sums of the same elements together.
+
+By the estimates of libtpu 0.0.52 for a v5e, the gradients of layer normalization of 2,048 x 1,024
+and of batch normalization of 8 x 32 x 32 x 64, all float32, take 0.82 and 0.81 of the cycles that
+they took, and access 0.90 of the bytes.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlofront.bridge.mlir import Value
+from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.reducing import reduce_lower
+from hlofront.primitives.reducing import reduce_sum_p
+
+
+class _Product(NamedTuple):
+    """A product of an array with another one, which was broadcast along all the summed axes."""
+
+    factor: Value
+    # The axes of the product along which the factor varies.
+    axes: tuple[int, ...]
+    elements: Value
+
+
+def _pays(build: Builder) -> bool:
+    """Return whether the elements are float32, whose sums overflow no earlier than products do."""
+    (aval,) = build.avals_in
+    if build.module.several_devices or has_symbolic_size(aval.shape):
+        return False
+    return aval.dtype == np.float32
+
+
+@lower(reduce_sum_p, platform="tpu", when=_pays)
+def _(build: Builder, x: Value, *, axes: Sequence[int], **params: object) -> Value:
+    products, rest = _products_in(x, frozenset(axes))
+    sums = [_sum_of_product(build, product, axes, **params) for product in products]
+    if rest is not None:
+        sums.append(reduce_lower(build, rest, axes=axes, **params))
+    total, *others = sums
+    for other in others:
+        total = build.op("stablehlo.add", (total, other))
+    return total
+
+
+def _sum_of_product(
+    build: Builder, product: _Product, axes: Sequence[int], **params: object
+) -> Value:
+    (aval,), (result,) = build.avals_in, build.avals_out
+    total = reduce_lower(build, product.elements, axes=axes, **params)
+    shape = tuple(aval.shape[axis] for axis in product.axes)
+    result_axes = [axis for axis in range(aval.ndim) if axis not in axes]
+    factor = build.reshape(product.factor, result.update(shape=shape))
+    factor = build.broadcast(factor, result, [result_axes.index(axis) for axis in product.axes])
+    return build.op("stablehlo.multiply", (factor, total))
+
+
+def _products_in(x: Value, axes: frozenset[int]) -> tuple[list[_Product], Value | None]:
+    """Return the products whose sum, with that of the rest if there is one, is a value."""
+    products: list[_Product] = []
+    rest = x
+    while True:
+        product = _as_product(rest, axes)
+        if product is not None:
+            return [*products, product], None
+        terms = _operands_of("stablehlo.add", rest)
+        for term, other in zip(terms, terms[::-1], strict=True):
+            product = _as_product(term, axes)
+            if product is not None:
+                products.append(product)
+                rest = other
+                break
+        else:
+            return products, rest
+
+
+def _as_product(x: Value, axes: frozenset[int]) -> _Product | None:
+    """Return a value as a product with a number for each sum; None if it is no such product.
+
+    One number for all sums, such as the size of a batch, stays in the product.
+    """
+    pair = _operands_of("stablehlo.multiply", x)
+    for factor, elements in zip(pair, pair[::-1], strict=True):
+        for small in _operands_of("stablehlo.broadcast_in_dim", factor):
+            owner: Any = factor.owner
+            positions = map(int, owner.attributes["broadcast_dimensions"])
+            sizes = dict(zip(positions, small.type.shape, strict=True))
+            varying = tuple(axis for axis, size in sizes.items() if size > 1)
+            if varying and axes.isdisjoint(varying):
+                return _Product(small, varying, elements)
+    return None
+
+
+def _operands_of(name: str, x: Value) -> tuple[Any, ...]:
+    """Return the operands of the operation that a value is the result of; none of other names."""
+    owner: Any = x.owner
+    return tuple(owner.operands) if getattr(owner, "name", None) == name else ()
