@@ -1,0 +1,81 @@
+"""The lowering rule of gathers of one element of each row for TPUs: a maximum of selected elements.
+
+XLA's code for TPUs writes the indices of a gather in several steps, each a kernel of its own, and
+reads the operand from memory. A comparison of each position with the row's index is part of the
+kernel that computes the operand, such as the logits of a cross entropy.
+
+By the estimates of libtpu 0.0.52 a classifier of 1,000 classes, with its gradients, takes 0.82 of
+the cycles that it took on a v6e and 0.96 on a v5e, and accesses 0.88 of the bytes; on a v5e one
+element of each of 512 rows of 16, 128, 512 or 1,024 in memory takes 0.60, 0.82, 1.19 and 1.68. XLA
+estimates nothing for the gather itself, so that these ratios are the greatest possible ones.
+"""
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering.builder import Builder
+from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.creating import full_like, index_like
+from hlofront.primitives.elementwise import clamp
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
+from hlofront.primitives.reducing import least_value, reduce_max
+from hlofront.primitives.shaping import broadcast_in_dim, reshape
+
+# Longer rows are not read whole.
+_LONGEST = 1024
+
+
+def _pays(build: Builder) -> bool:
+    """Return whether one element of each short row is gathered, by indices of int32."""
+    operand, indices = build.avals_in
+    numbers: GatherDimensionNumbers = build.current.params["dimension_numbers"]
+    if build.module.several_devices or has_symbolic_size((*operand.shape, *indices.shape)):
+        return False
+    if not issubdtype(operand.dtype, np.floating) or operand.dtype.itemsize not in (2, 4):
+        return False
+    if len(numbers.start_index_map) != 1 or numbers.offset_dims or indices.dtype != np.int32:
+        return False
+    (axis,) = numbers.start_index_map
+    rows = tuple(other for other in range(operand.ndim) if other != axis)
+    if numbers.operand_batching_dims != rows or not 0 < operand.shape[axis] <= _LONGEST:
+        return False
+    batching = numbers.start_indices_batching_dims
+    others = [size for i, size in enumerate(indices.shape) if i not in batching]
+    return list(batching) == sorted(batching) and set(others) == {1}
+
+
+@lower(gather_p, platform="tpu", when=_pays)
+def _(
+    build: Builder,
+    operand: Value,
+    indices: Value,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    mode: GatherScatterMode,
+    fill_value: float | None,
+    **params: object,
+) -> Value:
+    (axis,) = dimension_numbers.start_index_map
+    (result,) = build.avals_out
+    is_filled = mode in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+
+    def gathered(x: Array, indices: Array) -> Array:
+        rows = tuple(other for other in range(x.ndim) if other != axis)
+        last = np.int32(x.shape[axis] - 1)
+        indices = reshape(indices, tuple(x.shape[row] for row in rows))
+        inside = clamp(np.int32(0), indices, last)
+        positions = broadcast_in_dim(inside, x.shape, rows)
+        is_chosen = eq(index_like(x, axis), positions)
+        # A maximum keeps NaN and the sign of zero.
+        least = full_like(x, least_value(x.dtype))
+        chosen = reduce_max(select_n(is_chosen, least, x), (axis,))
+        if is_filled:
+            fill = full_like(chosen, 0 if fill_value is None else fill_value)
+            chosen = select_n(eq(indices, inside), fill, chosen)
+        return reshape(chosen, result.shape)
+
+    return build.by_tracing(gathered, [operand, indices])[0]
