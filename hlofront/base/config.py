@@ -66,11 +66,11 @@ _KIND_OF = {bool: BOOL, int: INT, float: FLOAT, str: TEXT, type(None): _TEXT_OR_
 # First, the options that traced or compiled programs depend on.
 _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "check_vma": (False, "makes types say along which manual axes values vary; shard_map sets it"),
-    "hlofront_fences": (
+    "hlofront_cpu_formulas": (
         True,
-        "stores what XLA's fusion for CPUs would compute at every use, as formulas for slow "
-        "operations require, which it allows",
+        "replaces slow operations of XLA for CPUs by formulas; most need hlofront_fences, too",
     ),
+    "hlofront_fences": (True, "stores what XLA's fusion for CPUs would compute at every use"),
     "jax_allow_f16_reductions": (True, "allows reduce_sum of float16 and bfloat16"),
     "jax_check_static_indices": (False, "checks that static indices are in bounds"),
     "jax_check_tracer_leaks": (False, "looks for traced values that outlive their function"),

@@ -30,6 +30,8 @@ def formula_on_cpu(
 ) -> Callable[[LoweringRule], LoweringRule]:
     """Return a decorator that registers a rule for the equations on CPUs which meet a condition.
 
+    The option `hlofront_cpu_formulas` switches all these rules off.
+
     Args:
       when: the condition, which says for which equations the formula is the faster one.
       stored: whether the rule's results are behind barriers, so that the equations of modules
@@ -40,6 +42,8 @@ def formula_on_cpu(
     """
 
     def pays(build: Builder) -> bool:
+        if not build.module.cpu_settings.formulas:
+            return False
         if stored and not build.module.keeps_barriers:
             return False
         if not elementwise and (build.module.several_devices or _has_unknown_sizes(build)):

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
+from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import (
     Operation,
@@ -38,7 +39,7 @@ from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, large_constants
-from hlofront.lowering.fences import Fence, Fences
+from hlofront.lowering.fences import Fence
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.mesh_attributes import is_unreduced, sharding_attribute
 from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleState, symbol_name
@@ -60,7 +61,8 @@ class Module:
       unusable: the types of donated inputs whose memory no result can use.
       callbacks: the host calls, in the order of their index. See lowering/callbacks.py.
       ordered: the ordered effects whose tokens are the first arguments and the first results.
-      fences: the fences that lowering emitted; None if fences were off.
+      cpu_settings: the settings with which it was lowered.
+      fences: the fences that lowering emitted.
       has_barriers: whether there are barriers: fences, the user's, or those of checkpoint.
       keepalives: the objects that rules of other packages keep alive with the executable.
       partitioned_calls: the equations that the host decides on, or looks at, while XLA compiles, by
@@ -75,10 +77,16 @@ class Module:
     unusable: list[str]
     callbacks: list[HostCall]
     ordered: tuple[Effect, ...]
-    fences: list[Fence] | None
+    cpu_settings: CpuSettings
+    fences: list[Fence]
     has_barriers: bool
     keepalives: list[object]
     partitioned_calls: list[PartitionedCall]
+
+    @property
+    def keeps_barriers(self) -> bool:
+        """True if XLA has to keep the module's barriers, which it may drop otherwise."""
+        return self.cpu_settings.fences and self.has_barriers
 
     def text(self, debug_info: bool = False) -> str:
         """Return the module as StableHLO text."""
@@ -124,7 +132,7 @@ def lower_program(
     arg_names: Sequence[str] | None = None,
     result_paths: Sequence[str] | None = None,
     wrapper: str = "jit",
-    fences: bool = False,
+    cpu_settings: CpuSettings = CpuSettings(),
     device_assignment: DeviceShardings | None = None,
     layouts: LayoutModes | None = None,
     embed_constants: bool = False,
@@ -139,7 +147,7 @@ def lower_program(
       platform: the platform to lower for. With several, the first argument of main is the index of
         the platform that the module runs on.
       device_assignment: the number of devices, and the shardings of inputs and outputs.
-      fences: whether to store values that XLA would recompute at every use. See fences.py.
+      cpu_settings: which code of hlofront's own to emit for CPUs.
       layouts: the layout modes of inputs and outputs; None for the defaults of the device.
       embed_constants: whether large constants are in the module, rather than arguments of main.
       after_equation: called with the builder after each equation, also of subprograms.
@@ -178,10 +186,9 @@ def lower_program(
     count = device_assignment.device_count if device_assignment else 1
     operation.attributes["mhlo.num_partitions"] = types.i32(count)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
-    emitted_fences = Fences() if fences else None
     platforms = (platform,) if isinstance(platform, str) else platform
     typed_mesh = device_assignment.typed_mesh if device_assignment else None
-    state = ModuleState(platforms, ir_module, emitted_fences, count > 1, typed_mesh)
+    state = ModuleState(platforms, ir_module, cpu_settings, count > 1, typed_mesh)
     state.after_equation = after_equation
     state.manual = manual
     state.overrides = overrides or {}
@@ -246,7 +253,8 @@ def lower_program(
         unusable=donation.unusable,
         callbacks=state.callbacks,
         ordered=ordered,
-        fences=emitted_fences.recorded() if emitted_fences else None,
+        cpu_settings=cpu_settings,
+        fences=state.fences.recorded() if state.fences else [],
         has_barriers=state.has_barriers,
         keepalives=state.keepalives,
         partitioned_calls=state.partitioned_calls,

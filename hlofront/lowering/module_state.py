@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hlofront.base.cpu_settings import CpuSettings
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
@@ -65,6 +66,7 @@ class ModuleState:
         "all_platforms",
         "callbacks",
         "calls_unknown_sizes",
+        "cpu_settings",
         "extension_context",
         "fences",
         "functions",
@@ -92,15 +94,16 @@ class ModuleState:
         self,
         platforms: tuple[str, ...],
         ir_module: ir.Module,
-        fences: Fences | None = None,
+        cpu_settings: CpuSettings,
         several_devices: bool = False,
         typed_mesh: NamedAxes | None = None,
     ):
         # The platforms that are lowered for: a branch may be for some of the module's alone.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
+        self.cpu_settings = cpu_settings
         # The values to fence, of any program; None if XLA decides. See fences.py.
-        self.fences = fences
+        self.fences = Fences() if cpu_settings.fences else None
         self.ir_module = ir_module
         # The end of the module, where functions are added.
         self.ip = ir.InsertionPoint(ir_module.body)

@@ -34,6 +34,21 @@ def test_every_primitive_is_complete():
     assert not missing, "\n".join(missing)
 
 
+def test_rules_of_formulas_for_cpus_are_registered_by_formula_on_cpu():
+    """The option hlofront_cpu_formulas switches off what `formula_on_cpu` registers."""
+    import_all(lowering)
+    formulas = {
+        primitive: rules.lower.conditions.get((primitive, platform))
+        for (primitive, platform), rule in rules.lower.on_platform.items()
+        if rule.__module__.endswith("_cpu")
+    }
+    registering = "hlofront.lowering.cpu_formulas"
+    assert formulas
+    assert [
+        p for p, when in formulas.items() if getattr(when, "__module__", "") != registering
+    ] == []
+
+
 # What has no sharding rule, and why: its operands cannot be split along explicit axes.
 _NEVER_SPLIT = {
     "no operands": (

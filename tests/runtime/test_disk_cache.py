@@ -288,13 +288,20 @@ def test_the_field_that_differs_is_named(cause, folder, monkeypatch, caplog):
 
 
 @pytest.mark.cpu
-def test_fences_are_part_of_the_key(folder, monkeypatch, caplog):
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("hlofront_fences", "fences: True -> False"),
+        ("hlofront_cpu_formulas", "formulas: None -> False"),
+    ],
+)
+def test_settings_of_cpus_are_part_of_the_key(option, wanted, folder, monkeypatch, caplog):
     def without():
-        with options["hlofront_fences"](False):
+        with options[option](False):
             call()()
 
     (said,) = the_miss(call(), without, monkeypatch, caplog)
-    assert "fences: True -> False" in said
+    assert wanted in said
 
 
 def test_another_name_has_no_entry(folder, monkeypatch, caplog):

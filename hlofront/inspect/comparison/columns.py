@@ -111,7 +111,7 @@ class Artifact:
         settings = compile_options(
             [lowered._first_device],
             dict(lowered._jitted.compiler_options),
-            keep_barriers=module.fences is not None and module.has_barriers,
+            keep_barriers=module.keeps_barriers,
         )
         self.flags = flags_of(lowered._jitted.compiler_options)
         self.options = [list(pair) for pair in settings.env_option_overrides]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hlofront.base import events, source
 from hlofront.base.compute_once import compute_once
 from hlofront.base.config import options
+from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.events import timed
 from hlofront.base.option import changed_options
@@ -54,6 +55,7 @@ def sharded_executables() -> ModuleType:
 
 
 _fences = options["hlofront_fences"]
+_formulas = options["hlofront_cpu_formulas"]
 
 
 # Options that affect how lowering writes the user's source lines.
@@ -76,7 +78,7 @@ class CompilationKey(NamedTuple):
     donated: tuple[bool, ...]
     keep_unused: bool
     compiler_options: CompilerOptionPairs
-    fences: bool
+    cpu_settings: CpuSettings
     compiler_settings: ChangedOptions
     locations: ChangedOptions
     layouts: LayoutModes | None = None
@@ -109,9 +111,13 @@ def location_settings() -> ChangedOptions:
     return changed_options(_LOCATION_OPTIONS)
 
 
-def wants_fences(platform: str | tuple[str, ...]) -> bool:
-    """Return whether lowering inserts fences for this platform: only XLA for CPUs needs them."""
-    return platform == "cpu" and _fences.value
+def cpu_settings_for(platform: str | tuple[str, ...]) -> CpuSettings:
+    """Return the settings of lowering that the options give, for a platform or several.
+
+    Compilers for other platforms need no fences, and take them for barriers of the user.
+    """
+    formulas = _formulas.value if "cpu" in platform else True
+    return CpuSettings(platform == "cpu" and _fences.value, formulas)
 
 
 def lowered(
@@ -121,7 +127,7 @@ def lowered(
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     names: bool = True,
-    fences: bool | None = None,
+    cpu_settings: CpuSettings | None = None,
     device_assignment: DeviceAssignment | None = None,
     locations: ChangedOptions | None = None,
     layouts: LayoutModes | None = None,
@@ -135,7 +141,7 @@ def lowered(
       donated: per input, whether its buffer is donated; empty if none is.
       keep_unused: whether inputs that no result depends on stay.
       names: whether arguments and results get the function's names.
-      fences: whether lowering inserts fences; None to follow the option hlofront_fences.
+      cpu_settings: which code of hlofront's own lowering emits; None to follow the options.
       device_assignment: the devices, where the program is for several.
       locations: the `location_settings` of a module that was lowered before; None for the
         current ones.
@@ -144,9 +150,10 @@ def lowered(
     # Loads MLIR and every lowering rule, which a process that compiles nothing does not need.
     from hlofront.lowering.rules import lower_program
 
-    fences = wants_fences(platform) if fences is None else fences
+    cpu_settings = cpu_settings or cpu_settings_for(platform)
     settings = location_settings() if locations is None else locations
-    key = (platform, name, donated, keep_unused, fences, device_assignment, layouts, *settings)
+    how = (donated, keep_unused, cpu_settings, device_assignment, layouts, *settings)
+    key = (platform, name, *how)
     modules = _modules.of(program)
     module = modules.get(key)
     if module is None:
@@ -165,7 +172,7 @@ def lowered(
                         keep_unused=keep_unused,
                         arg_names=info.arg_names if info else None,
                         result_paths=info.result_paths if info else None,
-                        fences=fences,
+                        cpu_settings=cpu_settings,
                         device_assignment=device_assignment,
                         layouts=layouts,
                     )
@@ -183,7 +190,7 @@ def compilation_key(
     donated: tuple[bool, ...],
     keep_unused: bool,
     compiler_options: CompilerOptionPairs,
-    fences: bool | None = None,
+    cpu_settings: CpuSettings | None = None,
     locations: ChangedOptions | None = None,
     layouts: LayoutModes | None = None,
 ) -> CompilationKey:
@@ -197,7 +204,7 @@ def compilation_key(
         donated,
         keep_unused,
         compiler_options,
-        wants_fences(platform) if fences is None else fences,
+        cpu_settings or cpu_settings_for(platform),
         compiler_settings(),
         location_settings() if locations is None else locations,
         layouts,
@@ -209,8 +216,10 @@ def settings_of(key: CompilationKey) -> dict[str, str]:
     settings = {
         "donated": "".join(map(str, map(int, key.donated))),
         "keep_unused": str(key.keep_unused),
-        "fences": str(key.fences),
+        "fences": str(key.cpu_settings.fences),
     }
+    if not key.cpu_settings.formulas:
+        settings["formulas"] = "False"
     if changed := (*key.compiler_settings, *key.locations):
         settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
     if key.layouts is not None:
@@ -226,14 +235,14 @@ def executable_for(
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     compiler_options: CompilerOptionPairs = (),
-    fences: bool | None = None,
+    cpu_settings: CpuSettings | None = None,
     locations: ChangedOptions | None = None,
     layouts: LayoutModes | None = None,
 ) -> "Executable | AbsentExecutable":
     """Return the executable of a program for a device; compiled on first use, by one thread.
 
     Args:
-      program, name, donated, keep_unused, fences, locations, layouts: as for `lowered`.
+      program, name, donated, keep_unused, cpu_settings, locations, layouts: as for `lowered`.
       device: the device, or the DeviceAssignment of a program for several.
       committed: whether results are committed to the device.
       compiler_options: the user's options for this function.
@@ -243,7 +252,7 @@ def executable_for(
       ValueError: if a program for several devices has ordered effects.
     """
     key = compilation_key(
-        name, device, donated, keep_unused, compiler_options, fences, locations, layouts
+        name, device, donated, keep_unused, compiler_options, cpu_settings, locations, layouts
     )
     executables = _executables.of(program)
     executable = executables.get((key, committed))
@@ -358,7 +367,7 @@ class Compilation:
             lowering_platform(self._device),
             key.donated,
             key.keep_unused,
-            fences=key.fences,
+            cpu_settings=key.cpu_settings,
             device_assignment=self._device_assignment,
             locations=key.locations,
             layouts=key.layouts,
@@ -423,7 +432,7 @@ class Compilation:
         settings = compile_options(
             devices,
             dict(key.compiler_options),
-            keep_barriers=module.fences is not None and module.has_barriers,
+            keep_barriers=module.keeps_barriers,
             chosen_outputs=assignment.chosen_outputs(self._program) if assignment else (),
         )
         callbacks: Sequence[object] = ()

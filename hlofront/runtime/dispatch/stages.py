@@ -281,7 +281,7 @@ class Lowered(Stage):
         Each has the `file`, `line` and `function` of the user's code that it comes from, and its
         `aval`. The option `hlofront_fences` disables them.
         """
-        return list(self._module.fences or ())
+        return list(self._module.fences)
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the program before optimization: flops, bytes accessed, ..."""
@@ -330,7 +330,7 @@ class Lowered(Stage):
             traced.donated,
             self._jitted.keep_unused,
             pairs,
-            self._module.fences is not None,
+            self._module.cpu_settings,
             self._locations,
             self._layouts,
         )

@@ -25,7 +25,7 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.primitives.creating import full
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
-from hlofront.runtime.compilation.pipeline import wants_fences
+from hlofront.runtime.compilation.pipeline import cpu_settings_for
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.dispatch.stages import Traced, Wrapped, platforms_named
@@ -114,18 +114,21 @@ def export_traced(
     info = program.debug_info
     unknown_sizes = unknown_sizes_of(program.in_avals, own.in_tree)
     assignment = where if type(where) is DeviceAssignment else None
+    platform = platforms[0] if len(platforms) == 1 else platforms
+    cpu_settings = cpu_settings_for(platform)
+    if unknown_sizes is not None:
+        cpu_settings = cpu_settings._replace(fences=False)
     with mlir_lock:
         module = lower_program(
             program,
             name,
-            platforms[0] if len(platforms) == 1 else platforms,
+            platform,
             donated=own.donated,
             keep_unused=traced._jitted.keep_unused,
             arg_names=info.arg_names if info else None,
             result_paths=info.result_paths if info else None,
             device_assignment=assignment,
-            # Compilers for other platforms need no fences, and take them for barriers of the user.
-            fences=unknown_sizes is None and platforms == ("cpu",) and wants_fences("cpu"),
+            cpu_settings=cpu_settings,
             layouts=traced._layouts,
             embed_constants=True,
             overrides={primitive: builder_rule(rule) for primitive, rule in overrides},

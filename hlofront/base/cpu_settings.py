@@ -1,0 +1,20 @@
+"""The settings of lowering for CPUs, which are in the keys of compiled programs.
+
+Processes that compile nothing have them too, and load no module of lowering.
+"""
+
+from typing import NamedTuple
+
+
+class CpuSettings(NamedTuple):
+    """Which code of hlofront's own lowering emits for CPUs; other platforms get none of it.
+
+    Attributes:
+      fences: whether values that XLA would recompute at every use are stored, as
+        lowering/fences.py says. XLA is then told to keep all barriers of the module.
+      formulas: whether slow operations of XLA are replaced, as lowering/cpu_formulas.py says. Most
+        formulas need barriers, and so fences, too.
+    """
+
+    fences: bool = False
+    formulas: bool = True

@@ -1,0 +1,66 @@
+"""The option hlofront_cpu_formulas, which switches off the formulas for CPUs."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront import lax
+from hlofront.base.config import options
+
+with_formulas = options["hlofront_cpu_formulas"]
+x = np.random.default_rng(0).normal(size=(8, 4096)).astype(np.float32)
+
+FUNCTIONS = {
+    "sin": jnp.sin,
+    "exp2": jnp.exp2,
+    "argmax": jnp.argmax,
+    "sort": jnp.sort,
+    "an unstable sort": lambda x: lax.sort(x, is_stable=False),
+    "top_k": lambda x: lax.top_k(x, 1000)[0],
+    "maxima of windows": lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3), (1, 1), "SAME"),
+    "a convolution": lambda x: jnp.convolve(x[0], x[1, :9]),
+}
+
+
+def lowered(f, platform):
+    return jax.jit(f).trace(x).lower(lowering_platforms=(platform,)).as_text()
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_without_formulas_cpus_get_the_operations_that_others_get(name):
+    f = FUNCTIONS[name]
+    usual = lowered(f, "cpu")
+    values = jax.jit(f)(x)
+    with with_formulas(False):
+        assert lowered(f, "cpu") == lowered(f, "tpu") != usual
+        np.testing.assert_allclose(jax.jit(f)(x), values, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.cpu
+def test_fences_and_barriers_of_the_user_stay_without_formulas():
+    def deep(x):
+        for _ in range(40):
+            x = x + jnp.tanh(x @ x.T) @ (x * 0.5)
+        return lax.optimization_barrier(x)
+
+    with with_formulas(False):
+        assert jax.jit(deep).lower(x[:, :8]).fences
+        assert "opt-barrier" in jax.jit(deep).lower(x[:, :8]).compile().as_text()
+
+
+@pytest.mark.cpu
+def test_a_program_keeps_the_formulas_that_it_was_lowered_with():
+    program = jax.jit(jnp.sin).lower(x)
+    with with_formulas(False):
+        assert "bitcast-convert" in program.compile().as_text()
+        assert "bitcast-convert" not in jax.jit(jnp.sin).lower(x).compile().as_text()
+
+
+@pytest.mark.cpu
+def test_exports_follow_the_option():
+    export = jax.export.export(jax.jit(jnp.sin), platforms=["cpu"])
+    assert "bitcast_convert" in export(x).mlir_module()
+    with with_formulas(False):
+        assert "bitcast_convert" not in export(x).mlir_module()
