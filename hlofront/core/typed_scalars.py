@@ -11,60 +11,47 @@ from hlofront.bridge.fast_parts import register_typed_scalars
 from hlofront.core.aval import ShapedArray, register_value_type
 
 
-class TypedInt(int):
-    """An int with the dtype of the weakly typed array that it stands for."""
+class _TypedScalar:
+    """A scalar of Python with the dtype of the weakly typed array that it stands for."""
 
+    __slots__ = ()
     dtype: NumPyDType
+    _plain: Any
+    """The class of Python that a subclass extends: int, float or complex."""
 
-    def __new__(cls, value: int, dtype: NumPyDType) -> Self:
-        scalar = super().__new__(cls, value)
+    def __new__(cls, value: complex, dtype: NumPyDType) -> Self:
+        scalar: Self = cls._plain.__new__(cls, value)
         scalar.dtype = dtype
         return scalar
 
     def __repr__(self) -> str:
-        return f"TypedInt({int(self)}, dtype={self.dtype.name})"
+        return f"{type(self).__name__}({self._plain(self)}, dtype={self.dtype.name})"
 
-    def __reduce__(self) -> tuple[type, tuple[int, NumPyDType]]:
-        return TypedInt, (int(self), self.dtype)
+    def __reduce__(self) -> tuple[type, tuple[complex, NumPyDType]]:
+        return type(self), (self._plain(self), self.dtype)
 
 
-class TypedFloat(float):
-    """A float with the dtype of the weakly typed array that it stands for."""
+class TypedInt(_TypedScalar, int):
+    """An int with a dtype."""
+
+    _plain = int
+
+
+class TypedFloat(_TypedScalar, float):
+    """A float with a dtype."""
 
     __slots__ = ("dtype",)
-    dtype: NumPyDType
-
-    def __new__(cls, value: float, dtype: NumPyDType) -> Self:
-        scalar = super().__new__(cls, value)
-        scalar.dtype = dtype
-        return scalar
-
-    def __repr__(self) -> str:
-        return f"TypedFloat({float(self)}, dtype={self.dtype.name})"
+    _plain = float
 
     def __str__(self) -> str:
         return str(float(self))
 
-    def __reduce__(self) -> tuple[type, tuple[float, NumPyDType]]:
-        return TypedFloat, (float(self), self.dtype)
 
-
-class TypedComplex(complex):
-    """A complex with the dtype of the weakly typed array that it stands for."""
+class TypedComplex(_TypedScalar, complex):
+    """A complex number with a dtype."""
 
     __slots__ = ("dtype",)
-    dtype: NumPyDType
-
-    def __new__(cls, value: complex, dtype: NumPyDType) -> Self:
-        scalar = super().__new__(cls, value)
-        scalar.dtype = dtype
-        return scalar
-
-    def __repr__(self) -> str:
-        return f"TypedComplex({complex(self)}, dtype={self.dtype.name})"
-
-    def __reduce__(self) -> tuple[type, tuple[complex, NumPyDType]]:
-        return TypedComplex, (complex(self), self.dtype)
+    _plain = complex
 
 
 def _type_of(scalar: Any) -> ShapedArray:
