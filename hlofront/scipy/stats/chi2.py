@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.scipy.special.entropies import xlogy
-from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats import gamma
 from hlofront.scipy.stats.arguments import (
-    at_infinity,
     exp_of,
     functions_of,
     log_of,
     nan_unless,
     with_constants,
 )
+from hlofront.scipy.stats.gamma_formulas import log_density, survival
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -26,13 +23,7 @@ _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 @_of_chi2
 @with_constants
 def logpdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / (2 * scale)
-    outer = x < loc
-    part = jnp.where(outer, 1, y)
-    # At infinity the power is nothing beside the exponential.
-    base = jnp.where((part == jnp.inf) & (scale > 0) & (df < jnp.inf), 1, part)
-    logarithm = xlogy(df / 2 - 1, base) - part - gammaln(df / 2) - jnp.log(2 * scale)
-    return jnp.where(outer, -jnp.inf, logarithm)
+    return log_density(x < loc, (x - loc) / (2 * scale), df / 2, 2 * scale)
 
 
 pdf = exp_of(logpdf)
@@ -55,10 +46,8 @@ def logcdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) ->
 def sf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
     # At 0 the derivative is that from below, as in JAX.
-    outer, above = y <= 0, at_infinity(df, y)
-    rest = gammaincc(df / 2, jnp.where(outer | above, 1, y))
-    rest = jnp.where(outer, 1, jnp.where(above, 0, rest))
-    return rest * nan_unless((df > 0) | ((df == 0) & ~outer))
+    outer = y <= 0
+    return survival(outer, y, df / 2) * nan_unless((df > 0) | ((df == 0) & ~outer))
 
 
 logsf = log_of(sf)

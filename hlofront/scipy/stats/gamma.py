@@ -5,8 +5,7 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.scipy.special.entropies import xlogy
-from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
+from hlofront.scipy.special.gamma_functions import gammainc
 from hlofront.scipy.stats.arguments import (
     at_infinity,
     cotangents,
@@ -16,6 +15,7 @@ from hlofront.scipy.stats.arguments import (
     nan_unless,
     with_constants,
 )
+from hlofront.scipy.stats.gamma_formulas import log_density, survival
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -39,13 +39,8 @@ def _has_share(a: Array, y: Array) -> Array:
 @_of_gamma
 @with_constants
 def logpdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
     inside = x >= loc
-    part = jnp.where(inside, y, 1)
-    # At infinity the power is nothing beside the exponential.
-    base = jnp.where((part == jnp.inf) & (scale > 0) & (a < jnp.inf), 1, part)
-    logarithm = xlogy(a - 1, base) - part - gammaln(a) - jnp.log(scale)
-    return jnp.where(inside, logarithm, -jnp.inf) * nan_unless(x == x)
+    return log_density(~inside, (x - loc) / scale, a, scale) * nan_unless(x == x)
 
 
 pdf = exp_of(logpdf)
@@ -72,9 +67,7 @@ def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> 
 def sf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 the derivative is that from above, as in JAX.
-    outer, above = y < 0, at_infinity(a, y)
-    rest = gammaincc(a, jnp.where(outer | above, 1, y))
-    return jnp.where(outer, 1, jnp.where(above, 0, rest))
+    return survival(y < 0, y, a)
 
 
 logsf = log_of(sf)
