@@ -62,6 +62,16 @@ class Trace:
         """Interpret an operation with the method that is for its primitive."""
         return primitive.bind_with_trace(self, args, [typeof(x) for x in args], params)
 
+    def process_as_current(
+        self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params
+    ) -> Value:
+        """Interpret an operation that an interpreter above passes on, for lack of own operands.
+
+        This is the current interpreter meanwhile, which runs the operations of rules, too.
+        """
+        with interpreting_with(self):
+            return self.process(primitive, args, params)
+
     def process_primitive(
         self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params, /
     ) -> Value:
@@ -497,17 +507,6 @@ def process(primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) ->
     if _matching:
         args = _match(primitive, args)
     return (_get() or _engine).process(primitive, args, params)
-
-
-def process_in(
-    trace: Trace, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params
-) -> Value:
-    """Process an operation with an interpreter, which runs the operations of its rules, too."""
-    if trace.stages and not primitive.carries_programs:
-        # It is written to a jaxpr as it is.
-        return trace.process(primitive, args, params)
-    with interpreting_with(trace):
-        return trace.process(primitive, args, params)
 
 
 # The number of functions with types that vary along manual axes that are being traced, in all

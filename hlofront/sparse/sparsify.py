@@ -11,7 +11,7 @@ from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process_in
+from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with
 from hlofront.sparse.bcoo import BCOO
 from hlofront.sparse.bcsr import BCSR
 
@@ -93,7 +93,7 @@ class SparseTrace(Trace):
         operands = [self.split(x) for x in args]
         kinds = {type(x.array) for x in operands if isinstance(x, SparseValue)}
         if not kinds:
-            return process_in(self.parent, primitive, args, params)
+            return self.parent.process_as_current(primitive, args, params)
         program = _call_of(primitive, params)
         if program is not None:
             return program(*args)

@@ -28,7 +28,6 @@ from hlofront.core.trace import (
     current_trace,
     interpreting_with,
     process,
-    process_in,
 )
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
@@ -159,7 +158,7 @@ class JVPTrace(RuleTrace):
         else:
             # Tangents may be written to a new reference later.
             if not primitive.ref_allocating:
-                return process_in(self.parent, primitive, args, params)
+                return self.parent.process_as_current(primitive, args, params)
         primals: list[Value] = []
         tangents: list[Tangent] = []
         for x in args:

@@ -19,7 +19,7 @@ from hlofront.core.names import (
 )
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Zero
-from hlofront.core.trace import RuleTrace, Trace, current_trace, interpreting_with, process_in
+from hlofront.core.trace import RuleTrace, Trace, current_trace, interpreting_with
 from hlofront.transforms.jvp import JVPTrace, as_tangent
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.partial_eval import listed
@@ -53,7 +53,7 @@ class SplitTrace(RuleTrace):
             if type(x) is JitTracer and x._trace is tangents:  # pyright: ignore[reportPrivateUsage]
                 break
         else:
-            return process_in(self.parent, primitive, args, params)
+            return self.parent.process_as_current(primitive, args, params)
         # A rule of another package is for equations of jaxprs, as in JAX.
         if primitive in rules.partial_eval and primitive not in rules.partial_eval.foreign:
             return self._split(primitive, args, params)

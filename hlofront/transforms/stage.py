@@ -221,6 +221,13 @@ class StagingTrace(RuleTrace):
             return _staged[primitive](self, *args, **params)
         return self.write(primitive, args, params)
 
+    def process_as_current(
+        self, primitive: Primitive, args: tuple[Value, ...], params: Params
+    ) -> Value:
+        if primitive.carries_programs:
+            return super().process_as_current(primitive, args, params)
+        return self.write(primitive, args, params)
+
     def source_info(self) -> SourceInfo:
         """Return where in the user's program the next operation is."""
         traceback = replayed_traceback() or get_traceback()
