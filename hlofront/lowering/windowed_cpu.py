@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
@@ -98,9 +99,13 @@ def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> 
 
 
 def _scatters_many(equation: Candidate) -> bool:
-    """Return whether each of many sources goes to an element of a small window."""
+    """Return whether each of many real sources goes to an element of a small window.
+
+    XLA's operation also orders complex numbers, which the primitives of comparisons do not.
+    """
     (source, _), _, params = equation
-    return _are_small_and_many(math.prod(params["window_dimensions"]), source.shape)
+    positions = math.prod(params["window_dimensions"])
+    return not is_complex(source.dtype) and _are_small_and_many(positions, source.shape)
 
 
 _COMPARISONS = {

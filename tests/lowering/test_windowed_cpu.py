@@ -96,6 +96,12 @@ def test_gradients_go_to_the_first_extreme_element(monkeypatch, name, options):
     assert_as_one_operation(monkeypatch, function, X, "select_and_scatter")
 
 
+def test_gradients_of_complex_numbers_keep_the_operation():
+    x = (X + 1j * X[::-1]).astype(np.complex64)
+    text = text_of(hlofront.grad(lambda x: abs(reduced(x, "max")).sum()), x)
+    assert "stablehlo.select_and_scatter" in text
+
+
 def test_gradients_with_nan_and_infinities(monkeypatch):
     x = np.where(random.uniform(size=X.shape) < 0.2, np.nan, X)
     x[random.uniform(size=X.shape) < 0.2] = -np.inf
