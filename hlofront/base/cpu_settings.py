@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CpuSettings(NamedTuple):
-    """Which code of hlofront's own lowering emits for CPUs; other platforms get none of it.
+    """The kinds of code that lowering adds for CPUs; modules for other platforms get none of it.
 
     Attributes:
       fences: whether values that XLA would recompute at every use are stored, as
