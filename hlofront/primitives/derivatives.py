@@ -79,6 +79,8 @@ LinearTransposeRule = (
 # ---- tangents ------------------------------------------------------------------------------------
 
 add_any_p = Primitive("add_any")
+# JAX's other name for it.
+add_jaxvals_p = add_any_p
 
 
 @infer(add_any_p)
