@@ -207,7 +207,17 @@ def slices_of_first_axis(array: Array) -> list[Array]:
 
 @infer(concatenate_p)
 def _(*operands: ShapedArray, dimension: int) -> ShapedArray:
-    shapes = [operand.shape for operand in operands]
+    shape = concatenated_shape([operand.shape for operand in operands], dimension)
+    check_same_dtypes("concatenate", operands)
+    return ShapedArray(shape, operands[0].dtype, all(operand.weak_type for operand in operands))
+
+
+def concatenated_shape(shapes: Sequence[Shape], dimension: int) -> Shape:
+    """Return the shape of arrays of these shapes one after the other along a dimension.
+
+    Raises:
+      TypeError: if there is no such dimension, or the shapes differ in others.
+    """
     shown = ", ".join(map(str, shapes))
     if any(len(shape) != len(shapes[0]) for shape in shapes):
         raise TypeError(
@@ -223,13 +233,7 @@ def _(*operands: ShapedArray, dimension: int) -> ShapedArray:
             "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
             f"being concatenated: concatenating along dimension {dimension} for shapes {shown}."
         )
-    check_same_dtypes("concatenate", operands)
-    total = sum(shape[dimension] for shape in shapes)
-    return ShapedArray(
-        with_entry(shapes[0], dimension, total),
-        operands[0].dtype,
-        all(operand.weak_type for operand in operands),
-    )
+    return with_entry(shapes[0], dimension, sum(shape[dimension] for shape in shapes))
 
 
 stack_p = Primitive("stack")

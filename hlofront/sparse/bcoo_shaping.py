@@ -7,17 +7,25 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array
+from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axes
+from hlofront.core.rules import infer
 from hlofront.numpy.creation import asarray
 from hlofront.primitives.comparing import select
 from hlofront.primitives.creating import full
 from hlofront.primitives.elementwise import bitwise_and
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, check_sizes_of_one, reshape, squeeze
+from hlofront.primitives.shaping import (
+    broadcast_in_dim,
+    check_sizes_of_one,
+    reshape,
+    rev_p,
+    squeeze,
+)
 from hlofront.primitives.shaping import rev as reverse
 from hlofront.primitives.shaping import transpose as transpose_axes
-from hlofront.primitives.slicing import concatenate
+from hlofront.primitives.slicing import concatenate, concatenated_shape
 from hlofront.primitives.sparse_layout import (
     columns,
     common_batch,
@@ -51,20 +59,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands}"
         )
     check_same_dtypes("concatenate", operands)
-    shapes = [mat.shape for mat in operands]
     first = operands[0]
-    if not 0 <= dimension < first.ndim:
-        raise TypeError(
-            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
-            f"{', '.join(map(str, shapes))}."
-        )
-    others = {(*shape[:dimension], *shape[dimension + 1 :]) for shape in shapes}
-    if len(others) > 1 or any(len(shape) != first.ndim for shape in shapes):
-        raise TypeError(
-            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-            f"being concatenated: concatenating along dimension {dimension} for shapes "
-            f"{', '.join(map(str, shapes))}."
-        )
+    shape = concatenated_shape([mat.shape for mat in operands], dimension)
     for role, counts in (
         ("batch", {mat.n_batch for mat in operands}),
         ("nse", {mat.n_dense for mat in operands}),
@@ -79,8 +75,6 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise NotImplementedError(  # JAX raises this class.
             "Concatenation along dense dimensions."
         )
-    shape = list(first.shape)
-    shape[dimension] = sum(each[dimension] for each in shapes)
     if dimension < n_batch:
         nse = max(mat.nse for mat in operands)
         buffers = [in_one_batch(_with_room(mat, nse), whole=True) for mat in operands]
@@ -296,13 +290,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
       TypeError: if an axis is out of range or repeated.
     """
     axes = tuple(dimensions)
-    if len(set(axes)) != len(axes):
-        raise TypeError(f"rev dimensions must be unique, got {axes}.")
-    if not all(0 <= axis < operand.ndim for axis in axes):
-        raise TypeError(
-            f"rev dimensions must be nonnegative and less than operand ndim, got dimensions {axes} "
-            f"for operand ndim {operand.ndim}."
-        )
+    infer[rev_p](ShapedArray(operand.shape, operand.dtype), dimensions=axes)
     n_batch, n_sparse, _, _ = layout_of(operand.data, operand.indices, operand.shape)
     n_leading = n_batch + n_sparse
     batch = [axis for axis in axes if axis < n_batch]
