@@ -96,7 +96,7 @@ class ExtendedDType:
         shape, dtype = self.physical(())
         return math.prod(shape) * dtype.itemsize
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 

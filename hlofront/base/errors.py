@@ -47,13 +47,13 @@ class HlofrontError(Exception):
     # The public module, which tracebacks print.
     __module__ = "hlofront.errors"
 
-    def __init_subclass__(cls, **kwargs: object):
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__module__ == __name__:
             cls.__module__ = HlofrontError.__module__
 
     # Pickles hold the finished text: constructors would take it for a tracer.
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self.args), self.__dict__
 
 

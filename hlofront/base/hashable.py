@@ -18,8 +18,8 @@ class HashableArray:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HashableArray) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"HashableArray({self.val!r})"

@@ -120,7 +120,7 @@ class Frame:
         span = self._located()
         return span[part] if span[part] >= 0 and span[3] >= 0 else None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Frame({_summary(self)})"
 
 

@@ -381,10 +381,10 @@ class _Whole:
     def __eq__(self, other: object) -> bool:
         return self.function == (other.function if type(other) is _Whole else other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.function)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.function)
 
 

@@ -37,7 +37,7 @@ class UserContext:
     def __call__(self, value: object) -> Override:
         return Override(self._option, _hashable(value))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<user context {self.value!r}>"
 
 

@@ -143,10 +143,10 @@ class ShapedArray(AbstractValue):
             and self.manual_axis_type is other.manual_axis_type
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         fields = (
             self.shape,
             self.dtype,
@@ -229,14 +229,14 @@ class ShapedArray(AbstractValue):
             return f"{name}[{','.join(map(str, self.shape))}]"
         return f"{name}[{_split_shape_text(self)}]{_manual_text(self)}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{weak})"
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
@@ -329,16 +329,16 @@ class AbstractToken(AbstractValue):
     def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         return "Tok"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "Tok"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "AbstractToken()"
 
     def __eq__(self, other: object) -> bool:
         return type(other) is AbstractToken
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(AbstractToken)
 
 

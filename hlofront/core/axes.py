@@ -69,16 +69,16 @@ class AxisData:
             self.name, self.size, self.spmd_name, self.explicit_mesh_axis, self.mesh, tag
         )
 
-    def _key(self):
+    def _key(self) -> tuple[object, ...]:
         return self.name, self.size, self.spmd_name, self.explicit_mesh_axis, self.mesh
 
     def __eq__(self, other: object) -> bool:
         return type(other) is AxisData and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"AxisData(name={self.name!r}, size={self.size}, spmd_name={self.spmd_name!r})"
 
 

@@ -29,7 +29,7 @@ class Var:
     def __init__(self, aval: AbstractValue):
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
@@ -38,7 +38,7 @@ class DropVar(Var):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "_"
 
 
@@ -71,7 +71,7 @@ class Literal:
         with enable_x64(self._x64):
             return as_array(self.val)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         scalar = is_numpy_value(self.val) and not self.val.shape
         return f"Literal({self.val.item() if scalar else self.val})"
 
@@ -127,7 +127,7 @@ class DebugInfo:
     def func_name(self) -> str:
         return self.func_src_info.split(" at ")[0]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DebugInfo({self.func_src_info!r} traced for {self.traced_for})"
 
 
@@ -210,7 +210,7 @@ class Equation:
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
         return Equation(**{**fields, **changes})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return printing.print_equation(self)
 
 
@@ -282,7 +282,7 @@ class Jaxpr:
     def pretty_print(self, **options: Any) -> str:
         return printing.print_jaxpr(self, **options)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return printing.print_jaxpr(self)
 
     __repr__ = __str__
@@ -334,7 +334,9 @@ class ClosedJaxpr:
     def debug_info(self) -> DebugInfo | None:
         return self.jaxpr.debug_info
 
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Value] | None = None):
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Value] | None = None
+    ) -> "ClosedJaxpr":
         """Return a copy of the closed jaxpr with its jaxpr or its constants replaced."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
@@ -346,7 +348,7 @@ class ClosedJaxpr:
     def _repr_html_(self) -> str:
         return printing.jaxpr_html(self.jaxpr)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return printing.print_jaxpr(self.jaxpr)
 
     __repr__ = __str__

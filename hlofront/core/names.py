@@ -18,7 +18,7 @@ class Transformation:
     def __init__(self, name: str):
         self.name = name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Transformation({self.name!r})"
 
 
@@ -39,10 +39,10 @@ class FrontendAttributes:
     def __eq__(self, other: object) -> bool:
         return type(other) is FrontendAttributes and self.pairs == other.pairs
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.pairs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"FrontendAttributes({self.pairs!r})"
 
 
@@ -143,7 +143,7 @@ class PrintedNameStack(tuple[Scope, ...]):
             return PrintedNameStack(self.stack[index])
         return self.stack[index]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return path_of(self)
 
 
@@ -184,10 +184,10 @@ class SourceInfo:
             return NotImplemented
         return self.traceback == other.traceback and self.scopes == other.scopes
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.traceback, self.scopes))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         line = source.summarize(self.traceback)
         return f"SourceInfo({line}, name_stack={str(self.name_stack)!r})"
 

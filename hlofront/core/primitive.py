@@ -198,5 +198,5 @@ class Primitive:
         effects = rules.effects.get(self)
         return result, no_effects if effects is None else effects(*avals, **params)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name

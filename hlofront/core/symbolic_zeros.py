@@ -26,7 +26,7 @@ class UndefinedPrimal:
         self.aval = aval
         self.accumulator = accumulator
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
 
 
@@ -49,7 +49,7 @@ class Zero:
     # Return the array of zeros; set by primitives/derivatives.py, which makes it.
     instantiate: ClassVar[Callable[["Zero"], Any]]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
 
@@ -59,7 +59,7 @@ class ZeroSeries:
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "zero_series"
 
 

@@ -4,13 +4,14 @@ import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from hlofront.base import errors
+from hlofront.base.dtypes import NumPyDType
 from hlofront.base.elements import float0
-from hlofront.base.typing import Params, Value
+from hlofront.base.typing import Params, Shape, Value
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
 from hlofront.core.operators import ArrayOperators
@@ -242,31 +243,31 @@ class Tracer(ArrayOperators):
         return isinstance(self.aval, ShapedArray)
 
     @property
-    def shape(self):
+    def shape(self) -> Shape:
         return self.aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> NumPyDType:
         return self.aval.dtype
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return self.aval.ndim
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self.aval.size
 
     @property
-    def weak_type(self):
+    def weak_type(self) -> bool:
         return self.aval.weak_type
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         return self.aval.dtype.itemsize
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         return self.aval.size * self.aval.dtype.itemsize
 
     # Higher than that of arrays, so that NumPy operations with both are left to the tracer.
@@ -303,12 +304,12 @@ class Tracer(ArrayOperators):
         """Return the traced function, as "f at model.py:12 for jit"; for subclasses."""
         return ""
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         raise TypeError(
             f"unhashable type: {type(self).__name__}. Traced arrays compare elementwise, so they "
             "cannot be keys of dictionaries or members of sets."
@@ -329,53 +330,53 @@ class Tracer(ArrayOperators):
             raise error(self, *context)
         return self._concrete_or_raise(error, *context)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ambiguous_truth(self.aval)
         return bool(self._concrete_or_raise(errors.TracerBoolConversionError))
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._concrete_or_raise(errors.ConcretizationTypeError, _scalar_advice("int")))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(
             self._underived_or_raise(errors.ConcretizationTypeError, _scalar_advice("float"))
         )
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(
             self._underived_or_raise(errors.ConcretizationTypeError, _scalar_advice("complex"))
         )
 
-    def __index__(self):
+    def __index__(self) -> int:
         return operator.index(self._concrete_or_raise(errors.TracerIntegerConversionError))
 
-    def __array__(self, *args: object, **kwargs: object):
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
         value = self._underived_or_raise(errors.TracerArrayConversionError)
         return value.__array__(*args, **kwargs)
 
-    def tolist(self):
+    def tolist(self) -> object:
         return self._underived_or_raise(
             errors.ConcretizationTypeError, "The tolist() method was called on a traced array."
         ).tolist()
 
-    def tobytes(self, order: str = "C"):
+    def tobytes(self, order: str = "C") -> bytes:
         return self._underived_or_raise(
             errors.ConcretizationTypeError, "The tobytes() method was called on a traced array."
         ).tobytes(order)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.aval})"
 
     __str__ = __repr__
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object):
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def __getstate__(self):
+    def __getstate__(self) -> NoReturn:
         raise errors.ConcretizationTypeError(
             self, "A traced array has no value to pickle or serialize."
         )

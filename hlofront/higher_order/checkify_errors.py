@@ -31,7 +31,7 @@ class JaxException(Exception):
         """Return the message of the error without the source line; subclasses override it."""
         raise TypeError(f"{type(self).__name__} does not say what went wrong")
 
-    def __str__(self):
+    def __str__(self) -> str:
         frame = source.user_frame(self.traceback)
         text = self.describe()
         return text if frame is None else f"{text}\n  at {source.describe_frame_with_line(frame)}"
@@ -50,7 +50,7 @@ class JaxException(Exception):
             setattr(error, name, value)
         return error
 
-    def __init_subclass__(cls):
+    def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         tree.register_pytree_node(cls, cls._flattened, cls._unflattened)
 

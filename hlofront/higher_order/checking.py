@@ -44,7 +44,7 @@ check_p = Primitive("check", multiple_results=True)
 class _CheckEffect(OwnEffect):
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "check"
 
 
@@ -149,10 +149,10 @@ class Error:
             pred[effect], code[effect], payload[effect] = values
         return Error(pred, code, dict(metadata), payload)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Error({self.get()})"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Error(_pred={self._pred}, _code={self._code}, _payload={self._payload})"
 
 

@@ -32,10 +32,10 @@ class _Answer:
         self._name = name
         self._truth = truth
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self._truth
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._name
 
 
@@ -57,7 +57,7 @@ class Offloadable:
         self.src = src
         self.dst = dst
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Offloadable(src={self.src!r}, dst={self.dst!r})"
 
 
@@ -109,10 +109,10 @@ class _Either:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Either) and (self.outer, self.inner) == (other.outer, other.inner)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.outer, self.inner))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"either({self.outer!r}, {self.inner!r})"
 
 

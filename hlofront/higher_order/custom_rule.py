@@ -33,7 +33,7 @@ class SymbolicZero:
     def dtype(self) -> DType:
         return self.aval.dtype
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.str_short()})"
 
 

@@ -55,7 +55,7 @@ class CustomVJPPrimal:
         self.value = value
         self.perturbed = perturbed
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 

@@ -56,7 +56,7 @@ class ShardingContext:
     device_assignment: tuple[Any, ...] | None = None
     abstract_mesh: AbstractMesh | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         devices = self.device_assignment
         if devices is not None and self.num_devices != len(devices):
             raise AssertionError(f"num_devices={self.num_devices} for {len(devices)} devices")
@@ -85,7 +85,7 @@ class LoweringParameters:
     export_ignore_forward_compatibility: bool = False
     hoist_constants_as_args: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         (_, *of_exporter) = fields(self)
         refused = [field.name for field in of_exporter if getattr(self, field.name)]
         if refused:

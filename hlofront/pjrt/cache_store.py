@@ -123,7 +123,7 @@ class Store:
         self._total = 0
         self._added = 0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         limit = "unbounded" if self.max_bytes < 0 else f"up to {self.max_bytes} bytes"
         return f"<Store {self.folder}, {limit}>"
 

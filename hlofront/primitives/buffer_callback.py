@@ -117,7 +117,9 @@ def on_buffers(
 
 
 @infer(buffer_callback_p)
-def _(*_: AbstractValue, result_avals: Sequence[AbstractValue], **params: object):
+def _(
+    *_: AbstractValue, result_avals: Sequence[AbstractValue], **params: object
+) -> list[AbstractValue]:
     return list(result_avals)
 
 

@@ -282,7 +282,9 @@ def _check_layouts_of_aliases(
 
 
 @infer(ffi_call_p)
-def _(*_: AbstractValue, result_avals: Sequence[AbstractValue], **params: object):
+def _(
+    *_: AbstractValue, result_avals: Sequence[AbstractValue], **params: object
+) -> list[AbstractValue]:
     return list(result_avals)
 
 

@@ -231,7 +231,7 @@ class StaticValue:
         self.value = value
         self._hash = hash((where, value))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:

@@ -205,7 +205,7 @@ class ZeroIfMapped:
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "zero_if_mapped"
 
 

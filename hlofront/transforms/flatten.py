@@ -111,11 +111,11 @@ class ShapeDtypeStruct:
             getattr(self, name) == getattr(other, name) for name in ShapeDtypeStruct.__slots__
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         fields = self.shape, self.dtype, self.sharding, self.format, self.weak_type, self.is_ref
         return hash(fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sharding = "" if self.sharding is None else f", sharding={self.sharding}"
         if self.format is not None:
             sharding += f", format={self.format.layout}"

@@ -295,7 +295,7 @@ class LinearFunction:
             ]
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LinearFunction(\n{self.spec.jaxpr}\n)"
 
 

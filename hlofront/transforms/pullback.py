@@ -28,10 +28,10 @@ class _Mark:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(type(self))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
@@ -255,7 +255,7 @@ class Pullback:
             for position, c in enumerate(cotangents)
         ]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Pullback(of {self.spec.signature.where}, transposing\n{self.spec.jaxpr}\n)"
 
 

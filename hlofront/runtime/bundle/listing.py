@@ -11,6 +11,7 @@ from hlofront.bridge.mlir import module_of_artifact
 from hlofront.pjrt import cache_file, clients
 from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, ProgramEntry, read
 from hlofront.runtime.bundle.fingerprint import differing, fields_of_devices
+from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.reading import deserialize
 
 
@@ -144,7 +145,7 @@ def verify(path: str | os.PathLike[str]) -> list[Verdict]:
     return verdicts
 
 
-def _exported(contents: BundleFile, entry: ProgramEntry):
+def _exported(contents: BundleFile, entry: ProgramEntry) -> Exported:
     try:
         return deserialize(contents.value(entry.field))
     except ValueError as error:

@@ -146,7 +146,9 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         )
         self._thread.start()
 
-    def _commit(self, commits: Sequence[Any], on_commit_callback: Callable[[], None] | None):
+    def _commit(
+        self, commits: Sequence[Any], on_commit_callback: Callable[[], None] | None
+    ) -> None:
         """Wait until all processes have written everything, in a thread of its own."""
         try:
             for commit in commits:
