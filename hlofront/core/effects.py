@@ -50,15 +50,15 @@ class EffectTypes:
         setattr(effect_type, self._attribute, True)
 
     def contains(self, eff: Effect) -> bool:
-        """Return whether an effect is allowed."""
+        """Return whether this set allows the class of an effect."""
         return getattr(eff, self._attribute, False)
 
     def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Return the effects that are allowed."""
+        """Return the effects whose classes this set allows."""
         return [effect for effect in effects if self.contains(effect)]
 
     def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Return the effects that are not allowed."""
+        """Return the effects whose classes this set does not allow."""
         return [effect for effect in effects if not self.contains(effect)]
 
 

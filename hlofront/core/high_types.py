@@ -74,15 +74,15 @@ class HiPspec:
     """
 
     def to_lo(self) -> tuple[PartitionSpec, ...]:
-        """Return the spec of each low value."""
+        """Return the spec of each low value that a value of the high type consists of."""
         raise _must_override(self, "to_lo")
 
     def to_tangent_spec(self) -> "HiPspec":
-        """Return the spec of tangents of the value."""
+        """Return the spec by which the tangents of a value are split that this spec splits."""
         raise _must_override(self, "to_tangent_spec")
 
     def to_ct_spec(self) -> "HiPspec":
-        """Return the spec of cotangents of the value."""
+        """Return the spec by which the cotangents of a value are split that this spec splits."""
         raise _must_override(self, "to_ct_spec")
 
 

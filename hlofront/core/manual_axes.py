@@ -110,7 +110,9 @@ class ManualAxisType:
         return ManualAxisType(**fields)
 
     def of_cotangent(self) -> "ManualAxisType":
-        """Return the type of cotangents: unreduced where this one is reduced, and conversely.
+        """Return the type of cotangents of values of this type.
+
+        They are unreduced along the axes along which the values are reduced, and conversely.
 
         Raises:
           ValueError: if devices have maxima or minima, which have no cotangents.

@@ -307,7 +307,7 @@ def _(
 
 @lower(f.ormqr_p)
 def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
-    """Apply the reflections in turn, from last to first or from first to last."""
+    """Multiply c by the reflections that a and taus define, one after the other, in a loop."""
     aval, scales, result = build.avals_in
     count = scales.shape[-1]
     if not result.size or not count:

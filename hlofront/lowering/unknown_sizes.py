@@ -125,7 +125,10 @@ def _binary(build: Emitting, name: str, x: Value, y: Value) -> Value:
 
 
 def _adjusted(build: Emitting, x: Value, y: Value) -> tuple[Value, Value]:
-    """Return the remainder of StableHLO, and whether rounding down changes the quotient."""
+    """Return StableHLO's remainder of x / y, and whether its quotient is one above the floor.
+
+    StableHLO rounds quotients toward zero, and Python rounds them down.
+    """
     aval = size_aval()
     remainder = _binary(build, "remainder", x, y)
     zero = build.constant(0, aval.dtype)

@@ -166,7 +166,7 @@ class ProcessWatch:
             }
 
     def each_round(self) -> None:
-        """Run after each round of the thread, which has updated `gone`; set by the group."""
+        """Do nothing after a round of the thread; the group sets its own function for this."""
 
     def _values(self, prefix: str) -> dict[int, str]:
         """Return the values that processes have stored below a key, by the processes' numbers."""

@@ -334,7 +334,11 @@ class _Wait:
             raise RuntimeError(verdict.removeprefix("error "))
 
     def _look(self) -> None:
-        """Raise the error, in all that wait, if the time is over or they wait for each other."""
+        """Raise an error in all waiting processes if they wait for each other, or for too long.
+
+        Raises:
+          RuntimeError: with the programs at which the processes wait.
+        """
         waiting = _all_waiting(self._client)
         circle = self._circle_in(waiting)
         # One that is found twice is none that ends as it is looked at.

@@ -142,7 +142,11 @@ class RollCall:
         return ""
 
     def _note(self, other: Attendance, connection: socket.socket) -> str:
-        """Note that a process has come; return an error if it does not fit."""
+        """Record the attendance of a process; return an error's text, or "" for none.
+
+        There is an error if it is not of the group: another count of processes or version, or a
+        number that another process has.
+        """
         own = self._own
         self._has_come = self._has_come or (other.host, other.pid) == (own.host, own.pid)
         for what, theirs, ours in (

@@ -57,11 +57,11 @@ def _without_weak_types(low: Sequence[Any]) -> list[Any]:
 
 
 class _Objects:
-    """The objects that were made while a trace interpreted.
+    """The mutable objects of high types that were made while one trace was the current one.
 
     Attributes:
       own: the objects, by their ids.
-      stored: those whose low values are in references.
+      stored: the objects whose low values are in references, by their ids.
     """
 
     def __init__(self):
@@ -75,7 +75,7 @@ _converting: ContextVar[bool] = ContextVar("converting a value with a state", de
 
 
 class _Conversion:
-    """A context manager in which operations act on the objects themselves."""
+    """A context in which operations act on mutable objects, not on references to their values."""
 
     __slots__ = ("token",)
 

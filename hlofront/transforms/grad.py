@@ -300,7 +300,7 @@ class LinearFunction:
 
 
 def _moved(atom: Atom, tangent: ArrayLike) -> ArrayLike:
-    """Return a tangent of a linear program: a host value as it is, if it was passed through."""
+    """Return a result of a linear program as an array, unless it is a host value passed through."""
     return as_array(tangent) if type(atom) is Literal else _as_returned(tangent)
 
 

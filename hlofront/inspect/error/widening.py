@@ -93,7 +93,7 @@ def widened_params(equation: Equation) -> dict[str, object]:
 
 
 def _widened(program: Program) -> Program:
-    """Return a program widened, and open if it is open."""
+    """Return a program in 64-bit dtypes: a Jaxpr of a Jaxpr, a ClosedJaxpr of a ClosedJaxpr."""
     wide = widened_program(closed(program))
     return wide if isinstance(program, ClosedJaxpr) else opened(wide)
 

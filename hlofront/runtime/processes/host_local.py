@@ -26,7 +26,7 @@ from hlofront.runtime.array.transfer import put_leaf
 
 
 def _reassembled(array: Array, shape: tuple[int, ...], sharding: NamedSharding) -> Array:
-    """Return an array of another shape, of the parts that this process has of an array."""
+    """Return an array with the shards of another one that this process has, in a new sharding."""
     parts = [shard.data for shard in array.addressable_shards]
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=array.dtype)
 

@@ -77,7 +77,7 @@ class JitShardings:
         return JitShardings(inputs, outputs)
 
     def one_device(self) -> Device | None:
-        """Return the device that they name; None if they are over meshes.
+        """Return the one device of the shardings; None if they are over meshes.
 
         Raises:
           ValueError: if they name several devices, and none is over a mesh.
