@@ -1,4 +1,4 @@
-"""argmin and argmax on CPUs, by packed integers: the first extreme element, or the first NaN."""
+"""argmin and argmax on CPUs: the first extreme element, or the first NaN."""
 
 import hypothesis.extra.numpy as arrays
 import ml_dtypes
@@ -13,6 +13,7 @@ from hlofront import lax
 from hlofront.lowering import reducing_cpu
 
 DTYPES = ["float32", "float16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn]
+IN_BLOCKS = ["float32", "float64", "float16", ml_dtypes.bfloat16, "int32"]
 
 
 @pytest.fixture(autouse=True)
@@ -100,3 +101,83 @@ def test_others_are_reduced_with_their_indices(monkeypatch):
     monkeypatch.setattr(reducing_cpu, "_FEWEST", 9)
     hlofront.clear_caches()
     assert not is_packed(argmax, np.zeros(8, np.float32))
+
+
+# ---- by blocks -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lines_of_any_length_are_cut(monkeypatch):
+    for name, value in {"_SHORTEST": 30, "_MOST_PARTS": 4, "_FEWEST_PARTS": 2}.items():
+        monkeypatch.setattr(reducing_cpu, name, value)
+
+
+def is_cut(x, axis=-1, platforms=("cpu",)):
+    """Whether the maxima of blocks are behind a barrier."""
+    lowered = hlofront.jit(lambda x: jnp.argmax(x, axis)).trace(x)
+    return "optimization_barrier" in lowered.lower(lowering_platforms=platforms).as_text()
+
+
+def check_blocks(x):
+    """Both functions give what NumPy gives along the last axis."""
+    assert is_cut(x)
+    wide = x.astype(np.float64)
+    wide = np.where(abs(wide) < np.finfo(np.float32).tiny, 0, wide)
+    np.testing.assert_array_equal(jnp.argmax(x, -1), wide.argmax(-1))
+    np.testing.assert_array_equal(jnp.argmin(x, -1), wide.argmin(-1))
+
+
+@pytest.mark.parametrize("dtype", IN_BLOCKS)
+@pytest.mark.parametrize("shape", [(36,), (5, 144), (2, 3, 35 * 3)])
+@pytest.mark.usefixtures("lines_of_any_length_are_cut")
+def test_lines_with_ties_and_special_numbers_are_cut_into_blocks(dtype, shape):
+    random, dtype = np.random.default_rng(0), np.dtype(dtype)
+    if dtype.kind == "i":
+        numbers = [0, 1, -1, np.iinfo(dtype).max, np.iinfo(dtype).min]
+    else:
+        numbers = [0.0, -0.0, 1, -1, np.inf, -np.inf, 1e-40]
+    with hlofront.enable_x64(True):
+        for _ in range(5):
+            x = random.choice(numbers, shape).astype(dtype)
+            check_blocks(x)
+            check_blocks(np.full(shape, x.flat[0]))
+            if dtype.kind != "i":
+                x[random.random(shape) < 0.05] = np.nan
+                check_blocks(x)
+                check_blocks(np.full(shape, -np.nan, dtype))
+
+
+@pytest.mark.usefixtures("lines_of_any_length_are_cut")
+def test_each_element_of_a_line_is_found():
+    for size in (30, 36, 48, 100):
+        check_blocks(np.eye(size, dtype=np.float32))
+        check_blocks(-np.eye(size, dtype=np.float32))
+        check_blocks(np.where(np.eye(size), np.float32(np.nan), 0))
+    x = np.random.default_rng(0).normal(size=(6, 7, 20)).astype(np.float32)
+    batched = hlofront.jit(hlofront.vmap(jnp.argmax, in_axes=1))(x)
+    np.testing.assert_array_equal(batched, x.swapaxes(0, 1).reshape(7, -1).argmax(1))
+
+
+def test_the_first_nan_is_found_among_many_elements():
+    x = np.random.default_rng(0).normal(size=10**5).astype(np.float32)
+    assert is_cut(x)
+    for first, last in ((0, 0), (3, 4), (50_000, 99_999), (99_999, 99_999)):
+        y = x.copy()
+        y[[first, last]] = np.nan
+        assert (int(jnp.argmax(y)), int(jnp.argmin(y))) == (first, first)
+        assert (int(jnp.nanargmax(y)), int(jnp.nanargmin(y))) == (
+            np.nanargmax(y),
+            np.nanargmin(y),
+        )
+
+
+def test_only_long_lines_are_cut_and_only_on_cpus():
+    x = np.zeros((2, 2**15), np.float32)
+    assert is_cut(x)
+    assert is_cut(x[0])
+    for platform in ("cuda", "tpu"):
+        assert not is_cut(x, platforms=(platform,))
+    assert not is_cut(x, 0)
+    assert not is_cut(x[:, :-1])
+    assert not is_cut(np.zeros(32_771, np.float32))  # A prime number.
+    assert not is_cut(x.astype(np.int8))
