@@ -1,4 +1,4 @@
-"""Vectors that are rolled: on CPUs the middle of two copies of them."""
+"""Vectors that are rolled: on CPUs large ones are the middle of two copies of them."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,17 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.lowering import slicing
 
 X = np.arange(7, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def vectors_of_any_size_are_large(monkeypatch):
+    monkeypatch.setattr(slicing, "_FEWEST_BYTES", 0)
+    hlofront.clear_caches()
+    yield
+    hlofront.clear_caches()
 
 
 def text(function, *args, platforms=("cpu",)):
@@ -63,3 +72,10 @@ def test_other_slices_are_concatenated_as_they_are(function):
     y = X + 10
     assert not is_doubled(joined, X, y)
     np.testing.assert_array_equal(hlofront.jit(joined)(X, y), np.concatenate(function(X, y)))
+
+
+def test_smaller_vectors_are_concatenated(monkeypatch):
+    monkeypatch.undo()
+    for size, doubles in ((2**22, True), (2**22 - 1, False)):
+        program = text(lambda x: jnp.roll(x, 5), np.zeros(size, np.float32))
+        assert (f"tensor<{2 * size}x" in program) == doubles
