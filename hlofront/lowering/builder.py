@@ -35,6 +35,7 @@ from hlofront.lowering.mesh_attributes import is_unreduced, mesh_of_results, typ
 from hlofront.lowering.module_state import OperationScope
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
+from hlofront.lowering.selecting_cpu import with_selections
 from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
@@ -89,7 +90,8 @@ class Builder(Emitter):
         after_equation = self.module.after_equation
         # The mesh of each value that is on another one than the program.
         elsewhere: dict[Var, NamedAxes] = {}
-        for equation in live_equations(jaxpr):
+        selects = self.module.selects
+        for equation in with_selections(jaxpr) if selects else live_equations(jaxpr):
             mesh = mesh_of_results(equation, elsewhere)
             if mesh is not None:
                 elsewhere.update(dict.fromkeys(equation.outvars, mesh))

@@ -151,6 +151,12 @@ class ModuleState:
         """Return whether compilation keeps the barriers, which other runtimes may drop."""
         return self.fences is not None
 
+    @property
+    def selects(self) -> bool:
+        """Return whether selections replace sorts: on one CPU, where all equations are XLA's."""
+        one_cpu = self.platforms == ("cpu",) and not self.several_devices
+        return one_cpu and self.keeps_barriers and not self.overrides and not self.after_equation
+
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:
         """Return a context in which no value is constrained to the split that its type says."""

@@ -136,18 +136,18 @@ def _quantile(
 def _ranked(rows: ArrayLike, q: Array, method: str, skip_nan: bool, working: np.dtype) -> Array:
     """Return quantiles (q.size, rows) of unweighted rows (rows, size)."""
     count, size = typeof(rows).shape
-    nan = host_scalar(np.nan, typeof(rows).dtype)
+    numbers = None
+    if skip_nan:
+        is_number = as_numbers(comparing.eq(rows, rows), working)
+        numbers = fold_axes(SUM, is_number, (1,), False, None, None)
+    # NaNs sort last.
     (rows,) = sorting.sort((rows,), 1)
     shape = (typeof(q).size, count)
     q = broadcast_in_dim(q, shape, (0,))
-    if skip_nan:
-        # NaNs sort last.
-        numbers = fold_axes(
-            SUM, as_numbers(comparing.eq(rows, rows), working), (1,), False, None, None
-        )
-        numbers = broadcast_in_dim(numbers, shape, (1,))
-    else:
+    if numbers is None:
         numbers = creating.full(shape, host_number(size, working))
+    else:
+        numbers = broadcast_in_dim(numbers, shape, (1,))
     zero, one = host_scalar(0, working), host_scalar(1, working)
     last = elementwise.sub(numbers, one)
     if method == "inverted_cdf":
