@@ -95,7 +95,7 @@ def function(of_array: Callable[..., Array]) -> Callable[[Formula], Formula]:
 
 
 exp, expm1, log, log1p = map(function, (e.exp, e.expm1, e.log, e.log1p))
-sqrt, sign, is_finite = map(function, (e.sqrt, e.sign, e.is_finite))
+sqrt, sign, is_finite, floor = map(function, (e.sqrt, e.sign, e.is_finite, e.floor))
 lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 

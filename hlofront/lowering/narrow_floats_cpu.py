@@ -1,23 +1,18 @@
 """Elementwise functions of narrow floats on CPUs, by formulas in float64.
 
-Where XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
-element. Formulas without branches and calls become vector instructions, and simple ones in float64
-err little more than the rounding to float32 does. XLA never computes a quotient twice: one that
-several operations read is stored, which ends a fused loop. So quotients are products with
-`reciprocal` here.
+Simple formulas in float64 err little more than the rounding to float32 does. XLA never computes a
+quotient twice: one that several operations read is stored, which ends a fused loop. So quotients
+are products with `reciprocal` here.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.config import enable_x64
 from hlofront.base.typing import Array, NumPyArray
-from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
-from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import Formula, where
+from hlofront.lowering.many_floats_cpu import OfOperands, of_many
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import bitcast_convert_type, convert
@@ -28,45 +23,10 @@ from hlofront.primitives.shaping import expand_dims
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
-# Arrays of fewer elements keep one operation, which is easier to read.
-_FEWEST = 4096
 
-
-def in_float64(primitive: Primitive) -> Callable[[Callable[..., Formula]], Callable[..., Formula]]:
-    """Register a formula of float32 operands as the rule of many narrow floats on CPUs.
-
-    Args:
-      primitive: an elementwise primitive without parameters, but for an accuracy.
-
-    Returns:
-      A decorator of a function that takes operands of float32 and returns the result in float32.
-    """
-
-    def register(formula: Callable[..., Formula]) -> Callable[..., Formula]:
-        @formula_on_cpu(primitive, when=_pays, stored=True, elementwise=True)
-        def _(build: Builder, *operands: Value, accuracy: object = None) -> Value:
-            (result,) = build.avals_out
-
-            def of_arrays(*arrays: Array) -> Array:
-                narrow_ones = (Formula(convert(x, _float32, False)) for x in arrays)
-                return convert(formula(*narrow_ones).value, result.dtype, False)
-
-            operands = tuple(build.broadcast_operands(*operands))
-            with enable_x64(True):
-                (value,) = build.by_tracing(of_arrays, operands, [result] * len(operands))
-            # XLA would compute the formula again for each of its users, and in each of theirs.
-            return build.barrier((value,), (result,))[0]
-
-        return formula
-
-    return register
-
-
-def _pays(equation: Candidate) -> bool:
-    """Return whether the equation has many elements, of real floats of at most 32 bits."""
-    (result,) = equation.avals_out
-    is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
-    return is_usual and is_narrow_float(result.dtype) and result.size >= _FEWEST
+def in_float64(primitive: Primitive) -> Callable[[OfOperands], OfOperands]:
+    """Register a formula of float32 operands as the rule of many narrow floats on CPUs."""
+    return of_many(primitive, _float32)
 
 
 # ---- dtypes and bits -------------------------------------------------------------------------

@@ -1,0 +1,134 @@
+"""Elementwise functions of many floats on CPUs, by formulas without branches and calls.
+
+Where XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
+element. LLVM makes vector instructions of formulas. Some are right for usual operands only, such as
+angles that are not huge. Then the program looks at all operands first, and computes the formula, or
+XLA's operation if a single operand is unusual.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from hlofront.base.config import enable_x64
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
+from hlofront.lowering.formulas import Formula
+from hlofront.lowering.types import NumPyDType
+from hlofront.primitives import elementwise as e
+from hlofront.primitives.converting import convert
+from hlofront.primitives.reducing import reduce_max
+
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+_int32 = np.dtype(np.int32)
+
+# Arrays of fewer elements keep one operation, which is easier to read.
+_FEWEST = 4096
+
+# A function of the operands.
+OfOperands = Callable[..., Formula]
+
+
+class _ManyFloats(NamedTuple):
+    """The rule of an elementwise primitive, for operands of one dtype."""
+
+    formula: OfOperands
+    """The result, in the dtype of the operands."""
+    is_unusual: OfOperands | None
+    """The elements for which the formula is wrong."""
+
+
+_RULES: dict[tuple[Primitive, NumPyDType], _ManyFloats] = {}
+
+
+def of_many(
+    primitive: Primitive, dtype: NumPyDType, is_unusual: OfOperands | None = None
+) -> Callable[[OfOperands], OfOperands]:
+    """Register a formula as the rule of many floats on CPUs.
+
+    Args:
+      primitive: an elementwise primitive without parameters, but for an accuracy.
+      dtype: the dtype of the operands and the result, float64 or float32; narrower floats are
+        converted to float32.
+      is_unusual: a function of the operands, which returns where the formula is wrong; None if it
+        is right for all.
+
+    Returns:
+      A decorator of a function of formulas.
+    """
+
+    def register(formula: OfOperands) -> OfOperands:
+        if not any(known is primitive for known, _ in _RULES):
+            pays = partial(_pays, primitive)
+            formula_on_cpu(primitive, when=pays, stored=True, elementwise=True)(_emit)
+        _RULES[primitive, dtype] = _ManyFloats(formula, is_unusual)
+        return formula
+
+    return register
+
+
+def _dtype_of(result: ShapedArray) -> NumPyDType:
+    """Return the dtype that a result of floats is computed in."""
+    return _float64 if result.dtype.itemsize == 8 else _float32
+
+
+def _pays(primitive: Primitive, equation: Candidate) -> bool:
+    """Return whether the equation has many floats, of a dtype that its primitive has a rule for."""
+    (result,) = equation.avals_out
+    if not issubdtype(result.dtype, np.floating) or (primitive, _dtype_of(result)) not in _RULES:
+        return False
+    is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
+    return is_usual and result.size >= _FEWEST
+
+
+def _emit(build: Builder, *operands: Value, **params: object) -> Value:
+    (result,) = build.avals_out
+    dtype = _dtype_of(result)
+    formula, is_unusual = _RULES[build.primitive, dtype]
+    if is_unusual is not None and build.module.several_devices:
+        # Each device would have to know whether another one has an unusual operand.
+        return lower[build.primitive](build, *operands, **params)
+    operands = tuple(build.broadcast_operands(*operands))
+    avals = [aval.update(shape=result.shape) for aval in build.avals_in]
+
+    def converted(arrays: Sequence[Array]) -> list[Formula]:
+        return [Formula(convert(x, dtype, False)) for x in arrays]
+
+    def of_arrays(*arrays: Array) -> Array:
+        return convert(formula(*converted(arrays)).value, result.dtype, False)
+
+    def by_formula(build: Builder) -> list[Value]:
+        with enable_x64(True):
+            return build.by_tracing(of_arrays, operands, avals)
+
+    def by_operation(build: Builder) -> list[Value]:
+        build.avals_in, build.avals_out = avals, [result]
+        return [lower[build.primitive](build, *operands, **params)]
+
+    if is_unusual is None:
+        (value,) = by_formula(build)
+    else:
+        any_is = partial(_any_is, is_unusual, converted)
+        with enable_x64(True):
+            (branch,) = build.by_tracing(any_is, operands, avals)
+        (value,) = build.case(branch, [by_formula, by_operation], [result])
+    # XLA would compute the formula again for each of its users, and in each of theirs.
+    return build.barrier((value,), (result,))[0]
+
+
+def _any_is(
+    is_unusual: OfOperands, converted: Callable[[Sequence[Array]], list[Formula]], *arrays: Array
+) -> Array:
+    """Return 1 in int32 if any operand is unusual, else 0."""
+    unusual = is_unusual(*converted(arrays)).value
+    # To compile a maximum of floats takes a quarter of the time that one of booleans takes.
+    greatest = reduce_max(convert(unusual, _float32, False), range(unusual.ndim))
+    return convert(greatest, _int32, False)

@@ -1,0 +1,55 @@
+"""The lowering rule of rem for CPUs: the dividend less the divisor times the rounded quotient.
+
+XLA's CPU code calls fmod of the C library for each element, which subtracts bit by bit. Where the
+quotient is not too great, the product of it and the divisor is exact, and so is the difference.
+
+The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of
+2 cores by AVX-512: float32 20,900 and 2,700, float64 26,200 and 4,600; if an operand is unusual,
+that of the operation and up to 1,000 more. To compile it takes 130 ms for 52.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hlofront.lowering.formulas import Formula, floor, where
+from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.narrow_floats_cpu import narrow, reinterpreted, sign_bit, wide, with_sign
+from hlofront.primitives import elementwise as e
+
+_int64 = np.dtype(np.int64)
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _is_unusual(
+    greatest_quotient: float, least_divisor: float
+) -> Callable[[Formula, Formula], Formula]:
+    """Return a function that says which quotients are too great, and which rests are subnormal.
+
+    To XLA's arithmetic subnormal numbers are zeros.
+    """
+
+    def is_unusual(x: Formula, y: Formula) -> Formula:
+        dividend, divisor = abs(x), abs(y)
+        return (dividend >= divisor * greatest_quotient) | (divisor < least_divisor)
+
+    return is_unusual
+
+
+@of_many(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100))
+def _rest_of_float32(x: Formula, y: Formula) -> Formula:
+    dividend, divisor = wide(abs(x)), wide(abs(y))
+    rest = dividend - floor(dividend / divisor) * divisor
+    return where(abs(x) < abs(y), x, with_sign(narrow(rest), sign_bit(x)))
+
+
+@of_many(e.rem_p, _float64, _is_unusual(2.0**26, 2.0**-960))
+def _rest_of_float64(x: Formula, y: Formula) -> Formula:
+    dividend, divisor = abs(x), abs(y)
+    quotient = floor(dividend / divisor)
+    # The products of the quotient and the two parts of the divisor are exact.
+    first = reinterpreted(reinterpreted(divisor, _int64) & -(1 << 27), _float64)
+    rest = dividend - quotient * first - quotient * (divisor - first)
+    # The quotient was rounded up where it is just below an integer.
+    rest = where(rest < 0, rest + divisor, rest)
+    return where(dividend < divisor, x, where(x < 0, -rest, rest))
