@@ -99,6 +99,11 @@ sqrt, sign, is_finite, floor = map(function, (e.sqrt, e.sign, e.is_finite, e.flo
 lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 
+def rounded(x: Formula) -> Formula:
+    """Return the nearest integers, of two the even ones."""
+    return Formula(e.round(x.value, e.RoundingMethod.TO_NEAREST_EVEN))
+
+
 def power(x: Formula, exponent: Formula) -> Formula:
     """Return x**exponent for positive x."""
     return Formula(e.pow(x.value, exponent.value))
@@ -125,3 +130,19 @@ def polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
     for coefficient in reversed(coefficients[:-1]):
         result = result * x + coefficient
     return result
+
+
+def parallel_polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
+    """Return the sum of coefficients[k] * x**k, by Estrin's scheme.
+
+    It has more products than Horner's rule, but few of them wait for another one, so that a
+    processor with several units computes it in less time.
+    """
+    terms: list[Formula | float] = list(coefficients)
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2])
+        last = terms[-1:] if len(terms) % 2 else []
+        terms = [x * high + low for low, high in pairs] + last
+        x = x * x
+    (result,) = terms
+    return result if isinstance(result, Formula) else Formula(full_like(x.value, result))

@@ -63,6 +63,14 @@ def is_subnormal(x: Formula) -> Formula:
     return bits_of(abs(x)) < int(np.finfo(_float32).smallest_normal.view(_int32))
 
 
+def magnitude(x: Formula) -> Formula:
+    """Return the absolute values of float32 numbers in float64, those of subnormal ones too."""
+    # The bits of a subnormal number count its units.
+    unit = float(np.finfo(_float32).smallest_subnormal)
+    subnormal = as_dtype(bits_of(abs(x)), _float64) * unit
+    return where(is_subnormal(x), subnormal, wide(abs(x)))
+
+
 def sign_bit(x: Formula) -> Formula:
     """Return int32 numbers that have the sign bits of float32 numbers, and no other bits."""
     return bits_of(x) & np.iinfo(_int32).min
@@ -76,6 +84,15 @@ def odd(x: Formula, of_magnitude: Formula) -> Formula:
 def with_sign(x: Formula, sign_bit: Formula) -> Formula:
     """Return float32 numbers whose signs are opposite where the sign bit is set."""
     return reinterpreted(Formula(e.bitwise_xor(bits_of(x).value, sign_bit.value)), _float32)
+
+
+def shifted_left(x: Formula, count: int) -> Formula:
+    return Formula(e.shift_left(x.value, filled_like(x, count, x.dtype).value))
+
+
+def shifted_right(x: Formula, count: int) -> Formula:
+    """Return integers without the lowest bits, filled up with zeros."""
+    return Formula(e.shift_right_logical(x.value, filled_like(x, count, x.dtype).value))
 
 
 def looked_up(table: NumPyArray, position: Array) -> Formula:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlofront.base.typing import NumPyArray
-from hlofront.lowering.formulas import Formula, clip, polynomial, sqrt, where
+from hlofront.lowering.formulas import Formula, clip, polynomial, rounded, sqrt, where
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     bits_of,
@@ -122,7 +122,7 @@ def _reduced(x: Formula) -> _Angle:
     wide_magnitude = wide(magnitude)
     product = wide_magnitude * first_ratio
     quotient = product * (2 / math.pi)
-    multiple = Formula(e.round(quotient.value, e.RoundingMethod.TO_NEAREST_EVEN))
+    multiple = rounded(quotient)
     first, second, third = _HALF_PI_PARTS
     remainder = product - multiple * first - multiple * second
     remainder = remainder + (wide_magnitude * second_ratio - multiple * third)
