@@ -1,12 +1,15 @@
-"""The lowering rule of the cube root for CPUs: Newton's method in float64, for narrower floats.
+"""The lowering rule of the cube root for CPUs: Newton's method in float64.
 
-The processor time of 10^6 elements of float32 in microseconds, as XLA's operation and so, on an AMD
-EPYC of 2 cores by AVX-512: 11,100 and 920. XLA's operation is wrong for subnormal numbers.
+The processor time of 10^6 elements in microseconds, as XLA's operation and so: of float32 11,100
+and 920 on an AMD EPYC of 2 cores by AVX-512, of float64 26,900 and 6,800 on an Intel Xeon of 2
+cores by AVX-512. The operation is wrong for subnormal numbers, and has errors of up to 3.3 units in
+the last place in float64; the formula has 0.5. To compile it takes 61 ms for 48.
 """
 
 import numpy as np
 
-from hlofront.lowering.formulas import Formula, clip
+from hlofront.lowering.formulas import Formula, clip, where
+from hlofront.lowering.many_floats_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     in_float64,
@@ -24,15 +27,52 @@ _int64, _float64 = np.dtype(np.int64), np.dtype(np.float64)
 # a correction for which the greatest error of the first guess is 4 %.
 _BITS_OF_ONE = 1023 * 2.0**52
 _CORRECTION = 0.035 * 2.0**52
+# The bits of a number from 2**52 to 2**53 are those of 2**52 and the distance from it.
+_BIG = 2.0**52
+_BITS_OF_BIG = int(np.float64(_BIG).view(_int64))
 
 
 @in_float64(e.cbrt_p)
 def _cube_root(x: Formula) -> Formula:
     number = clip(0, magnitude(x), 1e300)
-    # Newton's method for number**(-1/3), which needs no quotients.
+    inverse = _inverse_root(number)
+    return with_sign(narrow(number * inverse * inverse), sign_bit(x))
+
+
+@of_many(e.cbrt_p, _float64)
+def _cube_root_of_float64(x: Formula) -> Formula:
+    bits = reinterpreted(abs(x), _int64)
+    # The bits of a subnormal number count its units, which are 2**-1074.
+    is_subnormal = bits < int(np.finfo(_float64).smallest_normal.view(_int64))
+    units = reinterpreted(bits + _BITS_OF_BIG, _float64) - _BIG
+    # Scale extreme numbers, so that the products below are not subnormal.
+    is_small, is_large = abs(x) < 2.0**-480, abs(x) > 2.0**480
+    number = where(is_subnormal, units * 2.0**-534, where(is_small, abs(x) * 2.0**540, abs(x)))
+    number = where(is_large, abs(x) * 2.0**-540, number)
+    inverse = _inverse_root(number)
+    # A root of 24 bits, whose cube is the sum of two exact products, and the error of the cube.
+    root = _without_last_bits(number * inverse * inverse, 29)
+    square = root * root
+    first = _without_last_bits(square, 27)
+    lost = (number - first * root) - (square - first) * root
+    error = lost * (inverse * inverse * inverse)
+    root = root + root * (error * (1 / 3) + error * error * (2 / 9))
+    root = where(is_small, root * 2.0**-180, where(is_large, root * 2.0**180, root))
+    root = where(abs(x) < np.inf, root, abs(x))
+    root = where(bits.equals(0), 0, root)
+    sign = reinterpreted(x, _int64) & np.iinfo(_int64).min
+    return reinterpreted(reinterpreted(root, _int64) | sign, _float64)
+
+
+def _inverse_root(number: Formula) -> Formula:
+    """Return number**(-1/3) of positive finite numbers, by Newton's method without quotients."""
     bits = as_dtype(reinterpreted(number, _int64), _float64)
     guess = (4 / 3 * _BITS_OF_ONE - _CORRECTION) - bits * (1 / 3)
     inverse = reinterpreted(as_dtype(guess, _int64), _float64)
     for _ in range(4):
         inverse = inverse * (4 - number * inverse * inverse * inverse) * (1 / 3)
-    return with_sign(narrow(number * inverse * inverse), sign_bit(x))
+    return inverse
+
+
+def _without_last_bits(x: Formula, count: int) -> Formula:
+    return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)

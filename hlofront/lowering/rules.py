@@ -18,6 +18,7 @@ from hlofront.lowering import (
     cumulative,
     dynamic_slicing,
     elementwise,
+    error_function_cpu,
     exponentials_cpu,
     exported_call,
     factoring,
@@ -62,6 +63,7 @@ from hlofront.lowering import (
     spectral_gpu,
     spectral_tpu,
     trigonometric_cpu,
+    wide_trigonometric_cpu,
     windowed,
     windowed_cpu,
 )
@@ -85,6 +87,7 @@ __all__ = [
     "cumulative",
     "dynamic_slicing",
     "elementwise",
+    "error_function_cpu",
     "exponentials_cpu",
     "exported_call",
     "factoring",
@@ -131,5 +134,6 @@ __all__ = [
     "spectral_tpu",
     "trigonometric_cpu",
     "windowed",
+    "wide_trigonometric_cpu",
     "windowed_cpu",
 ]

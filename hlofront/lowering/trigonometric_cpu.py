@@ -57,8 +57,8 @@ def _pi(bits: int) -> int:
     return 4 * (4 * inverse_tangent(5) - inverse_tangent(239)) >> guard
 
 
-_HALF_PI_BITS = 320
-_HALF_PI = _pi(_HALF_PI_BITS - 1)
+HALF_PI_BITS = 320
+HALF_PI = _pi(HALF_PI_BITS - 1)
 """Half of pi times 2**320."""
 
 _FLOAT32_WIDTH = 24
@@ -66,7 +66,7 @@ _LEAST_LARGE_EXPONENT = 27
 """Angles from 2**27 on are multiplied by ratios; see _ratios."""
 
 
-def _in_parts(x: int, exponent: int, *widths: int) -> list[float]:
+def in_parts(x: int, exponent: int, *widths: int) -> list[float]:
     """Return x * 2**exponent as a sum of numbers, whose first ones have these numbers of bits."""
     parts: list[int] = []
     for width in widths:
@@ -77,7 +77,7 @@ def _in_parts(x: int, exponent: int, *widths: int) -> list[float]:
 
 
 # The products of the first two parts and integers of 27 bits are exact in float64.
-_HALF_PI_PARTS = _in_parts(_HALF_PI, -_HALF_PI_BITS, 26, 26)
+_HALF_PI_PARTS = in_parts(HALF_PI, -HALF_PI_BITS, 26, 26)
 
 
 def _ratios() -> NumPyArray:
@@ -90,8 +90,8 @@ def _ratios() -> NumPyArray:
     columns = [[1.0, 0.0]]
     for exponent in range(_LEAST_LARGE_EXPONENT, np.finfo(_float32).maxexp):
         unit = exponent + 1 - _FLOAT32_WIDTH
-        remainder = (1 << unit + _HALF_PI_BITS) % (4 * _HALF_PI)
-        columns.append(_in_parts(remainder, -_HALF_PI_BITS - unit, 29))
+        remainder = (1 << unit + HALF_PI_BITS) % (4 * HALF_PI)
+        columns.append(in_parts(remainder, -HALF_PI_BITS - unit, 29))
     return np.array(columns).T
 
 
