@@ -1,145 +1,162 @@
-"""Lowering rules of lgamma and digamma for CPUs, for operands of at most 32 bits, in float64.
+"""Lowering rules of lgamma and digamma for CPUs: formulas in float64.
 
 From 1 to 7 both are rational functions, times the factors of their zeros; beyond, Stirling's series
 (DLMF 5.11.1 and 5.11.2); below 1 the recurrence (5.5.1 and 5.5.2), and below 0 the reflection
-(5.5.3 and 5.5.4). XLA's code has errors of up to 2 * 10^7 units in the last place of float32 beside
-the zeros; these have up to 0.52, but for more beside negative zeros.
+(5.5.3 and 5.5.4). XLA's code has errors of up to 2 * 10^7 units in the last place of float32, and
+5 * 10^5 of float64, beside the zeros. The formulas have up to 0.52 and 5, but for more beside
+negative zeros.
 
-The processor time of 10^6 elements of float32 in microseconds, as XLA's operation and so, on an
-Intel Xeon of 2 cores by AVX-512: lgamma 16,500 and 5,100, digamma 20,500 and 3,400 to 4,100.
-To compile them takes 118 and 95 ms for 58 and 59.
+The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of
+2 cores by AVX-512: lgamma of float32 16,800 and 5,100 to 5,800, of float64 42,100 and 9,500,
+digamma of float32 20,400 and 3,400 to 5,200, of float64 48,300 and 7,400. To compile them takes 95
+to 138 ms for 56 to 74.
 """
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.lowering import gamma_approximations as approximations
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
-from hlofront.lowering.narrow_floats_cpu import filled_like, in_float64, magnitude, narrow, sign_bit
-from hlofront.lowering.powers_cpu import binary_logarithm
+from hlofront.lowering.gamma_approximations import Approximation
+from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.narrow_floats_cpu import (
+    filled_like,
+    in_float64,
+    magnitude,
+    narrow,
+    sign_bit,
+)
+from hlofront.lowering.powers_cpu import in_powers_of_two
+from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
 
-# Stirling's series holds from here on.
-_LARGE = 7.0
+_float64 = np.dtype(np.float64)
 
-# Rational functions of the least degrees whose interpolations at Chebyshev's points from 1 to 7
-# have errors below 1e-9: numerators and denominators of lgamma(x) / ((x - 1) (x - 2)) and of
-# digamma(x) / (x - zero).
-_LGAMMA = (
-    [
-        2.0290798375518277,
-        15.470695515888195,
-        22.795144185972777,
-        9.192631440341806,
-        1.0684222322741306,
-        0.0286362357312039,
-        3.893766719881423e-05,
-    ],
-    [
-        1.0,
-        15.15596462255646,
-        38.134858452140534,
-        26.799328156004357,
-        6.1073314252786775,
-        0.43127868886254517,
-        0.006851313140666451,
-    ],
-)
-_DIGAMMA_ZERO = 1.4616321449683622
-_DIGAMMA = (
-    [
-        39015.53519267853,
-        115615.95619381977,
-        86447.34832201882,
-        21653.791318085245,
-        1783.2896302804759,
-        36.68786507984549,
-        0.03564850432085878,
-    ],
-    [
-        1.0,
-        57018.20982375515,
-        97090.0246713274,
-        48420.05211907896,
-        8541.14677866289,
-        500.4029009271447,
-        6.936133356538141,
-    ],
-)
-# sin(pi x) / (pi x) and cos(pi x) / (1/4 - x**2) from -1/2 to 1/2, as polynomials of the square.
-_SINE = [
-    0.9999999999829191,
-    -1.64493406192812,
-    0.8117421954830587,
-    -0.19074789529025588,
-    0.02611743763397087,
-    -0.002237178600214795,
+# Stirling's series holds from here on. From the limit on all of its terms but the first are zero.
+_LARGE = 7.0
+_LIMIT = 1e14
+
+_BERNOULLI = [
+    Fraction(*numbers)
+    for numbers in [
+        (1, 6),
+        (-1, 30),
+        (1, 42),
+        (-1, 30),
+        (5, 66),
+        (-691, 2730),
+        (7, 6),
+        (-3617, 510),
+        (43867, 798),
+        (-174611, 330),
+    ]
 ]
-_COSINE = [
-    3.999999999988029,
-    -3.739208798730659,
-    1.2780131359229303,
-    -0.22899513513816872,
-    0.025309675035556686,
-    -0.0018274858760124824,
-]
+"""The Bernoulli numbers of the indices 2, 4, 6, ..."""
+
+# The positive zero of digamma is the sum of both.
+_DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
+# The products of this part of log(2) and exponents are exact in float64.
+_LOG_2 = 0.693147180369123816490
+_LOG_2_REST = 1.90821492927058770002e-10
 
 
 @in_float64(s.lgamma_p)
 def _logarithm_of_gamma(x: Formula) -> Formula:
-    distance = magnitude(x)
-    is_negative = ~sign_bit(x).equals(0)
-    is_small = is_negative | (x < 1)
-    # gamma(x) = gamma(1 + x) / x, and gamma(-x) gamma(1 + x) = -pi / sin(pi x)
-    point = where(is_small, distance + 1, distance)
-    from_integer = distance - rounded(distance)
-    sine = abs(from_integer) * parallel_polynomial(from_integer * from_integer, _SINE)
-    divisor = where(is_negative, sine, where(is_small, distance, 1))
-    logarithm = binary_logarithm(divisor) * math.log(2)
-    logarithm = where(divisor.equals(0), -np.inf, logarithm)
+    return narrow(_lgamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
 
-    numerator, denominator = (parallel_polynomial(point, each) for each in _LGAMMA)
-    numerator = numerator * ((point - 1) * (point - 2))
-    is_large = point >= _LARGE
-    # Three steps of the continued fraction of Stirling's remainder, DLMF 5.10.1 and 5.10.2.
-    square = point * point + 53 / 210
-    numerator = where(is_large, square, numerator)
-    denominator = where(is_large, point * (square + 1 / 30) * 12, denominator)
-    of_point = numerator / denominator
-    power = (point - 0.5) * (binary_logarithm(point) * math.log(2)) - point
-    of_point = of_point + where(is_large, power + math.log(2 * math.pi) / 2, 0)
-    result = where(is_negative, -of_point, of_point) - logarithm
-    return narrow(where(distance < np.inf, result, distance))
+
+@of_many(s.lgamma_p, _float64)
+def _logarithm_of_gamma_of_float64(x: Formula) -> Formula:
+    return _lgamma(abs(x), x < 0, approximations.DOUBLE)
 
 
 @in_float64(s.digamma_p)
-def _digamma(x: Formula) -> Formula:
-    distance = magnitude(x)
-    is_negative = ~sign_bit(x).equals(0)
-    is_small = is_negative | (x < 1)
+def _digamma_of_narrow(x: Formula) -> Formula:
+    return narrow(_digamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
+
+
+@of_many(s.digamma_p, _float64)
+def _digamma_of_float64(x: Formula) -> Formula:
+    return _digamma(abs(x), x < 0, approximations.DOUBLE)
+
+
+def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Formula:
+    """Return lgamma of numbers of this distance from zero, and this sign, in float64."""
+    is_small = is_negative | (distance < known.least)
+    # gamma(x) = gamma(1 + x) / x, and gamma(-x) gamma(1 + x) = -pi / sin(pi x)
+    point = where(is_small, distance + 1, distance)
+    from_integer = distance - rounded(distance)
+    sine = abs(from_integer) * parallel_polynomial(from_integer * from_integer, known.sine)
+    divisor = where(is_negative, sine, where(is_small, distance, 1))
+    logarithm = where(divisor.equals(0), -np.inf, _logarithm(divisor))
+
+    numerator, denominator = (parallel_polynomial(point, each) for each in known.lgamma)
+    numerator = numerator * ((point - 1) * (point - 2))
+    is_large = point >= _LARGE
+    series = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(_BERNOULLI, 1)]
+    tail = _tail(point, series[: known.terms])
+    numerator = where(is_large, tail.numerator, numerator)
+    denominator = where(is_large, tail.power * tail.point, denominator)
+    of_point = numerator / denominator
+    stirling = (point - 0.5) * _logarithm(point) - point + math.log(2 * math.pi) / 2
+    of_point = of_point + where(is_large, stirling, 0)
+    result = where(is_negative, -of_point, of_point) - logarithm
+    return where(distance < np.inf, result, distance)
+
+
+def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> Formula:
+    """Return digamma of numbers of this distance from zero, and this sign, in float64."""
+    is_small = is_negative | (distance < 1)
     # digamma(x) = digamma(1 + x) - 1 / x, and digamma(-x) = digamma(1 + x) + pi / tan(pi x)
     point = where(is_small, distance + 1, distance)
     from_integer = distance - rounded(distance)
     square = from_integer * from_integer
-    cosine = (0.25 - square) * parallel_polynomial(square, _COSINE)
-    sine = from_integer * parallel_polynomial(square, _SINE)
+    cosine = (0.25 - square) * parallel_polynomial(square, known.cosine)
+    sine = from_integer * parallel_polynomial(square, known.sine)
 
-    numerator, denominator = (parallel_polynomial(point, each) for each in _DIGAMMA)
-    numerator = numerator * (point - _DIGAMMA_ZERO)
+    numerator, denominator = (parallel_polynomial(point, each) for each in known.digamma)
+    # XLA would add the two constants of point - zero - rest.
+    numerator = numerator * (point - _DIGAMMA_ZERO) - numerator * _DIGAMMA_ZERO_REST
     is_large = point >= _LARGE
-    # digamma(x) = log(x) - 1 / (2 x) - 1 / (12 x**2) + 1 / (120 x**4) - 1 / (252 x**6)
-    series = parallel_polynomial(point, [-1 / 252, 0, 1 / 120, 0, -1 / 12, -1 / 2])
-    numerator = where(is_large, series, numerator)
-    cube = point * point * point
-    denominator = where(is_large, cube * cube, denominator)
-    minus_one = filled_like(distance, -1, distance.dtype)
+    series = [-number / (2 * k) for k, number in enumerate(_BERNOULLI, 1)]
+    tail = _tail(point, series[: known.terms])
+    numerator = where(is_large, tail.numerator - tail.power * tail.point * 0.5, numerator)
+    denominator = where(is_large, tail.power * (tail.point * tail.point), denominator)
     # Add the other fraction, so that there is one quotient.
+    minus_one = filled_like(distance, -1, distance.dtype)
     other_numerator = where(is_negative, cosine, where(is_small, minus_one, 0))
     other_denominator = where(is_negative, sine, where(is_small, distance, 1))
     numerator = numerator * other_denominator + denominator * other_numerator
     denominator = denominator * other_denominator
-    logarithm = binary_logarithm(point) * math.log(2)
-    result = where(is_large, logarithm, 0) + numerator / denominator
+    result = where(is_large, _logarithm(point), 0) + numerator / denominator
     result = where(other_denominator.equals(0), np.nan, result)
     # digamma(infinity) is infinity, and digamma(-infinity) is not defined.
-    return narrow(where(distance < np.inf, result, where(is_negative, np.nan, distance)))
+    return where(distance < np.inf, result, where(is_negative, np.nan, distance))
+
+
+class _Tail(NamedTuple):
+    """The terms of Stirling's series in 1 / x**2, times the greatest power of x**2 in them."""
+
+    point: Formula
+    """The number x, or the limit if it is less."""
+    power: Formula
+    numerator: Formula
+
+
+def _tail(point: Formula, coefficients: Sequence[Fraction]) -> _Tail:
+    point = where(point < _LIMIT, point, _LIMIT)
+    square = point * point
+    numerator = parallel_polynomial(square, [float(x) for x in reversed(coefficients)])
+    power = Formula(e.integer_pow(square.value, len(coefficients) - 1))
+    return _Tail(point, power, numerator)
+
+
+def _logarithm(x: Formula) -> Formula:
+    """Return log(x) of positive normal numbers of float64, with an error of a unit."""
+    exponent, fraction = in_powers_of_two(x)
+    rest = fraction * fraction * parallel_polynomial(fraction, approximations.LOGARITHM)
+    return exponent * _LOG_2 + (fraction + (rest + exponent * _LOG_2_REST))

@@ -70,16 +70,21 @@ _EXPONENTIAL = [
 ]
 
 
-def binary_logarithm(x: Formula) -> Formula:
-    """Return log2(x) of positive normal numbers of float64, with a relative error of 5e-13.
+def in_powers_of_two(x: Formula) -> tuple[Formula, Formula]:
+    """Return n and f of positive normal numbers 2**n (1 + f) of float64, where 1 + f is near 1.
 
-    For zero, infinity and NaN the result is a finite number.
+    It is from sqrt(1/2) to sqrt(2). For zero, infinity and NaN the results are finite.
     """
     bits = reinterpreted(x, _int64)
     biased = shifted_right(bits + (_ONE - _LEAST_MANTISSA), _MANTISSA_WIDTH)
     mantissa = reinterpreted(bits - shifted_left(biased, _MANTISSA_WIDTH) + _ONE, _float64)
-    fraction = mantissa - 1
     exponent = reinterpreted(biased + _bits(_BIG), _float64) - (_BIG + 1023)
+    return exponent, mantissa - 1
+
+
+def binary_logarithm(x: Formula) -> Formula:
+    """Return log2(x) of positive normal numbers of float64, with a relative error of 5e-13."""
+    exponent, fraction = in_powers_of_two(x)
     return exponent + fraction * parallel_polynomial(fraction, _LOGARITHM)
 
 
