@@ -4,7 +4,8 @@ XLA's CPU code calls a scalar function of the C library for each element. The er
 0.81 units in the last place, those of that function 0.91.
 
 The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of
-2 cores by AVX-512: 29,600 and 8,500. To compile it takes 78 ms for 45.
+2 cores by AVX-512: 29,600 and 8,500, by AVX2 25,800 and 9,200. To compile it takes 78 ms for
+45.
 """
 
 import numpy as np

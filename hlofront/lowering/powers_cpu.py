@@ -1,7 +1,8 @@
 """The lowering rule of pow for CPUs: 2**(y log2 x) in float64, for operands of at most 32 bits.
 
 The processor time of 10^6 elements of float32 in microseconds, as XLA's operation and so, on an
-Intel Xeon of 2 cores by AVX-512: 9,300 and 2,700 to 4,100. To compile it takes 87 ms for 53.
+Intel Xeon of 2 cores by AVX-512: 9,300 and 2,700 to 4,100, by AVX2 9,200 and 5,800. To
+compile it takes 87 ms for 53.
 """
 
 import numpy as np

@@ -5,8 +5,9 @@ branches: they take the remainder modulo half of pi in two parts, and polynomial
 errors are at most 0.87 units in the last place, those of the C library 0.52.
 
 The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of
-2 cores by AVX-512: sin 23,800 and 6,100, cos 24,400 and 5,800; if an angle is huge, that of the
-operation and up to 1,000 more. To compile them takes 139 ms for 46.
+2 cores by AVX-512: sin 23,800 and 6,100, cos 24,400 and 5,800, by AVX2 sin 21,000 and
+7,100; if an angle is huge, that of the operation and up to 1,000 more. To compile them takes 139 ms
+for 46.
 """
 
 from typing import NamedTuple
