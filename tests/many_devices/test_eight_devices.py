@@ -21,11 +21,15 @@ print(times.compile > 0, times.load > 0, np.asarray(found).tobytes().hex())
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
+QUICK_CODE = "tests.support.quick_code"
 
 
-def assert_passes(name, devices):
+def assert_passes(name, devices, config):
+    """Run a file of cases in a process of its own, with quick code where this process has it."""
+    plugins = ["-p", QUICK_CODE] if config.pluginmanager.has_plugin(QUICK_CODE) else []
+    options = ["-q", "-p", "no:cacheprovider", *plugins]
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / name)],
+        [sys.executable, "-m", "pytest", *options, str(HERE / name)],
         cwd=ROOT,
         env={**os.environ, **EIGHT, "JAX_NUM_CPU_DEVICES": str(devices)},
         capture_output=True,
@@ -37,13 +41,13 @@ def assert_passes(name, devices):
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("cases_*.py")))
-def test_with_eight_devices(name):
-    assert_passes(name, 8)
+def test_with_eight_devices(name, pytestconfig):
+    assert_passes(name, 8, pytestconfig)
 
 
 @pytest.mark.parametrize("name", ["cases_mapped_samples.py", "cases_samples.py"])
-def test_with_sixteen_devices(name):
-    assert_passes(name, 16)
+def test_with_sixteen_devices(name, pytestconfig):
+    assert_passes(name, 16, pytestconfig)
 
 
 @pytest.mark.slow
