@@ -464,7 +464,7 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
     return scopes
 
 
-def _holds(scope: Any, line: int, column: int) -> bool:
+def _holds(scope: object, line: int, column: int) -> bool:
     # The body alone, as decorators and default values belong to the enclosing scope.
     body: Any = getattr(scope, "body", scope)
     nodes = cast(list[Any], body) if isinstance(body, list) else [body]

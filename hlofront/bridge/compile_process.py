@@ -156,7 +156,11 @@ class WorkerMemoryStats:
 
 
 def know(
-    devices: Sequence[Device], platform: str, library: str, name: str, settings: Mapping[str, Any]
+    devices: Sequence[Device],
+    platform: str,
+    library: str,
+    name: str,
+    settings: Mapping[str, object],
 ) -> None:
     """Record the arguments that created a topology, so that a worker can recreate its devices."""
     if platform in _PLATFORMS and devices:

@@ -362,7 +362,7 @@ class PjitFunction:
     __name__: str
     __wrapped__: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, *args: object, **kwargs: object) -> Any: ...
 
 
 class PjitFunctionCache:

@@ -139,7 +139,7 @@ class Aval:
         self.dtype = value.dtype
 
 
-def arguments_of(path: str, device: Any) -> list[Any]:
+def arguments_of(path: str, device: object) -> list[Any]:
     """Load the arguments in a NumPy file as arrays on a device."""
     values = np.load(path)
     types = json.loads(str(values["types"]))

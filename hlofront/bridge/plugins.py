@@ -200,7 +200,7 @@ def number_of_gpu(address: int, package: str) -> int | None:
 # ---- compile-only devices ------------------------------------------------------------------------
 
 
-def topology(api: object, name: str, options: Mapping[str, Any]) -> "DeviceTopology":
+def topology(api: object, name: str, options: Mapping[str, object]) -> "DeviceTopology":
     """Return the PJRT topology of a name and options that a plugin's C API describes."""
     return xla_client.make_c_api_device_topology(api, name, **options)
 
@@ -211,7 +211,7 @@ def devices_of(described: Any) -> list[Device]:
 
 
 def absent_devices(
-    api: object, platform: str, name: str, options: Mapping[str, Any]
+    api: object, platform: str, name: str, options: Mapping[str, object]
 ) -> list[Device]:
     """Return the compile-only devices of a PJRT topology.
 

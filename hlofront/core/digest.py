@@ -199,7 +199,7 @@ class _Writer:
             self.value(key)
             self.value(value)
 
-    def _frozenset(self, values: frozenset[Any]) -> None:
+    def _frozenset(self, values: frozenset[object]) -> None:
         self.parts.append("frozenset")
         self._members(sorted(values, key=repr))
 

@@ -282,7 +282,7 @@ class in_own_program:
         _replayed.reset(self.tokens[1])
 
 
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(fun: Callable[..., object], *, name: str | None = None) -> Callable[..., Any]:
     """Return a function whose operations are labeled, in HLO metadata and profiles.
 
     Args:

@@ -280,7 +280,7 @@ class SavingRules:
         split = self._table[primitive]
 
         def rule(
-            saveable: object, unknown: list[bool], instantiated: Sequence[bool], equation: Any
+            saveable: object, unknown: list[bool], instantiated: Sequence[bool], equation: object
         ) -> tuple[Any, Any, Sequence[bool], Sequence[bool], Sequence[Any]]:
             known, rest, unknown_out, residuals = split(unknown, equation)
             return known, rest, unknown_out, list(unknown_out), residuals

@@ -233,19 +233,19 @@ class SizeExpression(SymbolicSize):
     def __rpow__(self, other: object, modulo: None = None) -> Any:
         return other ** self.as_value()
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Any:
         return self.__divmod__(other)[0] if is_size(other) else self.as_value() // other
 
     def __rfloordiv__(self, other: Any) -> Any:
         return _divided(other, self, self.scope)[0] if is_size(other) else other // self.as_value()
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         return self.__divmod__(other)[1] if is_size(other) else self.as_value() % other
 
     def __rmod__(self, other: Any) -> Any:
         return _divided(other, self, self.scope)[1] if is_size(other) else other % self.as_value()
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         if not is_size(other):
             return divmod(self.as_value(), other)
         return _divided(self, other, self.scope)
@@ -255,7 +255,7 @@ class SizeExpression(SymbolicSize):
             return divmod(other, self.as_value())
         return _divided(other, self, self.scope)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self.as_value() / (other.as_value() if isinstance(other, SizeExpression) else other)
 
     def __rtruediv__(self, other: object) -> Any:

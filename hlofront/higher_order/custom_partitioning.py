@@ -84,8 +84,8 @@ class custom_partitioning(CustomRule):
     def def_partition(
         self,
         partition: PartitionFunction,
-        infer_sharding_from_operands: Callable[..., Any] | None = None,
-        propagate_user_sharding: Callable[..., Any] | None = None,
+        infer_sharding_from_operands: Callable[..., object] | None = None,
+        propagate_user_sharding: Callable[..., object] | None = None,
         decode_shardings: bool = True,
         sharding_rule: SdyShardingRule | ShardingRuleFunction | str | None = None,
         *,

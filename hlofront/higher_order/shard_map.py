@@ -191,7 +191,7 @@ class ShardMapParams(NamedTuple):
             manual_axis_type=kind,
         )
 
-    def whole(self, spec: PartitionSpec, aval: Any) -> Any:
+    def whole(self, spec: PartitionSpec, aval: object) -> Any:
         """Return the type of an array whose part on each device has this type."""
         if not isinstance(aval, ShapedArray):
             return aval
@@ -394,7 +394,7 @@ class _Mapped:
         self,
         params: ShardMapParams,
         in_tree: PyTreeDef,
-        leaves: Sequence[Any],
+        leaves: Sequence[object],
         is_split: Sequence[bool],
         parts: Sequence[AbstractValue],
     ) -> _Traced:
@@ -452,7 +452,7 @@ def _check_mesh(mesh: object) -> None:
         )
 
 
-def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[Any]) -> None:
+def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[object]) -> None:
     """Raise ValueError if a program is to be run over an abstract mesh, without known devices."""
     if isinstance(mesh, Mesh) or mesh.size == 1 or not is_eager() or context_mesh() is not None:
         return

@@ -55,7 +55,7 @@ def _params(params: ParamDict) -> ShardMapParams:
 def _equation(
     equation: Equation,
     program: ClosedJaxpr,
-    invars: Sequence[Any],
+    invars: Sequence[object],
     outvars: Sequence[Var],
     in_specs: Specs,
     out_specs: Specs,
@@ -412,7 +412,7 @@ def _(
 
 
 def _with_batch_axis(
-    spec: PartitionSpec, batch_axis: int | None, names: tuple[Any, ...]
+    spec: PartitionSpec, batch_axis: int | None, names: tuple[object, ...]
 ) -> PartitionSpec:
     """Return the spec of an array with a batch axis, which is split along these mesh axes."""
     if batch_axis is None:

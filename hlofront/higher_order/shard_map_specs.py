@@ -81,7 +81,7 @@ def expanded(specs: object, full: object, name: str, full_name: str) -> list[Par
         raise ValueError(f"shard_map {name} is no pytree prefix of {full_name}: {error}") from None
 
 
-def _expanded_at_leaf(spec: Any, part: object) -> list[PartitionSpec | None]:
+def _expanded_at_leaf(spec: object, part: object) -> list[PartitionSpec | None]:
     """Return the spec of each leaf of a pytree for which one spec stands."""
     if not isinstance(spec, HiPspec):
         return broadcast_prefix(spec, part, is_none)

@@ -242,7 +242,7 @@ def _(*_: AbstractValue, _prim: VJPHiPrimitive, present: Sequence[bool]) -> Effe
 
 @rules.jvp(call_hi_primitive_jvp_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     return jvp_flat(partial(_jvp_of_low, **params), primals, tangents)
 

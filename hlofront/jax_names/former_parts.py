@@ -162,7 +162,7 @@ def op_sharding_to_indices(
     return tuple(indices)
 
 
-def array_mapping_to_axis_resources(array_mapping: Any) -> PartitionSpec:
+def array_mapping_to_axis_resources(array_mapping: object) -> PartitionSpec:
     """Return the spec for a mapping from the axes of a mesh to axes of an array."""
     if not array_mapping:
         return PartitionSpec()
@@ -178,7 +178,7 @@ ResultHandler = Callable[[Any, Any, bool], Callable[[Sequence[Array]], Any]]
 
 
 def _assembled(
-    aval: ShapedArray, sharding: Any, committed: bool
+    aval: ShapedArray, sharding: object, committed: bool
 ) -> Callable[[Sequence[Array]], Array]:
     return lambda parts: make_array_from_single_device_arrays(aval.shape, sharding, parts)
 
@@ -187,7 +187,7 @@ global_result_handlers: dict[type[AbstractValue], ResultHandler] = {ShapedArray:
 
 
 def global_aval_to_result_handler(
-    aval: AbstractValue, out_sharding: Any, committed: bool
+    aval: AbstractValue, out_sharding: object, committed: bool
 ) -> Callable[[Sequence[Array]], Any]:
     """Return the function that makes a result from its parts on the devices.
 
@@ -218,7 +218,7 @@ class _ResultsHandler:
 
 
 def global_avals_to_results_handler(
-    global_out_avals: Sequence[AbstractValue], shardings: Sequence[Any], committed: bool
+    global_out_avals: Sequence[AbstractValue], shardings: Sequence[object], committed: bool
 ) -> _ResultsHandler:
     """Return the function that makes several results from their parts on the devices."""
     handlers = [

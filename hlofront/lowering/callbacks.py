@@ -216,7 +216,7 @@ def emit_python_callback(
     has_side_effect: bool,
     returns_token: bool = True,
     partitioned: bool = False,
-    sharding: Any = None,
+    sharding: object = None,
 ) -> tuple[list[Value], Value | None, HostCall]:
     """Emit the call of a Python function at the ambient insertion point, for lowering rules.
 

@@ -316,7 +316,7 @@ def _checked_results(
 # ---- what rules call -----------------------------------------------------------------------------
 
 
-def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
+def lower_fun(fun: Callable[..., object], multiple_results: bool = True) -> LoweringRule:
     """Return a lowering rule that traces a function of arrays and emits its jaxpr.
 
     Args:

@@ -151,10 +151,10 @@ def lower_jaxpr_to_module(
     axis_context: AxisContext,
     donated_args: Sequence[bool],
     replicated_args: Sequence[bool] | None = None,
-    arg_shardings: Sequence[Any] | None = None,
-    result_shardings: Sequence[Any] | None = None,
-    in_layouts: Sequence[Any] | None = None,
-    out_layouts: Sequence[Any] | None = None,
+    arg_shardings: Sequence[object] | None = None,
+    result_shardings: Sequence[object] | None = None,
+    in_layouts: Sequence[object] | None = None,
+    out_layouts: Sequence[object] | None = None,
     arg_names: Sequence[str] | None = None,
     result_names: Sequence[str] | None = None,
     num_partitions: int = 1,
@@ -244,7 +244,7 @@ def lower_jaxpr_to_module(
 
 
 def _modes(
-    inputs: Sequence[Any] | None, outputs: Sequence[Any] | None, program: ClosedJaxpr
+    inputs: Sequence[object] | None, outputs: Sequence[object] | None, program: ClosedJaxpr
 ) -> LayoutModes | None:
     if inputs is None and outputs is None:
         return None
@@ -258,7 +258,9 @@ def _modes(
     return LayoutModes(*texts)
 
 
-def _add_attributes(function: Any, name: str, entries: Sequence[dict[str, ir.Attribute]]) -> None:
+def _add_attributes(
+    function: object, name: str, entries: Sequence[dict[str, ir.Attribute]]
+) -> None:
     """Add attributes to those of a function's last arguments or results."""
     if not any(entries):
         return
@@ -286,8 +288,8 @@ def lower_jaxpr_to_fun(
     main_function: bool = False,
     replicated_args: Sequence[bool] | None = None,
     in_avals: Sequence[AbstractValue],
-    arg_shardings: Sequence[Any] | None = None,
-    result_shardings: Sequence[Any] | None = None,
+    arg_shardings: Sequence[object] | None = None,
+    result_shardings: Sequence[object] | None = None,
     use_sharding_annotations: bool = True,
     input_output_aliases: Sequence[int | None] | None = None,
     xla_donated_args: Sequence[bool] | None = None,
@@ -295,8 +297,8 @@ def lower_jaxpr_to_fun(
     result_names: Sequence[str] | None = None,
     arg_memory_kinds: Sequence[str | None] | None = None,
     result_memory_kinds: Sequence[str | None] | None = None,
-    arg_layouts: Sequence[Any] | None = None,
-    result_layouts: Sequence[Any] | None = None,
+    arg_layouts: Sequence[object] | None = None,
+    result_layouts: Sequence[object] | None = None,
     propagated_out_mem_kinds: Sequence[str | None] | None = None,
 ) -> Any:
     """Add a function to a module that computes a program, and return MLIR's operation of it.
@@ -335,7 +337,7 @@ def lower_jaxpr_to_fun(
     ir.Operation.create("func.return", (), outputs, loc=types.unknown, ip=build.ip)
 
     def described(
-        shardings: Sequence[Any] | None, avals: Sequence[Any], *texts: tuple[str, Any]
+        shardings: Sequence[object] | None, avals: Sequence[object], *texts: tuple[str, Any]
     ) -> list[dict[str, ir.Attribute]]:
         entries: list[dict[str, ir.Attribute]] = [{} for _ in avals]
         for own, sharding, aval in zip(entries, shardings or [None] * len(avals), avals):

@@ -386,7 +386,7 @@ def _batched(kernel: _Kernel) -> Callable[..., tuple[Array, ...]]:
 # ---- over several devices ------------------------------------------------------------------------
 
 
-def _rule(kernel: _Kernel, mesh: object, operands: Any, results: Any) -> SdyShardingRule:
+def _rule(kernel: _Kernel, mesh: object, operands: object, results: object) -> SdyShardingRule:
     """Return Shardy's rule: batches and heads are split alike in all operands and results.
 
     Args:
@@ -418,7 +418,7 @@ def _rule(kernel: _Kernel, mesh: object, operands: Any, results: Any) -> SdyShar
     )
 
 
-def _partition(kernel: _Kernel, mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
+def _partition(kernel: _Kernel, mesh: object, operands: object, results: object) -> tuple[Any, ...]:
     """Return the function of a device's shards, with the shardings of results and operands.
 
     Batches and heads are split as those of the query are; the other axes are not split.
@@ -432,7 +432,7 @@ def _partition(kernel: _Kernel, mesh: Any, operands: Any, results: Any) -> tuple
     split = {"batch": batch, "heads": heads, "shared": heads}
     sizes = {"batch": query[0], "heads": query[2], "shared": key[2]}
 
-    def sharding(name: str, x: Any) -> NamedSharding:
+    def sharding(name: str, x: object) -> NamedSharding:
         entries = (
             split[axis] if axis in split and size == sizes[axis] else None
             for axis, size in zip(_AXES[name], x.shape, strict=True)

@@ -258,7 +258,7 @@ def _batched(
     return with_weak_type(result, preferred, (lhs, rhs))
 
 
-def _of_dot(sharding: Any, plan: BatchedDot) -> Any:
+def _of_dot(sharding: object, plan: BatchedDot) -> Any:
     """Return the sharding of a dot whose result has this one after a plan's other steps."""
     mesh, spec = sharding.mesh, sharding.spec
     entries = [entry for i, entry in enumerate(spec.partitions) if i not in plan.missing]

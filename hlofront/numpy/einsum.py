@@ -309,7 +309,7 @@ def _pair(
 
 
 def _sharding_of_dot(
-    requested_sharding: Any, result: str | None, letters: Sequence[str]
+    requested_sharding: object, result: str | None, letters: Sequence[str]
 ) -> dict[str, Any]:
     """Return the keyword out_sharding of a dot whose result is transposed to the wanted letters."""
     if requested_sharding is None or result is None:

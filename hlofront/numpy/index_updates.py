@@ -152,7 +152,9 @@ def _common(aval: ShapedArray, other: ShapedArray) -> tuple[np.dtype, bool]:
     return lattice_result(((aval.dtype, aval.weak_type), (other.dtype, other.weak_type)))
 
 
-def fit(values: ArrayLike, shape: tuple[int, ...], method: str, sharding: Any = None) -> ArrayLike:
+def fit(
+    values: ArrayLike, shape: tuple[int, ...], method: str, sharding: object = None
+) -> ArrayLike:
     """Broadcast values to `shape`, that of the indexed part of an array, split by `sharding`.
 
     Raises ValueError if they do not broadcast to it.

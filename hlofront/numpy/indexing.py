@@ -421,7 +421,7 @@ def _append_slice(
         operands.append(start)
 
 
-def _read_resolved(array: Array, shape: tuple[int, ...], index: Any) -> Array:
+def _read_resolved(array: Array, shape: tuple[int, ...], index: object) -> Array:
     resolved = resolve(index, shape)
     key: list[KeyItem] = []
     operands: list[ArrayLike] = []

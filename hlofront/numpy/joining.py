@@ -43,7 +43,7 @@ def _members(name: str, arrays: Any) -> list[ArrayLike]:
     return [any_operand(name, x) for x in arrays]
 
 
-def _sequence(name: str, arrays: Any) -> ArrayLike | Sequence[ArrayLike]:
+def _sequence(name: str, arrays: object) -> ArrayLike | Sequence[ArrayLike]:
     """Return an array or a list of arrays unchanged, and any other iterable as a list."""
     if type(arrays) in (list, tuple) or hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         return arrays

@@ -38,7 +38,7 @@ def like(reference: object) -> Callable[[F], F]:
     return borrow
 
 
-def operation_like(reference: object, **options: Any) -> Callable[[Callable[..., object]], Any]:
+def operation_like(reference: object, **options: object) -> Callable[[Callable[..., object]], Any]:
     """Return a decorator that makes a function an operation with NumPy's documentation.
 
     Args:

@@ -101,7 +101,7 @@ def arange(
     return result if device is None else device_put(result, device)
 
 
-def _check_representable(name: str, number: Any) -> None:
+def _check_representable(name: str, number: object) -> None:
     """Raise OverflowError for an integer that no integer dtype holds."""
     if type(number) is int and not -(2**63) <= number < 2**64:
         raise OverflowError(
@@ -483,7 +483,7 @@ def indices(
 
 @like(np.fromfunction)
 def fromfunction(
-    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
+    function: Callable[..., object], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
 ) -> Any:
     """Make an array of `shape` by calling a function with the indices of its elements.
 

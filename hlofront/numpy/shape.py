@@ -6,7 +6,6 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,9 @@ def _known_axis(axis: object) -> int:
 
 
 @operation(static_argnames=("shape", "order", "requested_sharding"))
-def _reshape(a: ArrayLike, shape: Shape, order: str = "C", requested_sharding: Any = None) -> Array:
+def _reshape(
+    a: ArrayLike, shape: Shape, order: str = "C", requested_sharding: object = None
+) -> Array:
     a = any_operand("reshape", a)
     old = typeof(a).shape
     new = _filled(old, shape)
@@ -108,7 +109,7 @@ def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([size // rest if one == -1 else one for one in new])
 
 
-def _reshapes_itself(a: Any) -> bool:
+def _reshapes_itself(a: object) -> bool:
     """Return whether JAX's `reshape` calls the method of this value that is no array of JAX."""
     return isinstance(a, np.ndarray | np.generic) or (
         hasattr(a, "__jax_array__") and hasattr(a, "reshape")
@@ -155,7 +156,7 @@ def _method_reshape(
 
 
 @operation(static_argnames=("order", "requested_sharding"))
-def _ravel(a: ArrayLike, order: str = "C", requested_sharding: Any = None) -> Array:
+def _ravel(a: ArrayLike, order: str = "C", requested_sharding: object = None) -> Array:
     a = any_operand("ravel", a)
     if order not in ("C", "F"):
         raise _bad_order("ravel", order)
@@ -378,7 +379,7 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 @operation(static_argnames=("shape", "requested_sharding"))
-def _broadcast_to(array: ArrayLike, shape: Shape, requested_sharding: Any = None) -> Array:
+def _broadcast_to(array: ArrayLike, shape: Shape, requested_sharding: object = None) -> Array:
     array = any_operand("broadcast_to", array)
     old = typeof(array).shape
     more = len(shape) - len(old)

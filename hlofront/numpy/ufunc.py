@@ -320,7 +320,7 @@ ufunc.__module__ = "hlofront.numpy"
 
 
 def _remade(
-    func: Callable[..., Any], nin: int, nout: int, name: str, nargs: int, identity: object
+    func: Callable[..., object], nin: int, nout: int, name: str, nargs: int, identity: object
 ) -> ufunc:
     return ufunc(func, nin, nout, name=name, nargs=nargs, identity=identity)
 
@@ -335,7 +335,7 @@ def _signature(nin: int) -> Signature:
     return Signature(parameters, return_annotation="Array")
 
 
-def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Array]:
+def _elementwise(func: Callable[..., object], name: str) -> Callable[..., Array]:
     apply = vectorize(func)
 
     @operation
@@ -349,7 +349,7 @@ def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Array]:
 
 @like(np.frompyfunc)
 def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: object = None
+    func: Callable[..., object], /, nin: int, nout: int, *, identity: object = None
 ) -> ufunc:
     """Make a ufunc from a Python function of scalars.
 

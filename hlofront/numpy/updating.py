@@ -71,7 +71,7 @@ def _update(
     array: Array,
     index: Index,
     method: str,
-    values: Any,
+    values: object,
     mode: str | GatherScatterMode | None,
     indices_are_sorted: bool,
     unique_indices: bool,
@@ -80,7 +80,7 @@ def _update(
 ) -> Array:
     if out_sharding is not None:
 
-        def update_inside(array: Array, values: Any, index: Index) -> Array:
+        def update_inside(array: Array, values: object, index: Index) -> Array:
             return _update(
                 array, index, method, values, mode, indices_are_sorted, unique_indices, wrap
             )
@@ -197,7 +197,7 @@ class AtIndex:
 def in_auto_axes(
     name: str,
     function: Callable[..., Array],
-    operands: Sequence[Any],
+    operands: Sequence[object],
     index: Index,
     out_sharding: object,
 ) -> Array:
@@ -214,7 +214,7 @@ def in_auto_axes(
     dynamic = [isinstance(member, Array) for member in members]
     count = len(operands)
 
-    def inside(*arrays: Any) -> Array:
+    def inside(*arrays: object) -> Array:
         rest = iter(arrays[count:])
         own = tuple(
             next(rest) if is_array else member
@@ -324,10 +324,10 @@ def _at(array: Array) -> At | references.RefIndexer:
     return references.RefIndexer(array) if is_reference(array.aval) else At(array)
 
 
-def _of_references(name: str, function: Callable[..., Any]) -> property:
+def _of_references(name: str, function: Callable[..., object]) -> property:
     """Return a property of tracers that is a method of mutable references, and not of arrays."""
 
-    def method_of(tracer: Any) -> Callable[..., Any]:
+    def method_of(tracer: object) -> Callable[..., Any]:
         if not is_reference(tracer.aval):
             raise AttributeError(f"{type(tracer).__name__} has no attribute {name!r}")
         return partial(function, tracer)

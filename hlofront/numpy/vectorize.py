@@ -50,7 +50,7 @@ def _parsed(signature: str) -> tuple[Cores, Cores]:
 
 @like(np.vectorize)
 def vectorize(
-    pyfunc: Callable[..., Any],
+    pyfunc: Callable[..., object],
     *,
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
@@ -141,7 +141,7 @@ def _meet(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], 
 
 
 def _checked(
-    call: Callable[..., Any], results: Cores, sizes: dict[str, int], where: str
+    call: Callable[..., object], results: Cores, sizes: dict[str, int], where: str
 ) -> Callable[..., Any]:
     """Return a function whose results are checked against the signature."""
 
@@ -175,7 +175,7 @@ def _checked(
     return checked
 
 
-def _broadcast(call: Callable[..., Any], values: Sequence[Array], cores: Cores) -> Any:
+def _broadcast(call: Callable[..., object], values: Sequence[Array], cores: Cores) -> Any:
     """Apply `call` to arguments mapped over their leading axes, which broadcast."""
     shapes = [typeof(value).shape for value in values]
     outer = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, cores, strict=True)]
@@ -208,7 +208,7 @@ def _broadcast(call: Callable[..., Any], values: Sequence[Array], cores: Cores) 
 @like(np.apply_along_axis)
 @boundary
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object
+    func1d: Callable[..., object], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> Any:
     """Apply a function of vectors to each vector along an axis.
 

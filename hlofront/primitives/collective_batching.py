@@ -215,7 +215,7 @@ def _gather_of_batch(
     *,
     all_gather_dimension: int,
     tiled: bool,
-    **params: Any,
+    **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     """Return the gather, along an axis that vmap does not map, of a batch of arrays."""
     # A batch axis before the gathered axis shifts it, and one after it is shifted.
@@ -335,7 +335,7 @@ def _scatter_of_batch(
     *,
     scatter_dimension: int,
     tiled: bool,
-    **params: Any,
+    **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     """Return the reduce_scatter, along an axis that vmap does not map, of a batch of arrays."""
     at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)

@@ -97,7 +97,7 @@ def _array_of(name: str, numbers: Sequence[object]) -> NumPyArray:
 
 def ffi_call(
     target_name: str,
-    result_shape_dtypes: Any,
+    result_shape_dtypes: object,
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
@@ -164,7 +164,7 @@ def ffi_call(
         )
 
     @boundary
-    def call(*operands: ArrayLike, **attributes: Any) -> Array | list[Array]:
+    def call(*operands: ArrayLike, **attributes: object) -> Array | list[Array]:
         if attributes and custom_call_api_version < TYPED_API_VERSION:
             raise ValueError(
                 "The use of ffi_call attributes requires a custom call API version of at least "

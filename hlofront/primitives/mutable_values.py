@@ -86,7 +86,7 @@ class _Conversion:
         _converting.reset(self.token)
 
 
-def made(x: Any) -> Any:
+def made(x: object) -> Any:
     """Return an object that was made just now, and remember by which function."""
     trace = current_trace()
     if hasattr(trace, "parent"):  # The engine has none, and every other object is its own.
@@ -148,7 +148,7 @@ class _Owner:
             for each in stored.refs:
                 references.free_ref(each)
 
-    def check(self, values: Sequence[Any]) -> None:
+    def check(self, values: Sequence[object]) -> None:
         """Check that the object may hold these values.
 
         Raises:
@@ -200,7 +200,7 @@ def _read_object(x: object) -> tuple[Any, list[Any]]:
         return state, list(_type(x).read_loval(state, x))
 
 
-def _update(x: object, state: Any, low: Sequence[Any]) -> None:
+def _update(x: object, state: object, low: Sequence[object]) -> None:
     with _Conversion():
         _type(x).update_from_loval(state, x, *low)
 
@@ -230,7 +230,7 @@ def read(x: object) -> tuple[Any, list[Any]]:
     return stored.state, stored.read()
 
 
-def write(x: object, state: Any, low: Sequence[Any]) -> None:
+def write(x: object, state: object, low: Sequence[object]) -> None:
     """Let a value have a state, and hold low values.
 
     Raises:
@@ -256,7 +256,7 @@ def write(x: object, state: Any, low: Sequence[Any]) -> None:
 
 
 def operate(
-    run: Callable[..., Any], primitive: object, args: Sequence[Any], params: dict[str, Any]
+    run: Callable[..., object], primitive: object, args: Sequence[object], params: dict[str, Any]
 ) -> Any:
     """Run an operation on values of which some have a state, and keep what it changes.
 
@@ -342,7 +342,7 @@ def passed_states(args: PyTree) -> tuple[PyTree, list[object]]:
             "which would see through one name what it changes through another: pass it once"
         )
 
-    def passed(x: Any) -> Any:
+    def passed(x: object) -> Any:
         return _passed(x) if has_state(x) else x
 
     return tree.tree_map(passed, args), objects
@@ -354,7 +354,7 @@ def on_passed_states(fun: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, 
     def on_passed(*args: PyTree, **kwargs: PyTree) -> tuple[PyTree, list[PassedState]]:
         objects: list[Any] = []
 
-        def raised(x: Any) -> Any:
+        def raised(x: object) -> Any:
             if type(x) is not PassedState:
                 return x
             objects.append(_raised(x.type, x.state, x.low))
@@ -404,10 +404,10 @@ def closing_over_states(
     if not (mutable_types_exist() and any(map(has_state, tree.tree_leaves(operands)))):
         return functions, operands
 
-    def held(x: Any) -> Any:
+    def held(x: object) -> Any:
         return _Held(x) if has_state(x) else x
 
-    def released(x: Any) -> Any:
+    def released(x: object) -> Any:
         return x.value if type(x) is _Held else x
 
     operands = tree.tree_map(held, operands)
@@ -421,7 +421,7 @@ def closing_over_states(
     return [closing_over(fun) for fun in functions], operands
 
 
-def refuse_states(avals: Sequence[Any]) -> None:
+def refuse_states(avals: Sequence[object]) -> None:
     """Raise TypeError for a type of values with a state among those of the inputs of a program."""
     for aval in avals:
         if isinstance(aval, MutableHiType):

@@ -225,7 +225,7 @@ def _(
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
-    sharding: Any,
+    sharding: object,
     layout: object,
     context_mesh: object,
     unconstrained_dims: frozenset[int],
@@ -317,7 +317,7 @@ def _(
     axes: Sequence[BatchAxis],
     *,
     name: str,
-    sharding: Any,
+    sharding: object,
     from_anywhere: bool,
     unconstrained_dims: frozenset[int],
 ) -> tuple[ArrayLike, BatchAxis]:

@@ -464,7 +464,7 @@ def schur(
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
-    select_callable: Callable[..., Any] | None = None,
+    select_callable: Callable[..., object] | None = None,
 ) -> list[Array]:
     """Compute the Schur decomposition `x = z t z^H` of matrices, with z unitary.
 

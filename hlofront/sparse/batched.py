@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -61,13 +61,13 @@ class BatchedSparse(JAXSparse):
 
     @classmethod
     @abc.abstractmethod
-    def _of_scipy_matrix(cls, mat: Any, index_dtype: DTypeLike) -> Self:
+    def _of_scipy_matrix(cls, mat: object, index_dtype: DTypeLike) -> Self:
         """Return the sparse array of a matrix of SciPy."""
 
     @classmethod
     def from_scipy_sparse(
         cls,
-        mat: Any,
+        mat: object,
         *,
         index_dtype: DTypeLike | None = None,
         n_dense: int = 0,

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class BCOO(BatchedSparse):
         )
 
     @classmethod
-    def _of_scipy_matrix(cls, mat: Any, index_dtype: DTypeLike) -> "BCOO":
+    def _of_scipy_matrix(cls, mat: object, index_dtype: DTypeLike) -> "BCOO":
         coordinates = mat.tocoo()
         indices = np.column_stack((coordinates.row, coordinates.col))
         indices = asarray(indices, dtype=index_dtype)

@@ -1,7 +1,6 @@
 """Sparse arrays in batched compressed rows: the class BCSR, its making and density."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -143,7 +142,7 @@ class BCSR(BatchedSparse):
         return cls((arr.data, indices, indptr), shape=arr.shape)
 
     @classmethod
-    def _of_scipy_matrix(cls, mat: Any, index_dtype: DTypeLike) -> "BCSR":
+    def _of_scipy_matrix(cls, mat: object, index_dtype: DTypeLike) -> "BCSR":
         rows = mat.tocsr()
         buffers = asarray(rows.indices, dtype=index_dtype), asarray(rows.indptr, dtype=index_dtype)
         return cls((asarray(rows.data), *buffers), shape=mat.shape)

@@ -1,7 +1,6 @@
 """The rules of sparsify: what each primitive does with sparse arrays."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -254,17 +253,17 @@ def _(x: SparseValue, y: RuleOperand) -> SparseValue:
 
 
 @_rule(dot_general_p)
-def _(x: RuleOperand, y: RuleOperand, **params: Any) -> BCOO | Array:
+def _(x: RuleOperand, y: RuleOperand, **params: object) -> BCOO | Array:
     return bcoo_dot_general(array_of(x), array_of(y), **params)
 
 
 @_rule(dot_general_p, _of_bcsr)
-def _(x: RuleOperand, y: RuleOperand, **params: Any) -> Array:
+def _(x: RuleOperand, y: RuleOperand, **params: object) -> Array:
     return bcsr_dot_general(array_of(x), array_of(y), **params)
 
 
 @_rule(conv_general_dilated_p)
-def _(x: RuleOperand, y: RuleOperand, **params: Any) -> BCOO:
+def _(x: RuleOperand, y: RuleOperand, **params: object) -> BCOO:
     return bcoo_conv_general_dilated(array_of(x), array_of(y), **params)
 
 
@@ -280,12 +279,12 @@ def _(x: SparseValue, **_: object) -> Array:
 
 
 @_rule(shaping.broadcast_in_dim_p)
-def _(x: SparseValue, **params: Any) -> BCOO:
+def _(x: SparseValue, **params: object) -> BCOO:
     return bcoo_broadcast_in_dim(x.array, **params)
 
 
 @_rule(shaping.broadcast_in_dim_p, _of_bcsr)
-def _(x: SparseValue, **params: Any) -> BCSR:
+def _(x: SparseValue, **params: object) -> BCSR:
     return bcsr_broadcast_in_dim(x.array, **params)
 
 
@@ -323,7 +322,7 @@ def _new_axis(x: RuleOperand, axis: int) -> Params:
 
 
 @_rule(shaping.reshape_p)
-def _(x: SparseValue, **params: Any) -> BCOO:
+def _(x: SparseValue, **params: object) -> BCOO:
     return bcoo_reshape(x.array, **params)
 
 
@@ -343,7 +342,7 @@ def _(x: SparseValue, *, permutation: Sequence[int]) -> BCOO:
 
 
 @_rule(slicing.slice_p)
-def _(x: SparseValue, **params: Any) -> BCOO:
+def _(x: SparseValue, **params: object) -> BCOO:
     return bcoo_slice(x.array, **params)
 
 
@@ -353,7 +352,7 @@ def _(x: SparseValue, *starts: ArrayLike, slice_sizes: Shape) -> BCOO:
 
 
 @_rule(gather_p)
-def _(x: SparseValue, indices: Array, **params: Any) -> BCOO:
+def _(x: SparseValue, indices: Array, **params: object) -> BCOO:
     return bcoo_gather(x.array, indices, **params)
 
 

@@ -215,7 +215,7 @@ class KeyArray(fast_parts.Array):
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
 
-    def _picked(self, index: Any) -> Array:
+    def _picked(self, index: object) -> Array:
         """Return the keys at a concrete index; with reuse checks on, that uses them up."""
         own = np.asarray(self.used)
         try:

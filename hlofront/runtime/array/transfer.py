@@ -240,7 +240,7 @@ def _check_target(device: object) -> None:
         )
 
 
-def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
+def put_leaf(x: object, target: Target, semantics: CopySemantics) -> Any:
     """Put one concrete value on a target, and return the array.
 
     A NumPy array of float0 is returned unchanged, as no device has that dtype.
@@ -351,7 +351,7 @@ def _moved(
 
 
 def _put_on_devices(
-    x: Any, aval: ShapedArray, sharding: Sharding, semantics: CopySemantics = _REUSE
+    x: object, aval: ShapedArray, sharding: Sharding, semantics: CopySemantics = _REUSE
 ) -> Array:
     """Put a value on the devices of any sharding: each gets its shard."""
     is_array = type(x) is ArrayImpl
@@ -448,7 +448,7 @@ def _(
         return list(map(_put_as_written, args, devices, copy_semantics))
 
 
-def _put_as_written(x: Any, target: Target, semantics: CopySemantics) -> Any:
+def _put_as_written(x: object, target: Target, semantics: CopySemantics) -> Any:
     """Put one concrete value on a target, whose spec may end with entries of None.
 
     The array has the sharding as it is written, though it has fewer axes.

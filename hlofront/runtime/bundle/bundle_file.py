@@ -32,7 +32,6 @@ import ast
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from hlofront.pjrt import cache_file
 from hlofront.runtime.export.records import JSONObject
@@ -210,7 +209,7 @@ def literal(value: object) -> str | None:
     return text if _same(read_back, value) else None
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     """Return whether two values are equal and of the same types, to any depth."""
     if type(one) is not type(other):
         return False

@@ -195,7 +195,7 @@ class _Programs:
         )
 
 
-def _calls(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Arguments]:
+def _calls(args: tuple[object, ...], kwargs: dict[str, Any]) -> list[Arguments]:
     """Return the arguments of each call that `save` was given."""
     several = [type(arg) is Arguments for arg in args]
     if not any(several):

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
@@ -160,7 +160,7 @@ def compile_absent(
         chosen_outputs=device_assignment.chosen_outputs(program) if device_assignment else (),
     )
 
-    def compiled(ir_module: Any) -> LoadedExecutable | SubprocessExecutable:
+    def compiled(ir_module: object) -> LoadedExecutable | SubprocessExecutable:
         return bridge.compile_only(ir_module, devices, options, _in_subprocess.value)
 
     try:

@@ -1,7 +1,6 @@
 """pure_callback and io_callback: Python functions called by programs or eagerly."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -165,7 +164,7 @@ def _argument_path(path: tree.KeyPath) -> str:
     return ("args", "kwargs")[which.idx] + tree.keystr(tuple(rest))
 
 
-def _result_aval(name: str, result: Any) -> ShapedArray:
+def _result_aval(name: str, result: object) -> ShapedArray:
     if not hasattr(result, "shape") or not hasattr(result, "dtype"):
         raise AttributeError(
             f"{name}: result_shape_dtypes must have leaves with a shape and a dtype, such as "

@@ -1,7 +1,7 @@
 """The call of a compiled program, with checks of its arguments against the compiled avals."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -54,7 +54,7 @@ class CompiledCall:
         result = out_tree.unflatten(executable.run(leaves))
         return result, executable.fast_path(out_tree, leaves, result), False
 
-    def _check_shardings(self, names: Sequence[str], leaves: Sequence[Any]) -> None:
+    def _check_shardings(self, names: Sequence[str], leaves: Sequence[object]) -> None:
         """Raise a ValueError if committed arguments do not have the program's shardings."""
         executable = self._executable
         shardings = executable.shardings

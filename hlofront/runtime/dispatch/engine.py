@@ -28,7 +28,7 @@ class Engine(RuleTrace):
 
     __slots__ = ()
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: object) -> Any:
         aval = typeof(x)
         # Tokens and mutable references are not converted.
         if aval is token_aval or is_reference(aval):

@@ -257,7 +257,7 @@ class Executable:
         arrays = (x._base_array if isinstance(x, KeyArray) else x for x in taken)
         return all(map(is_laid_as, arrays, layouts))
 
-    def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
+    def _run_with_tokens(self, args: Sequence[object]) -> list[Any]:
         """Execute after earlier programs with these ordered effects; store the new tokens."""
         host_calls, device, ordered = self.host_calls, self.device, self.call.ordered
         buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
@@ -331,14 +331,14 @@ def _is_float0(x: object) -> bool:
     return getattr(x, "dtype", None) == float0
 
 
-def stored(aval: Any) -> Any:
+def stored(aval: object) -> Any:
     """Return the aval of a value's storage: integers for keys, booleans for float0."""
     if _is_float0(aval):
         return ShapedArray(aval.shape, np.dtype(bool))
     return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
 
 
-def storage_of(x: Any) -> Any:
+def storage_of(x: object) -> Any:
     """Return the array that is put on the device for an argument, such as the integers of keys."""
     return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
 

@@ -446,7 +446,7 @@ _unspecified: object = None
 
 
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., object] | None = None,
     /,
     *,
     in_shardings: object = _unspecified,

@@ -128,7 +128,7 @@ _CONTAINERS = (list, tuple, set, dict)
 _OF_HOST = (bool, int, float, complex, np.ndarray, np.generic)
 
 
-def _as_array(result: Any) -> Any:
+def _as_array(result: object) -> Any:
     """Return a result that is a scalar or array of the host as one of the traced program.
 
     Functions that return an argument as it is may give one, but their callers want an array.
@@ -137,7 +137,7 @@ def _as_array(result: Any) -> Any:
     return result if lift is None else lift(result)
 
 
-def _array_behind(x: Any) -> Any:
+def _array_behind(x: object) -> Any:
     """Return the result of a value's `__jax_array__`; a value without that method unchanged."""
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 

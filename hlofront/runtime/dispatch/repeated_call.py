@@ -43,7 +43,7 @@ class RepeatedCall:
 
     @staticmethod
     def of(
-        traced: TracedProgram, executable: Executable, leaves: Sequence[Any]
+        traced: TracedProgram, executable: Executable, leaves: Sequence[object]
     ) -> "RepeatedCall | None":
         """Return the kind of a call without static arguments; None if C++ makes such calls."""
         if not executable.meets_on_cpu or not leaves:

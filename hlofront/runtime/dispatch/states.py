@@ -16,7 +16,7 @@ class _Jitted(Protocol):
     jit_shardings: Any
     jit_layouts: Any
 
-    def of_function(self, fun: Callable[..., Any]) -> Any: ...
+    def of_function(self, fun: Callable[..., object]) -> Any: ...
 
 
 def _on_states(jitted: _Jitted) -> Any:

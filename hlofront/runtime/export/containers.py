@@ -95,7 +95,7 @@ def register_namedtuple_serialization(nodetype: Container, *, serialized_name: s
             f"`collections.namedtuple`: got {nodetype}."
         )
 
-    def with_fields(names: Sequence[str], children: Sequence[Any]) -> Any:
+    def with_fields(names: Sequence[str], children: Sequence[object]) -> Any:
         return nodetype(**dict(zip(names, children, strict=True)))
 
     return register_pytree_node_serialization(

@@ -194,7 +194,7 @@ def _calls_several(jaxpr: Jaxpr) -> bool:
     ) or any(map(_calls_several, subjaxprs(jaxpr)))
 
 
-def _typed(aval: Any, sharding: Sharding | None) -> Any:
+def _typed(aval: object, sharding: Sharding | None) -> Any:
     """Return an aval that says how the explicit axes of its sharding's mesh split it."""
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
         return aval

@@ -162,7 +162,7 @@ async def write(array: Array, spec: Spec, transaction: object = None) -> list[An
     return [created, *commits]
 
 
-async def _write_shard(store: Any, shard: Shard) -> Any:
+async def _write_shard(store: object, shard: Shard) -> Any:
     data = np.asarray(shard.data)
     writing = store[shard.index].write(data, can_reference_source_data_indefinitely=True)
     await writing.copy

@@ -5,7 +5,6 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from hlofront.base.typing import Array, DTypeLike
 from hlofront.bridge.client import JaxRuntimeError, Sharding
@@ -147,7 +146,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         self._thread.start()
 
     def _commit(
-        self, commits: Sequence[Any], on_commit_callback: Callable[[], None] | None
+        self, commits: Sequence[object], on_commit_callback: Callable[[], None] | None
     ) -> None:
         """Wait until all processes have written everything, in a thread of its own."""
         try:

@@ -1,6 +1,6 @@
 """Arrays sent between processes by jaxlib's transfer servers: no group of processes is needed."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTree
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["TransferConnection", "TransferServer", "make_error_array", "start_transfer_server"]
 
 
-def _pull(self: Any, uuid: int, xs: PyTree, timeout: "datetime | None" = None) -> PyTree:
+def _pull(self: object, uuid: int, xs: PyTree, timeout: "datetime | None" = None) -> PyTree:
     """Fetch a pytree of arrays from the server that this is a connection to.
 
     Args:
@@ -39,7 +39,7 @@ def _pull(self: Any, uuid: int, xs: PyTree, timeout: "datetime | None" = None) -
     return structure.unflatten(pull_flat(self, uuid, client, structs, **options))
 
 
-def _await_pull(self: Any, uuid: int, arrays: PyTree, timeout: "datetime | None" = None) -> None:
+def _await_pull(self: object, uuid: int, arrays: PyTree, timeout: "datetime | None" = None) -> None:
     """Keep a pytree of arrays until another process pulls them.
 
     Args:
@@ -56,7 +56,7 @@ TransferConnection.pull = _pull
 TransferServer.await_pull = _await_pull
 
 
-def make_error_array(aval: Any, message: object) -> Array:
+def make_error_array(aval: object, message: object) -> Array:
     """Return an array of this type that raises an error where its elements are read.
 
     Args:

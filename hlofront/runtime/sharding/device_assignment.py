@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from hlofront.bridge.client import (
     ArrayImpl,
@@ -164,7 +163,7 @@ def _sharding_of_argument(x: object, only_committed: bool = False) -> Sharding |
 
 
 def device_assignment_of(
-    leaves: Sequence[Any],
+    leaves: Sequence[object],
     inputs: Sequence[Sharding | None] = (),
     outputs: Sequence[Sharding | None] = (),
     inside: Sequence[Sharding] = (),
@@ -243,7 +242,7 @@ def assignment_of_shardings(
 
 
 def check_requested(
-    requested: Sequence[Sharding | None], leaves: Sequence[Any], name: Callable[[int], str]
+    requested: Sequence[Sharding | None], leaves: Sequence[object], name: Callable[[int], str]
 ) -> None:
     """Raise an error for arguments that cannot have the shardings that jit was given for them.
 

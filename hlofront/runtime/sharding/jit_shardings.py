@@ -183,7 +183,7 @@ class JitShardings:
         return FlatShardings(self, inputs, outputs)
 
 
-def _over_devices(shardings: Sequence[Any], name: str) -> list[Sharding | None]:
+def _over_devices(shardings: Sequence[object], name: str) -> list[Sharding | None]:
     """Return shardings over the mesh in context for PartitionSpecs, and others unchanged.
 
     Raises:

@@ -155,7 +155,7 @@ class _Call(NamedTuple):
             ]
         )
 
-    def described(self, leaf: Any, spec: PartitionSpec) -> ShapeDtypeStruct:
+    def described(self, leaf: object, spec: PartitionSpec) -> ShapeDtypeStruct:
         """Return a description of a leaf that is split over the devices by its spec."""
         aval: Any = abstract(leaf)
         counts = processes_along(self.mesh, spec, aval.ndim)
@@ -326,7 +326,7 @@ def _first_of_each_process(devices: Sequence[Device], count: int) -> list[Device
     return [device for _, own in sorted(of_processes.items()) for device in own[:count]]
 
 
-def _in_range(axis: int, aval: Any) -> int:
+def _in_range(axis: int, aval: object) -> int:
     """Return a mapped axis counted from the start.
 
     Raises:

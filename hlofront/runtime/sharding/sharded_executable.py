@@ -312,7 +312,7 @@ def _handler_of_empty(aval: ShapedArray, sharding: Sharding) -> Callable[[object
     return key_handler(aval, handler) if is_key(aval) else handler
 
 
-def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Array:
+def split(x: object, aval: ShapedArray, sharding: Sharding) -> Array:
     """Split a host value or an array over devices by a sharding.
 
     An array that has the sharding already is returned unchanged.
