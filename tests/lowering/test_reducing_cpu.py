@@ -181,3 +181,11 @@ def test_only_long_lines_are_cut_and_only_on_cpus():
     assert not is_cut(x[:, :-1])
     assert not is_cut(np.zeros(32_771, np.float32))  # A prime number.
     assert not is_cut(x.astype(np.int8))
+
+
+@pytest.mark.parametrize("function", ["max", "min"])
+def test_the_option_that_the_readme_names_gives_maxima_of_nans(function):
+    x = np.zeros(10**5, np.float32)
+    x[33:66] = np.nan
+    options = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_DOT"}
+    assert np.isnan(hlofront.jit(getattr(jnp, function), compiler_options=options)(x))
