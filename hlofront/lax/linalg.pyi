@@ -81,7 +81,7 @@ def schur(
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
-    select_callable: Callable[..., Any] | None = None,
+    select_callable: Callable[..., object] | None = None,
 ) -> tuple[Array, Array]: ...
 @overload
 def svd(

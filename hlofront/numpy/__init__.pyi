@@ -111,7 +111,7 @@ def any(
 ) -> Array: ...
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array: ...
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object
+    func1d: Callable[..., object], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> Any: ...
 def apply_over_axes(
     func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
@@ -530,14 +530,14 @@ def frombuffer(
     buffer: bytes | bytearray | memoryview, dtype: DTypeLike = ..., count: int = -1, offset: int = 0
 ) -> Array: ...
 def fromfunction(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     shape: int | Sequence[int],
     *,
     dtype: DTypeLike = ...,
     **kwargs: object,
 ) -> Any: ...
 def frompyfunc(
-    func: Callable[..., Any], /, nin: int, nout: int, *, identity: object = None
+    func: Callable[..., object], /, nin: int, nout: int, *, identity: object = None
 ) -> ufunc: ...
 def fromstring(string: str, dtype: DTypeLike = ..., count: int = -1, *, sep: str) -> Array: ...
 def full(
@@ -1328,7 +1328,7 @@ def vecdot(
 ) -> Array: ...
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def vectorize(
-    pyfunc: Callable[..., Any],
+    pyfunc: Callable[..., object],
     *,
     excluded: Collection[int | str] = ...,
     signature: str | None = None,
