@@ -292,7 +292,7 @@ def test_the_field_that_differs_is_named(cause, folder, monkeypatch, caplog):
     ("option", "wanted"),
     [
         ("hlofront_fences", "fences: True -> False"),
-        ("hlofront_cpu_formulas", "formulas: None -> False"),
+        ("hlofront_cpu_formulas", "formulas: nothing -> False"),
     ],
 )
 def test_settings_of_cpus_are_part_of_the_key(option, wanted, folder, monkeypatch, caplog):
