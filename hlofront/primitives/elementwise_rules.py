@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.dtypes import finfo, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
@@ -166,9 +166,10 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     if type(change_of_y) is not Zero and typeof(y).shape != typeof(result).shape:
         # Of a small denominator the tangent is divided before it is broadcast, and the cotangent
         # after it is summed: compilers compute the sum in one pass, beside a product, and without
-        # a division of each element. Products with x overflow in float16 alone.
+        # a division of each element. Products with x overflow in float16 and float8 alone, whose
+        # exponents are smaller.
         change_of_y = neg(div(change_of_y, y))
-        is_narrow = typeof(result).dtype == np.float16
+        is_narrow = finfo(typeof(result).dtype).maxexp < np.finfo(np.float32).maxexp
         gained = mul(change_of_y, result) if is_narrow else mul(div(change_of_y, y), x)
         return result, gained if type(change) is Zero else add(div(change, y), gained)
     if type(change_of_y) is not Zero:

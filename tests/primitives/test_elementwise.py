@@ -1,5 +1,6 @@
 """What elementwise operations refuse, and say; signatures of accuracy; programs they write."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -152,12 +153,23 @@ def test_slopes_of_quotients_by_small_denominators(shape, dtype):
     np.testing.assert_allclose(paired, (cotangent * expected).sum(), rtol=1e-4, atol=1e-4)
 
 
-def test_large_quotients_of_float16_by_small_denominators_have_finite_slopes():
-    # The product of the numerator and the cotangent is above the greatest float16.
-    x, y = np.full((2, 3), 1000, np.float16), np.full((2, 1), 1000, np.float16)
+@pytest.mark.parametrize(
+    ("dtype", "numerator", "tolerance"),
+    [
+        (np.float16, 1000, 2e-3),
+        (ml_dtypes.float8_e5m2, 1024, 0.3),
+        (ml_dtypes.float8_e4m3fn, 16, 0.2),
+    ],
+)
+def test_quotients_of_narrow_floats_by_smaller_arrays_have_finite_slopes(
+    dtype, numerator, tolerance
+):
+    # The product of the numerator and the cotangent is above the greatest number of the dtype.
+    x, y = np.full((2, 3), numerator, dtype), np.full((2, 1), numerator, dtype)
     _, pullback = hlofront.vjp(lambda y: x / y, y)
-    (of_y,) = pullback(np.full((2, 3), 100, np.float16))
-    np.testing.assert_allclose(of_y, np.full((2, 1), -0.3), rtol=2e-3)
+    (of_y,) = pullback(np.full((2, 3), 96, dtype))
+    expected = np.full((2, 1), -3 * 96 / numerator)
+    np.testing.assert_allclose(np.asarray(of_y, np.float32), expected, rtol=tolerance)
 
 
 def test_a_small_quotient_by_a_small_denominator_has_finite_slopes():
