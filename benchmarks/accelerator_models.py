@@ -2,10 +2,11 @@
 
 Every function takes `jax`, the library itself or hlofront in its place, and returns a function that
 can be jitted, and the arguments to call it with: NumPy arrays, the same on both sides. The models
-of `models.py` and `attention_models.py` are listed with them in MODELS.
+of the other modules of models are listed with them in MODELS.
 """
 
 import attention_models
+import looped_models
 import models
 import numpy as np
 from models import convolution, cross_entropy, normal
@@ -309,4 +310,8 @@ MODELS = {
     "kalman_filter": kalman_filter,
     "stencil": stencil,
     "gaussian_process": gaussian_process,
+    "transducer": looped_models.transducer,
+    "hamiltonian_monte_carlo": looped_models.hamiltonian_monte_carlo,
+    "ray_marching": looped_models.ray_marching,
+    "unet_with_attention": looped_models.unet_with_attention,
 }

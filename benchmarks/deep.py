@@ -1,15 +1,18 @@
 """Whole models beside jax: tracing, StableHLO operations, compile time, run time, temporaries.
 
-    python benchmarks/deep.py [--jax PYTHON] [--only TEXT] [--rounds 1] [--json] [--fences off]
+    python benchmarks/deep.py [--jax PYTHON] [--only TEXT] [--programs] [--rounds 1] [--json]
+        [--fences off]
 
 The interpreter that runs this has hlofront; PYTHON (by default $HLOFRONT_ORACLE_PYTHON) has jax.
 Each model is measured in a process of its own for each library, in turns. Nothing is asserted.
-With `--fences off` hlofront's own programs without fences take jax's place.
+With `--fences off` hlofront's own programs without fences take jax's place. The last line has the
+geometric means over the models that compute a gradient. `--programs` leaves the deep models out.
 """
 
 import argparse
 import functools
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import accelerator_models
 import models
 
 HERE = pathlib.Path(__file__).parent
@@ -70,6 +74,29 @@ MODELS = {
     "1,000 multiplications": (of(models.chain), PLAIN),
     "simulation, 100 steps": (of(models.orbit), PLAIN),
 }
+DEEP = tuple(MODELS)
+
+# Those of accelerator_models.py that run in 1 to 300 ms on a CPU.
+PROGRAMS = """
+    masked_attention position_biases sliding_windows running_softmax linear_attention
+    checkpointed_layers sampled_words decoding mixture_of_experts selective_scan resnet_by_var
+    diffusion unet_with_attention graph_network classifier normalizations hessian newton_step
+    learned_start kalman_filter stencil gaussian_process transducer hamiltonian_monte_carlo
+    ray_marching
+""".split()
+MODELS |= {name.replace("_", " "): (accelerator_models.MODELS[name], PLAIN) for name in PROGRAMS}
+
+# Those that compute no gradient of a loss, or more than one.
+NOT_TRAINING = (
+    "1,000 multiplications",
+    "sampled words",
+    "decoding",
+    "hessian",
+    "hamiltonian monte carlo",
+)
+
+# What is aimed at for training, as geometric means of shares of jax's time.
+MEAN_AIMS = {"compile": 0.5, "run": 0.6}
 
 
 def repeated(function, least=0.3, most=20):
@@ -115,6 +142,8 @@ def measure(library, name):
 
 def figures_of(python, library, name, fences):
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE.parent)}
+    # Else a small program that was measured before would be read from disk instead of compiled.
+    environment["HLOFRONT_CACHE"] = "0"
     if fences:
         environment["HLOFRONT_FENCES"] = fences
     command = [python, str(HERE / "deep.py"), "--measure", library, name]
@@ -153,10 +182,22 @@ def row(name, ours, theirs):
     )
 
 
+def means(shares):
+    """The last line: geometric means of shares of jax's time, and how many are over 1.05."""
+    texts = []
+    for key, aim in MEAN_AIMS.items():
+        column = [share[key] for share in shares]
+        mean = math.exp(statistics.fmean(map(math.log, column)))
+        over = sum(share > 1.05 for share in column)
+        texts.append(f"{key} {mean:.2f} ({aim:.2f}{'' if mean <= aim else ' *'}), {over} over 1.05")
+    return f"geometric means of {len(shares)} models that train: {'; '.join(texts)}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jax", default=os.environ.get("HLOFRONT_ORACLE_PYTHON"))
     parser.add_argument("--only", default="", help="models whose name has this in it")
+    parser.add_argument("--programs", action="store_true", help="leave the deep models out")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--fences", help="off: hlofront without fences in jax's place")
@@ -170,8 +211,9 @@ def main():
     other = (sys.executable, "hlofront") if options.fences else (options.jax, "jax")
     if not options.json:
         print(COLUMNS)
+    shares = []
     for name in MODELS:
-        if options.only not in name:
+        if options.only not in name or (options.programs and name in DEEP):
             continue
         ours, theirs = [], []
         for _ in range(options.rounds):
@@ -182,6 +224,10 @@ def main():
             print(json.dumps({"model": name, "hlofront": ours, "beside": theirs}), flush=True)
         else:
             print(row(name, ours, theirs), flush=True)
+        if name not in NOT_TRAINING:
+            shares.append({key: ours[key] / theirs[key] for key in MEAN_AIMS})
+    if shares and not options.json:
+        print(means(shares))
 
 
 if __name__ == "__main__":
