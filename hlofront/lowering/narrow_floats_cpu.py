@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.typing import Array, NumPyArray
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.formulas import Formula, where
 from hlofront.lowering.many_floats_cpu import OfOperands, of_many
@@ -17,8 +16,6 @@ from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.primitives.creating import full_like
-from hlofront.primitives.gathering import GatherDimensionNumbers, gather
-from hlofront.primitives.shaping import expand_dims
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -95,11 +92,9 @@ def shifted_right(x: Formula, count: int) -> Formula:
     return Formula(e.shift_right_logical(x.value, filled_like(x, count, x.dtype).value))
 
 
-def looked_up(table: NumPyArray, position: Array) -> Formula:
-    """Return the entries of a table at these positions, which must be in it."""
-    numbers = GatherDimensionNumbers((), (0,), (0,))
-    indices = expand_dims(position, (position.ndim,))
-    return Formula(gather(table, indices, numbers, (1,), mode="promise_in_bounds"))
+def last_bits(x: Formula) -> Formula:
+    """Return int64 numbers with the last 32 bits of whole float64 numbers below 2**51."""
+    return reinterpreted(x + 1.5 * 2.0**52, _int64)
 
 
 # ---- arithmetic that fuses -------------------------------------------------------------------
