@@ -11,7 +11,7 @@ The processor time of 10^6 elements in microseconds, as XLA's operation and so, 
 import numpy as np
 
 from hlofront.lowering.formulas import Formula, clip, exp, parallel_polynomial, where
-from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import reinterpreted
 from hlofront.primitives import special as s
 

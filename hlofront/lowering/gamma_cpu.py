@@ -23,7 +23,7 @@ import numpy as np
 from hlofront.lowering import gamma_approximations as approximations
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
 from hlofront.lowering.gamma_approximations import Approximation
-from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
     in_float64,

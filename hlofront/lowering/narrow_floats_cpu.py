@@ -11,7 +11,7 @@ import numpy as np
 
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.formulas import Formula, where
-from hlofront.lowering.many_floats_cpu import OfOperands, of_many
+from hlofront.lowering.many_numbers_cpu import OfOperands, of_many
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import bitcast_convert_type, convert

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.lowering.formulas import Formula, floor, where
-from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import narrow, reinterpreted, sign_bit, wide, with_sign
 from hlofront.primitives import elementwise as e
 

@@ -9,7 +9,7 @@ the last place in float64; the formula has 0.5. To compile it takes 61 ms for 48
 import numpy as np
 
 from hlofront.lowering.formulas import Formula, clip, where
-from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     in_float64,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
-from hlofront.lowering.many_floats_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import as_dtype
 from hlofront.lowering.trigonometric_cpu import HALF_PI, HALF_PI_BITS, in_parts
 from hlofront.primitives import elementwise as e

@@ -117,4 +117,3 @@ def test_where_it_is_used(dtype):
     assert not uses_formula(x, platforms=["tpu"])
     assert not uses_formula(x, platforms=["cuda"])
     assert not uses_formula(x[:10])
-    assert not uses_formula(x.astype(np.int32))

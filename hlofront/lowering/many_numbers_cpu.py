@@ -1,9 +1,9 @@
-"""Elementwise functions of many floats on CPUs, by formulas without branches and calls.
+"""Elementwise functions of many numbers on CPUs, by formulas without branches and calls.
 
 Where XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
-element. LLVM makes vector instructions of formulas. Some are right for usual operands only, such as
-angles that are not huge. Then the program looks at all operands first, and computes the formula, or
-XLA's operation if a single operand is unusual.
+element, and it divides integers one by one. LLVM makes vector instructions of formulas. Some are
+right for usual operands only, such as angles that are not huge. Then the program looks at all
+operands first, and computes the formula, or XLA's operation if a single operand is unusual.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,15 +20,14 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import Formula
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import convert
 from hlofront.primitives.reducing import reduce_max
 
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_int32 = np.dtype(np.int32)
+_float32, _int32 = np.dtype(np.float32), np.dtype(np.int32)
 
 # Arrays of fewer elements keep one operation, which is easier to read.
 _FEWEST = 4096
@@ -37,7 +36,7 @@ _FEWEST = 4096
 OfOperands = Callable[..., Formula]
 
 
-class _ManyFloats(NamedTuple):
+class _ManyNumbers(NamedTuple):
     """The rule of an elementwise primitive, for operands of one dtype."""
 
     formula: OfOperands
@@ -46,18 +45,18 @@ class _ManyFloats(NamedTuple):
     """The elements for which the formula is wrong."""
 
 
-_RULES: dict[tuple[Primitive, NumPyDType], _ManyFloats] = {}
+_RULES: dict[tuple[Primitive, NumPyDType], _ManyNumbers] = {}
 
 
 def of_many(
     primitive: Primitive, dtype: NumPyDType, is_unusual: OfOperands | None = None
 ) -> Callable[[OfOperands], OfOperands]:
-    """Register a formula as the rule of many floats on CPUs.
+    """Register a formula as the rule of many numbers on CPUs.
 
     Args:
       primitive: an elementwise primitive without parameters, but for an accuracy.
-      dtype: the dtype of the operands and the result, float64 or float32; narrower floats are
-        converted to float32.
+      dtype: the dtype of the operands and the result; floats narrower than float32 are converted
+        to it.
       is_unusual: a function of the operands, which returns where the formula is wrong; None if it
         is right for all.
 
@@ -69,24 +68,31 @@ def of_many(
         if not any(known is primitive for known, _ in _RULES):
             pays = partial(_pays, primitive)
             formula_on_cpu(primitive, when=pays, stored=True, elementwise=True)(_emit)
-        _RULES[primitive, dtype] = _ManyFloats(formula, is_unusual)
+        _RULES[primitive, dtype] = _ManyNumbers(formula, is_unusual)
         return formula
 
     return register
 
 
 def _dtype_of(result: ShapedArray) -> NumPyDType:
-    """Return the dtype that a result of floats is computed in."""
-    return _float64 if result.dtype.itemsize == 8 else _float32
+    """Return the dtype that a result is computed in."""
+    return _float32 if is_narrow_float(result.dtype) else result.dtype
 
 
 def _pays(primitive: Primitive, equation: Candidate) -> bool:
-    """Return whether the equation has many floats, of a dtype that its primitive has a rule for."""
+    """Return whether the equation has many numbers, of a dtype that the primitive has rules for."""
     (result,) = equation.avals_out
-    if not issubdtype(result.dtype, np.floating) or (primitive, _dtype_of(result)) not in _RULES:
+    if (primitive, _dtype_of(result)) not in _RULES:
+        return False
+    # LLVM makes products of quotients of integers by a constant, which most scalars are.
+    if _is_integer(result) and equation.avals_in[1].size == 1:
         return False
     is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
     return is_usual and result.size >= _FEWEST
+
+
+def _is_integer(result: ShapedArray) -> bool:
+    return issubdtype(result.dtype, np.integer)
 
 
 def _emit(build: Builder, *operands: Value, **params: object) -> Value:
@@ -120,7 +126,10 @@ def _emit(build: Builder, *operands: Value, **params: object) -> Value:
         with enable_x64(True):
             (branch,) = build.by_tracing(any_is, operands, avals)
         (value,) = build.case(branch, [by_formula, by_operation], [result])
-    # XLA would compute the formula again for each of its users, and in each of theirs.
+    # XLA would compute the formula again for each of its users, and in each of theirs; the quotient
+    # in those of integers it computes once.
+    if _is_integer(result):
+        return value
     return build.barrier((value,), (result,))[0]
 
 
