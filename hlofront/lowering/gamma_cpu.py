@@ -23,6 +23,7 @@ import numpy as np
 from hlofront.lowering import gamma_approximations as approximations
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
 from hlofront.lowering.gamma_approximations import Approximation
+from hlofront.lowering.logarithms_cpu import logarithm
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
@@ -31,7 +32,6 @@ from hlofront.lowering.narrow_floats_cpu import (
     narrow,
     sign_bit,
 )
-from hlofront.lowering.powers_cpu import in_powers_of_two
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
 
@@ -60,9 +60,6 @@ _BERNOULLI = [
 
 # The positive zero of digamma is the sum of both.
 _DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
-# The products of this part of log(2) and exponents are exact in float64.
-_LOG_2 = 0.693147180369123816490
-_LOG_2_REST = 1.90821492927058770002e-10
 
 
 @in_float64(s.lgamma_p)
@@ -93,7 +90,7 @@ def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Fo
     from_integer = distance - rounded(distance)
     sine = abs(from_integer) * parallel_polynomial(from_integer * from_integer, known.sine)
     divisor = where(is_negative, sine, where(is_small, distance, 1))
-    logarithm = where(divisor.equals(0), -np.inf, _logarithm(divisor))
+    of_divisor = where(divisor.equals(0), -np.inf, logarithm(divisor))
 
     numerator, denominator = (parallel_polynomial(point, each) for each in known.lgamma)
     numerator = numerator * ((point - 1) * (point - 2))
@@ -103,9 +100,9 @@ def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Fo
     numerator = where(is_large, tail.numerator, numerator)
     denominator = where(is_large, tail.power * tail.point, denominator)
     of_point = numerator / denominator
-    stirling = (point - 0.5) * _logarithm(point) - point + math.log(2 * math.pi) / 2
+    stirling = (point - 0.5) * logarithm(point) - point + math.log(2 * math.pi) / 2
     of_point = of_point + where(is_large, stirling, 0)
-    result = where(is_negative, -of_point, of_point) - logarithm
+    result = where(is_negative, -of_point, of_point) - of_divisor
     return where(distance < np.inf, result, distance)
 
 
@@ -133,7 +130,7 @@ def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> F
     other_denominator = where(is_negative, sine, where(is_small, distance, 1))
     numerator = numerator * other_denominator + denominator * other_numerator
     denominator = denominator * other_denominator
-    result = where(is_large, _logarithm(point), 0) + numerator / denominator
+    result = where(is_large, logarithm(point), 0) + numerator / denominator
     result = where(other_denominator.equals(0), np.nan, result)
     # digamma(infinity) is infinity, and digamma(-infinity) is not defined.
     return where(distance < np.inf, result, where(is_negative, np.nan, distance))
@@ -154,10 +151,3 @@ def _tail(point: Formula, coefficients: Sequence[Fraction]) -> _Tail:
     numerator = parallel_polynomial(square, [float(x) for x in reversed(coefficients)])
     power = Formula(e.integer_pow(square.value, len(coefficients) - 1))
     return _Tail(point, power, numerator)
-
-
-def _logarithm(x: Formula) -> Formula:
-    """Return log(x) of positive normal numbers of float64, with an error of a unit."""
-    exponent, fraction = in_powers_of_two(x)
-    rest = fraction * fraction * parallel_polynomial(fraction, approximations.LOGARITHM)
-    return exponent * _LOG_2 + (fraction + (rest + exponent * _LOG_2_REST))

@@ -97,6 +97,11 @@ def last_bits(x: Formula) -> Formula:
     return reinterpreted(x + 1.5 * 2.0**52, _int64)
 
 
+def without_last_bits(x: Formula, count: int) -> Formula:
+    """Return float64 numbers whose last bits are zeros."""
+    return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)
+
+
 # ---- arithmetic that fuses -------------------------------------------------------------------
 
 

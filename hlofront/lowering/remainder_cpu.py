@@ -14,10 +14,9 @@ import numpy as np
 
 from hlofront.lowering.formulas import Formula, floor, where
 from hlofront.lowering.many_numbers_cpu import of_many
-from hlofront.lowering.narrow_floats_cpu import narrow, reinterpreted, sign_bit, wide, with_sign
+from hlofront.lowering.narrow_floats_cpu import narrow, sign_bit, wide, with_sign, without_last_bits
 from hlofront.primitives import elementwise as e
 
-_int64 = np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -48,7 +47,7 @@ def _rest_of_float64(x: Formula, y: Formula) -> Formula:
     dividend, divisor = abs(x), abs(y)
     quotient = floor(dividend / divisor)
     # The products of the quotient and the two parts of the divisor are exact.
-    first = reinterpreted(reinterpreted(divisor, _int64) & -(1 << 27), _float64)
+    first = without_last_bits(divisor, 27)
     rest = dividend - quotient * first - quotient * (divisor - first)
     # The quotient was rounded up where it is just below an integer.
     rest = where(rest < 0, rest + divisor, rest)

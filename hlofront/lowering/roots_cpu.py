@@ -18,6 +18,7 @@ from hlofront.lowering.narrow_floats_cpu import (
     reinterpreted,
     sign_bit,
     with_sign,
+    without_last_bits,
 )
 from hlofront.primitives import elementwise as e
 
@@ -51,9 +52,9 @@ def _cube_root_of_float64(x: Formula) -> Formula:
     number = where(is_large, abs(x) * 2.0**-540, number)
     inverse = _inverse_root(number)
     # A root of 24 bits, whose cube is the sum of two exact products, and the error of the cube.
-    root = _without_last_bits(number * inverse * inverse, 29)
+    root = without_last_bits(number * inverse * inverse, 29)
     square = root * root
-    first = _without_last_bits(square, 27)
+    first = without_last_bits(square, 27)
     lost = (number - first * root) - (square - first) * root
     error = lost * (inverse * inverse * inverse)
     root = root + root * (error * (1 / 3) + error * error * (2 / 9))
@@ -72,7 +73,3 @@ def _inverse_root(number: Formula) -> Formula:
     for _ in range(4):
         inverse = inverse * (4 - number * inverse * inverse * inverse) * (1 / 3)
     return inverse
-
-
-def _without_last_bits(x: Formula, count: int) -> Formula:
-    return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)
