@@ -253,6 +253,29 @@ def test_slogdet_of_few_rows_is_a_formula(size, dtype):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_gradients_of_slogdet_of_few_rows_keep_the_inverse_alone(size, dtype):
+    rng = np.random.default_rng(size)
+    a = rng.normal(size=(3, size, size)).astype(dtype)
+    if dtype == "complex64":
+        a += (1j * rng.normal(size=a.shape)).astype(dtype)
+
+    def log_modulus(x):
+        return jnp.linalg.slogdet(x)[1]
+
+    for scale in (1, 1e30, 1e-30):
+        x = a * np.float32(scale)
+        _, pulled_back = jax.vjp(log_modulus, x)
+        # The sign of a complex number has a derivative too.
+        kept = [a.shape] if dtype == "float32" else [a.shape, (3,)]
+        assert [each.shape for each in jax.tree.leaves(pulled_back)] == kept
+        (found,) = pulled_back(np.ones(3, np.float32))
+        wanted = np.linalg.inv(x.astype("complex128")).swapaxes(1, 2)
+        np.testing.assert_allclose(found * scale, wanted * scale, rtol=1e-4, atol=1e-5)
+    jax.test_util.check_grads(jnp.linalg.slogdet, (a,), 2, atol=0.02, rtol=0.02)
+
+
 def test_slogdet_of_singular_and_infinite_matrices():
     values = [[[0, 0], [0, 0]], [[1, 2], [2, 4]], [[np.nan, 1], [1, 1]]]
     signs, logarithms = jnp.linalg.slogdet(np.array(values, np.float32))
