@@ -141,18 +141,16 @@ def _log_sum_exp(
     a = _masked(a, counted, -math.inf)
     complex_ = issubdtype(typeof(a).dtype, np.complexfloating)
     fixed = stop_gradient(a)
-    greatest = jnp.max(
-        jnp.real(fixed) if complex_ else fixed, axis=axis, keepdims=True, initial=-math.inf
-    )
-    # Infinity minus infinity is NaN, so nothing is subtracted there.
+    greatest = jnp.max(jnp.real(fixed) if complex_ else fixed, axis=axis, initial=-math.inf)
+    # Infinity minus infinity is NaN, so nothing is subtracted there. The maxima get back the axes
+    # of `a` only now: XLA for TPUs keeps a single number in registers, but arrays of one in memory.
     greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
-    exponentials = jnp.exp(elementwise.sub(a, _like(greatest, a)))
+    shift = jnp.expand_dims(greatest, axes)
+    exponentials = jnp.exp(elementwise.sub(a, _like(shift, a)))
     if b is not None:
         exponentials = _masked(exponentials * times_one(b), where, 0)
     total = jnp.sum(exponentials, axis=axis, keepdims=keepdims)
-    if not keepdims:
-        # The maximum is reshaped to the shape of the sum.
-        greatest = jnp.reshape(greatest, typeof(total).shape)
+    greatest = shift if keepdims else greatest
     if return_sign:
         size = total if b is None and not complex_ else jnp.abs(total)
         return jnp.log(size) + greatest, jnp.sign(total)

@@ -22,6 +22,15 @@ def test_derivatives():
     check_grads(jax.jit(f), (X,), order=1, rtol=2e-2, atol=2e-2)
 
 
+def test_the_shift_of_logsumexp_over_all_axes_is_chosen_as_one_number():
+    # XLA for TPUs would write an array of one element to memory.
+    jaxpr = jax.make_jaxpr(nn.logsumexp, static_argnums=1)
+    for axis, shape in ((None, ()), (1, (3,))):
+        equations = jaxpr(X, axis).eqns
+        (shift,) = [each for each in equations if each.primitive.name == "select_n"]
+        assert shift.outvars[0].aval.shape == shape
+
+
 def test_derivatives_at_corners():
     corners = jax.vmap(jax.grad(nn.relu6))(jnp.array([0.0, 3.0, 6.0]))
     assert corners.tolist() == [0, 1, 0]
