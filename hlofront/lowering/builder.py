@@ -26,6 +26,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sharded_types import plain_aval
 from hlofront.core.subprograms import closed_programs_in
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT, UNCHANGED
 from hlofront.lowering.emitter import Emitter
@@ -231,6 +232,14 @@ class Builder(Emitter):
             return lower.for_platform(primitive, platforms[0], self)
         groups = lower.for_platforms(primitive, platforms, self)
         return groups[0][0] if len(groups) == 1 else None
+
+    @property
+    def is_undivided(self) -> bool:
+        """Return whether the current equation is for one device, and all its sizes are known."""
+        if self.module.several_devices:
+            return False
+        avals = (*self.avals_in, *self.avals_out)
+        return not any(has_symbolic_size(aval.shape) for aval in avals)
 
     def stack(self) -> NameStack:
         """Return the name stack at the current position."""

@@ -9,7 +9,6 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.types import NumPyDType
 
@@ -46,7 +45,7 @@ def formula_on_cpu(
             return False
         if stored and not build.module.keeps_barriers:
             return False
-        if not elementwise and (build.module.several_devices or _has_unknown_sizes(build)):
+        if not elementwise and not build.is_undivided:
             return False
         return when(candidate(build))
 
@@ -56,10 +55,6 @@ def formula_on_cpu(
 def candidate(build: Builder) -> Candidate:
     """Return the equation that is being lowered."""
     return Candidate(build.avals_in, build.avals_out, build.current.params)
-
-
-def _has_unknown_sizes(build: Builder) -> bool:
-    return any(has_symbolic_size(aval.shape) for aval in (*build.avals_in, *build.avals_out))
 
 
 def is_narrow_float(dtype: NumPyDType) -> bool:

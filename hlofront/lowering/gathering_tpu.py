@@ -16,7 +16,6 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import full_like, index_like
@@ -33,7 +32,7 @@ def _pays(build: Builder) -> bool:
     """Return whether one element of each short row is gathered, by indices of int32."""
     operand, indices = build.avals_in
     numbers: GatherDimensionNumbers = build.current.params["dimension_numbers"]
-    if build.module.several_devices or has_symbolic_size((*operand.shape, *indices.shape)):
+    if not build.is_undivided:
         return False
     if not issubdtype(operand.dtype, np.floating) or operand.dtype.itemsize not in (2, 4):
         return False

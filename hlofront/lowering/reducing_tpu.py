@@ -17,7 +17,6 @@ import numpy as np
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.reducing import reduce_lower
 from hlofront.primitives.reducing import reduce_sum_p
@@ -34,10 +33,7 @@ class _Product(NamedTuple):
 
 def _pays(build: Builder) -> bool:
     """Return whether the elements are float32, whose sums overflow no earlier than products do."""
-    (aval,) = build.avals_in
-    if build.module.several_devices or has_symbolic_size(aval.shape):
-        return False
-    return aval.dtype == np.float32
+    return build.is_undivided and build.avals_in[0].dtype == np.float32
 
 
 @lower(reduce_sum_p, platform="tpu", when=_pays)
