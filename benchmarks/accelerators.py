@@ -4,12 +4,14 @@
 
 Each program of `accelerator_models.py` is lowered by both libraries, in processes of their own, and
 both modules are compiled for the target by this process. Printed are the ratios of hlofront's to
-jax's: libtpu's `estimated_cycles` summed over the module (TPUs alone), and the bytes accessed, of
-the compiler's cost analysis; temporaries; and the numbers of fusions and copies. A program whose
-optimized HLO jaxlib cannot read, as some of libtpu's for a v6e, is named and left out.
+jax's: libtpu's `estimated_cycles` summed over the module, and the bytes accessed, of the compiler's
+cost analysis; temporaries; and the numbers of fusions, copies and custom calls. Compilers for GPUs
+estimate neither cycles nor bytes, and some optimized HLO of libtpu's for a v6e is such that jaxlib
+cannot read it: a dash stands for what is not known.
 """
 
 import argparse
+import contextlib
 import math
 import os
 import pathlib
@@ -19,6 +21,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__)
+RATIOS = ("cycles", "bytes", "temporaries")
+# The operations that are counted, as they are printed and in HLO.
+COUNTS = {"fusions": "fusion", "copies": "copy", "custom calls": "custom-call"}
 
 
 def lower(library, name, platform, path):
@@ -35,7 +40,8 @@ def lower(library, name, platform, path):
 
 
 def measures(path, target):
-    """Compile a module for a target; return its figures by their names."""
+    """Compile a module for a target; return those of its figures that are known, by their names."""
+    import hlofront
     from hlofront.bridge import mlir, plugins
     from hlofront.pjrt.compile import compile_options
 
@@ -44,19 +50,26 @@ def measures(path, target):
         module = mlir.ir.Module.parse(pathlib.Path(path).read_text(encoding="utf-8"))
     options = compile_options(devices, target.compiler_options({}))
     executable = plugins.compile_only(module, devices, options, False)
-    text = "\n".join(module.to_string() for module in executable.hlo_modules())
-    memory = executable.get_compiled_memory_stats()
-    return {
-        "cycles": sum(map(int, re.findall(r'"estimated_cycles":"(\d+)"', text))),
-        "bytes": executable.cost_analysis()["bytes accessed"],
-        "temporaries": memory.temp_size_in_bytes,
-        "fusions": len(re.findall(r" fusion\(", text)),
-        "copies": len(re.findall(r" copy\(", text)),
-    }
+    figures = {"temporaries": executable.get_compiled_memory_stats().temp_size_in_bytes}
+    with contextlib.suppress(hlofront.errors.JaxRuntimeError):
+        figures["bytes"] = executable.cost_analysis()["bytes accessed"]
+    with contextlib.suppress(hlofront.errors.JaxRuntimeError):
+        text = "\n".join(module.to_string() for module in executable.hlo_modules())
+        figures |= {name: text.count(f" {name}(") for name in COUNTS.values()}
+        if target.platform == "tpu":
+            figures["cycles"] = sum(map(int, re.findall(r'"estimated_cycles":"(\d+)"', text)))
+    return figures
 
 
 def ratio(ours, theirs):
+    """Return the ratio of two figures, which is NaN if one is not known."""
+    if ours is None or theirs is None:
+        return math.nan
     return ours / theirs if theirs else (1.0 if not ours else math.inf)
+
+
+def shown(ratio):
+    return f"{'-':>13}" if math.isnan(ratio) else f"{ratio:13.3f}"
 
 
 def main():
@@ -77,7 +90,7 @@ def main():
 
     target = hlofront.target(options.target)
     rows = []
-    print(f"{'':20}" + "".join(f"{name:>13}" for name in ("cycles", "bytes", "temporaries")))
+    print(f"{'':20}" + "".join(f"{name:>13}" for name in RATIOS))
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models or MODELS:
             figures = {}
@@ -86,24 +99,21 @@ def main():
                 command = [python, str(HERE), "--lower", library, name, target.platform, path]
                 environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
                 subprocess.run(command, check=True, env=environment)
-                try:
-                    figures[library] = measures(path, target)
-                except hlofront.errors.JaxRuntimeError as error:
-                    print(f"{name:20} left out: {str(error).splitlines()[0]}", flush=True)
-                    break
-            if len(figures) < 2:
-                continue
+                figures[library] = measures(path, target)
             ours, theirs = figures["hlofront"], figures["jax"]
-            row = [ratio(ours[key], theirs[key]) for key in ("cycles", "bytes", "temporaries")]
-            rows.append(row)
-            counts = ", ".join(f"{ours[k]} {k} for {theirs[k]}" for k in ("fusions", "copies"))
-            print(f"{name:20}" + "".join(f"{x:13.3f}" for x in row) + f"  {counts}", flush=True)
+            rows.append([ratio(ours.get(key), theirs.get(key)) for key in RATIOS])
+            counts = ", ".join(
+                f"{ours.get(key, '-')} {title} for {theirs.get(key, '-')}"
+                for title, key in COUNTS.items()
+            )
+            print(f"{name:20}" + "".join(map(shown, rows[-1])) + f"  {counts}", flush=True)
     for title, reduced in (
         ("geometric mean", lambda xs: math.exp(sum(map(math.log, xs)) / len(xs))),
         ("most", max),
     ):
         columns = [[x for x in column if 0 < x < math.inf] for column in zip(*rows, strict=True)]
-        print(f"{title:20}" + "".join(f"{reduced(c) if c else 1:13.3f}" for c in columns))
+        means = [reduced(column) if column else math.nan for column in columns]
+        print(f"{title:20}" + "".join(map(shown, means)))
 
 
 if __name__ == "__main__":
