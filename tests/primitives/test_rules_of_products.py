@@ -77,6 +77,34 @@ def test_batches_of_products_are_one_equation(axes):
     assert batched in (["dot_general"], ["dot_general", "transpose"])
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    ("lhs_axes", "contracted", "dtype"),
+    [("ab", "b", None), ("ba", "b", "float16"), ("abc", "b", None), ("cab", "ba", None)],
+)
+def test_products_with_batched_vectors_have_the_new_axis_first(lhs_axes, contracted, dtype, axis):
+    sizes = {"a": 2, "b": 3, "c": 4}
+    random = np.random.default_rng(0)
+    lhs = random.normal(size=[sizes[name] for name in lhs_axes]).astype(np.float32)
+    vectors = random.normal(size=(5, *(sizes[name] for name in contracted))).astype(np.float32)
+    positions = tuple(lhs_axes.index(name) for name in contracted)
+    numbers = (positions, tuple(range(len(contracted)))), ((), ())
+
+    def product(x):
+        precision = ("highest", "default")
+        return lax.dot_general(lhs, x, numbers, precision, preferred_element_type=dtype)
+
+    operands = np.moveaxis(vectors, 0, axis)
+    mapped = hlofront.vmap(product, axis)
+    (equation,) = hlofront.make_jaxpr(mapped)(operands).eqns
+    assert equation.primitive.name == "dot_general"
+    assert [str(precision) for precision in equation.params["precision"]] == ["DEFAULT", "HIGHEST"]
+    wanted = np.stack([np.tensordot(lhs, x, numbers[0]) for x in vectors])
+    result = mapped(operands)
+    assert result.dtype == (dtype or np.float32)
+    np.testing.assert_allclose(result, wanted, 5e-3 if dtype else 1e-5, 5e-3 if dtype else 1e-5)
+
+
 IMAGES, KERNELS = np.ones((2, 4, 7), np.float32), np.ones((6, 2, 3), np.float32)
 
 
