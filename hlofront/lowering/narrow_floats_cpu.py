@@ -102,6 +102,12 @@ def without_last_bits(x: Formula, count: int) -> Formula:
     return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)
 
 
+def with_sign_of(x: Formula, magnitude: Formula) -> Formula:
+    """Return nonnegative float64 numbers with the signs of others."""
+    sign = reinterpreted(x, _int64) & np.iinfo(_int64).min
+    return reinterpreted(reinterpreted(magnitude, _int64) | sign, _float64)
+
+
 # ---- arithmetic that fuses -------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from hlofront.lowering.narrow_floats_cpu import (
     reinterpreted,
     sign_bit,
     with_sign,
+    with_sign_of,
     without_last_bits,
 )
 from hlofront.primitives import elementwise as e
@@ -61,8 +62,7 @@ def _cube_root_of_float64(x: Formula) -> Formula:
     root = where(is_small, root * 2.0**-180, where(is_large, root * 2.0**180, root))
     root = where(abs(x) < np.inf, root, abs(x))
     root = where(bits.equals(0), 0, root)
-    sign = reinterpreted(x, _int64) & np.iinfo(_int64).min
-    return reinterpreted(reinterpreted(root, _int64) | sign, _float64)
+    return with_sign_of(x, root)
 
 
 def _inverse_root(number: Formula) -> Formula:

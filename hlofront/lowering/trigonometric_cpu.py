@@ -4,7 +4,7 @@ XLA's CPU code calls a scalar function of the C library for each sine, cosine, t
 tangent. The formulas here have no branches and no calls, so that LLVM makes vector instructions of
 them. They compute in float64, from operands of at most 32 bits, so that rounding to the operands'
 dtype is nearly their only error: 0.502 units in the last place in float32, while XLA's code has up
-to 2.3 (asin), 2.1 (acos) and 1.4 (tan). Arrays of float64 keep the operations of XLA.
+to 2.3 (asin), 2.1 (acos) and 1.4 (tan).
 
 The processor time of 10^6 elements of float32 in microseconds, as XLA's operation and so, on an
 Intel Xeon of 2 cores by AVX-512: sin 8,900 and 1,200, cos 9,300 and 1,200, tan 17,000 and 1,400,
