@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import NamedTuple
 
@@ -346,8 +347,12 @@ def unique_values(
 # ---- membership --------------------------------------------------------------------------------
 
 _METHODS = ("compare_all", "binary_search", "sort", "auto")
-# Up to this many elements are compared directly.
-_FEW = 16
+# Up to this many elements are compared directly, in groups, which XLA's CPU code compares with one
+# vector at a time: 10^6 integers with 100 take 5 ms of processor time so, 83 ms as one group and 24
+# ms by bisection, and 0.5 of its time to compile; with 512 they take 24 and 31 ms, twice the time
+# to compile.
+_FEW = 128
+_GROUP = 32
 
 
 def _member(element: ArrayLike, ordered: Array) -> Array:
@@ -359,6 +364,17 @@ def _member(element: ArrayLike, ordered: Array) -> Array:
     return comparing.eq(element_at(ordered, by_bisection(ordered, element, False, dtype)), element)
 
 
+def _equals_any(element: ArrayLike, test: Array) -> Array:
+    """Return whether each element is equal to one of a vector, which are all compared."""
+    shape = typeof(element).shape
+    wide = (*shape, typeof(test).size)
+    equal = comparing.eq(
+        shaping.broadcast_in_dim(element, wide, tuple(range(len(shape)))),
+        shaping.broadcast_in_dim(test, wide, (len(shape),)),
+    )
+    return reducing.reduce_or(equal, (len(shape),))
+
+
 @operation(static_argnames=("invert", "method"))
 def _isin(element: ArrayLike, test_elements: ArrayLike, invert: bool, method: str) -> Array:
     element, test = promote_dtypes(element, test_elements)
@@ -367,12 +383,12 @@ def _isin(element: ArrayLike, test_elements: ArrayLike, invert: bool, method: st
     if not size or not typeof(element).size:
         return creating.full(shape, invert, _bool)
     if method == "compare_all" or (method == "auto" and size <= _FEW):
-        wide = (*shape, size)
-        equal = comparing.eq(
-            shaping.broadcast_in_dim(element, wide, tuple(range(len(shape)))),
-            shaping.broadcast_in_dim(test, wide, (len(shape),)),
-        )
-        is_member = reducing.reduce_or(equal, (len(shape),))
+        group = _GROUP if size <= _FEW else size
+        first, *others = [
+            _equals_any(element, slicing.slice_in_dim(test, start, min(start + group, size)))
+            for start in range(0, size, group)
+        ]
+        is_member = functools.reduce(elementwise.bitwise_or, others, first)
     else:
         is_member = _member(element, sorting.sort(test, 0))
     return elementwise.bitwise_not(is_member) if invert else is_member

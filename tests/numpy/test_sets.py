@@ -52,6 +52,19 @@ def test_as_numpy(case):
     agree(function(jnp, jnp.asarray(V), jnp.asarray(W)), function(np, V, W))
 
 
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 64, 100, 128, 129])
+def test_isin_of_groups(size):
+    random = np.random.default_rng(size)
+    elements = random.integers(0, 300, (7, 40)).astype(np.float32)
+    elements[0, :2] = np.nan, -0.0
+    for last in (299, 0, np.nan, np.inf):
+        test = random.integers(0, 300, size).astype(np.float32)
+        test[-1] = last
+        for invert in (False, True):
+            wanted = np.isin(elements, test, invert=invert)
+            np.testing.assert_array_equal(jnp.isin(elements, test, invert=invert), wanted)
+
+
 @pytest.mark.parametrize("method", ["compare_all", "binary_search", "sort"])
 def test_isin_by_every_method(method):
     x = np.array([0, np.nan, 2, 9], np.float32)
