@@ -267,7 +267,7 @@ def _elements(rows: Array, ranks: Array) -> Array:
     pairs = (count + 1) // 2
     if count % 2:
         ranks = concatenate([ranks, slice_in_dim(ranks, count - 1, count, axis=1)], 1)
-    keys = _in_order(rows)
+    keys = ordered_integers(rows)
     dtype, limits = keys.dtype, np.iinfo(keys.dtype)
     parts = min(_MOST_PARTS, length)
     size = math.ceil(length / parts)
@@ -312,19 +312,24 @@ def _elements(rows: Array, ranks: Array) -> Array:
     start = full((), limits.min, dtype), full(ranks.shape, limits.min, dtype)
     _, selected = while_loop(lambda state: c.ne(state[0], dtype.type(0)), step, start)
     selected = slice_in_dim(selected, 0, count, axis=1)
-    return bitcast_convert_type(_inverted(selected), rows.dtype)
+    return floats_of_ordered(selected, rows.dtype)
 
 
 def _converted(x: Formula, dtype: NumPyDType) -> Formula:
     return Formula(convert(x.value, dtype, False))
 
 
-def _in_order(x: Array) -> Array:
+def ordered_integers(x: Array) -> Array:
     """Return floats as integers in their order, with all NaNs as one that is the greatest."""
     integers = np.dtype(f"int{8 * x.dtype.itemsize}")
     nan = np.array(np.nan, x.dtype).view(integers)
     bits = _inverted(bitcast_convert_type(x, integers))
     return where(Formula(c.ne(x, x)), int(nan), Formula(bits)).value
+
+
+def floats_of_ordered(x: Array, dtype: NumPyDType) -> Array:
+    """Return the floats whose integers in their order these are."""
+    return bitcast_convert_type(_inverted(x), dtype)
 
 
 def _inverted(bits: Array) -> Array:

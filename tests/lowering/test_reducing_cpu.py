@@ -180,7 +180,61 @@ def test_only_long_lines_are_cut_and_only_on_cpus():
     assert not is_cut(x, 0)
     assert not is_cut(x[:, :-1])
     assert not is_cut(np.zeros(32_771, np.float32))  # A prime number.
-    assert not is_cut(x.astype(np.int8))
+    assert not is_cut(x[:, :100].astype(np.int8))
+
+
+# ---- by slices -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_arrays_are_cut_into_slices(monkeypatch):
+    for name, value in {"_FEWEST_IN_SLICES": 1, "_SHORTEST_IN_SLICES": 16}.items():
+        monkeypatch.setattr(reducing_cpu, name, value)
+
+
+@pytest.mark.parametrize("dtype", [*IN_BLOCKS, "int8", "uint16"])
+@pytest.mark.parametrize("shape", [(16,), (5, 61), (2, 3, 64), (2, 1000)])
+@pytest.mark.usefixtures("small_arrays_are_cut_into_slices")
+def test_lines_with_ties_and_special_numbers_are_cut_into_slices(dtype, shape):
+    random, dtype = np.random.default_rng(0), np.dtype(dtype)
+    if dtype.kind in "iu":
+        numbers = [0, 1, 2, np.iinfo(dtype).max, np.iinfo(dtype).min]
+    else:
+        numbers = [0.0, -0.0, 1, -1, np.inf, -np.inf, 1e-40]
+    with hlofront.enable_x64(True):
+        for _ in range(3):
+            x = random.choice(numbers, shape).astype(dtype)
+            check_blocks(x)
+            check_blocks(np.full(shape, x.flat[0]))
+            if dtype.kind not in "iu":
+                x[random.random(shape) < 0.02] = np.nan
+                check_blocks(x)
+                check_blocks(np.full(shape, -np.nan, dtype))
+
+
+@pytest.mark.usefixtures("small_arrays_are_cut_into_slices")
+def test_each_element_is_found_in_slices():
+    for size in (16, 17, 31, 100, 650):
+        check_blocks(np.eye(size, dtype=np.float32))
+        check_blocks(-np.eye(size, dtype=np.int32))
+        check_blocks(np.where(np.eye(size), np.float32(np.nan), 0))
+    x = np.random.default_rng(0).normal(size=(6, 7, 20)).astype(np.float32)
+    batched = hlofront.jit(hlofront.vmap(jnp.argmax, in_axes=1))(x)
+    np.testing.assert_array_equal(batched, x.swapaxes(0, 1).reshape(7, -1).argmax(1))
+
+
+def test_only_lines_of_many_elements_are_cut_into_slices_and_only_on_cpus():
+    x = np.zeros((1024, 64), np.float32)
+    assert is_cut(x)
+    assert is_cut(x.astype(np.int8))
+    for platform in ("cuda", "tpu"):
+        assert not is_cut(x, platforms=(platform,))
+    assert not is_cut(x, 0)
+    assert not is_cut(x[:-1])
+    assert not is_cut(x.reshape(2048, 32))
+    assert not is_cut(x.astype(bool))
+    with hlofront.enable_x64(True):
+        assert not is_cut(x.astype(np.int64))
 
 
 @pytest.mark.parametrize("function", ["max", "min"])
