@@ -10,7 +10,7 @@ by AVX-512: 10^6 numbers and 33 18 and 1.5, an image of 1,000 x 1,000 and 5 x 5 
 of 64 x 64 x 64 and 3 x 3 x 3 97 and 0.4; depthwise, 8 x 56 x 56 x 64 and 3 x 3 31 and 0.7, with
 strides of 2 8.8 and 0.8 and its derivative by the input 105 and 1.6, 4 x 28 x 28 x 256 and 7 x 7 47
 and 2.6, 4 x 512 x 256 and 4 20 and 0.3. To compile it takes 45 to 170 ms for 7 to 30. Derivatives
-by the kernel are other convolutions, which keep XLA's operation.
+by the kernel are other convolutions, in convolving_groups_cpu.py.
 """
 
 import itertools
@@ -24,13 +24,18 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.convolving_groups_cpu import (
+    has_small_groups,
+    padded,
+    position_by_position,
+)
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.primitives import convolving as c
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
 from hlofront.primitives.elementwise import add, mul
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import index_in_dim, pad, slice_along
+from hlofront.primitives.slicing import index_in_dim, slice_along
 from hlofront.primitives.windowed import Pads
 
 # Kernels with more positions keep one operation: each takes about 2 ms to compile.
@@ -56,7 +61,12 @@ def _pays(equation: Candidate) -> bool:
     return positions <= _MOST_POSITIONS and positions * result.size >= _FEWEST_PRODUCTS
 
 
-@formula_on_cpu(c.conv_general_dilated_p, when=_pays, stored=True)
+def _is_formula(equation: Candidate) -> bool:
+    """Return whether a convolution is not one operation."""
+    return has_small_groups(equation) or _pays(equation)
+
+
+@formula_on_cpu(c.conv_general_dilated_p, when=_is_formula, stored=True)
 def _(
     build: Builder,
     *operands: Value,
@@ -73,7 +83,11 @@ def _(
 
     def of_arrays(*arrays: Array) -> Array:
         lhs, rhs = (convert(x, dtype, False) for x in arrays)
-        total = _sum_of_products(lhs, rhs, shape=result.shape, **params)
+        if batch_group_count > 1:
+            options = {"batch_group_count": batch_group_count, **params}
+            total = position_by_position(lhs, rhs, shape=result.shape, **options)
+        else:
+            total = _sum_of_products(lhs, rhs, shape=result.shape, **params)
         return convert(total, result.dtype, False)
 
     # XLA stores convolutions, and would compute sums again for each of their users.
@@ -96,7 +110,7 @@ def _sum_of_products(
     spatial_axes, feature_axis = out_spec[2:], out_spec[1]
     source_axis = dict(zip(out_spec, lhs_spec, strict=True))
     x = transpose(lhs, [source_axis[axis] for axis in range(lhs.ndim)])
-    x = _padded(x, spatial_axes, padding, lhs_dilation)
+    x = padded(x, spatial_axes, padding, lhs_dilation)
     kernel = transpose(rhs, (*rhs_spec[2:], *rhs_spec[:2]))
     window = kernel.shape[:-2]
     features = x.shape[feature_axis]
@@ -124,11 +138,3 @@ def _product_by_feature(x: Array, factors: Array, axis: int) -> Array:
     others = [i for i in range(len(shape)) if i != axis + 1]
     wide = broadcast_in_dim(x, shape, others)
     return mul(wide, broadcast_in_dim(factors, shape, (axis, axis + 1)))
-
-
-def _padded(x: Array, axes: Sequence[int], padding: Pads, dilation: Sequence[int]) -> Array:
-    """Return x with zeros around it, and between elements of these axes for a dilation."""
-    config = [(0, 0, 0)] * x.ndim
-    for axis, (low, high), step in zip(axes, padding, dilation, strict=True):
-        config[axis] = (low, high, step - 1)
-    return pad(x, np.zeros((), x.dtype), config)
