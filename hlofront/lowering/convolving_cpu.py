@@ -25,11 +25,13 @@ from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.convolving_groups_cpu import (
+    has_few_groups,
     has_small_groups,
+    of_each_group,
     padded,
     position_by_position,
 )
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
+from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
 from hlofront.primitives import convolving as c
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
@@ -63,31 +65,28 @@ def _pays(equation: Candidate) -> bool:
 
 def _is_formula(equation: Candidate) -> bool:
     """Return whether a convolution is not one operation."""
-    return has_small_groups(equation) or _pays(equation)
+    return _pays(equation) or has_small_groups(equation) or has_few_groups(equation)
 
 
 @formula_on_cpu(c.conv_general_dilated_p, when=_is_formula, stored=True)
 def _(
     build: Builder,
     *operands: Value,
-    feature_group_count: int,
-    batch_group_count: int,
-    precision: object,
-    preferred_element_type: object,
     out_sharding: object,
     **params: Any,
 ) -> Value:
     (result,) = build.avals_out
+    if has_few_groups(candidate(build)):
+        return build.by_tracing(of_each_group, operands, **params)[0]
+    del params["feature_group_count"], params["precision"], params["preferred_element_type"]
     is_narrow = issubdtype(result.dtype, np.floating) and result.dtype.itemsize < 4
     dtype = np.dtype(np.float32) if is_narrow else result.dtype
 
     def of_arrays(*arrays: Array) -> Array:
         lhs, rhs = (convert(x, dtype, False) for x in arrays)
-        if batch_group_count > 1:
-            options = {"batch_group_count": batch_group_count, **params}
-            total = position_by_position(lhs, rhs, shape=result.shape, **options)
-        else:
-            total = _sum_of_products(lhs, rhs, shape=result.shape, **params)
+        has_groups = params["batch_group_count"] > 1
+        form = position_by_position if has_groups else _sum_of_products
+        total = form(lhs, rhs, shape=result.shape, **params)
         return convert(total, result.dtype, False)
 
     # XLA stores convolutions, and would compute sums again for each of their users.
@@ -99,6 +98,7 @@ def _sum_of_products(
     rhs: Array,
     *,
     shape: Shape,
+    batch_group_count: int,
     window_strides: Sequence[int],
     padding: Pads,
     lhs_dilation: Sequence[int],

@@ -1,4 +1,4 @@
-"""Convolutions with groups of a batch as CPUs compute them fast: sums of products of arrays.
+"""Convolutions with groups as CPUs compute them fast: one for each group, or sums of products.
 
 The derivative of a convolution with groups of features by its kernel is a convolution with groups
 of a batch, of arrays that are both large, and with a small result. XLA's CPU code computes it as if
@@ -11,6 +11,10 @@ strides of 2 10 and 4.4, with two features for each 17,300 and 37, 4 x 28 x 28 x
 and 31, 1 x 14 x 14 x 96 0.54 and 0.09; 8 x 56 x 56 x 64 in 8 groups 2,350 and 77, 8 x 28 x 28 x 128
 in 32 groups 4,800 and 24, 4 x 14 x 14 x 64 in 2 groups 18 and 6.6, in 8 groups 66 and 1.6. To
 compile it takes 200 to 450 ms for 100 to 190.
+
+XLA's CPU code for convolutions with groups of features takes longer than for one group of all of
+them. So a few groups are convolutions of their own: 8 x 56 x 56 x 64 and 3 x 3 in 8 groups take 57
+and 18 ms there, 8 x 28 x 28 x 128 in 2 groups 22 and 9, and 20 and 200 to 380 ms to compile.
 """
 
 import math
@@ -26,12 +30,13 @@ from hlofront.lowering.cpu_formulas import Candidate
 from hlofront.primitives.barriers import optimization_barrier
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
+from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.creating import full
 from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from hlofront.primitives.elementwise import div, mul, rem
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.primitives.shaping import ascending, broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import pad, slice_along
+from hlofront.primitives.slicing import concatenate, pad, slice_along, slice_in_dim
 from hlofront.primitives.windowed import Pads
 
 _int32 = np.dtype(np.int32)
@@ -39,6 +44,44 @@ _int32 = np.dtype(np.int32)
 # Groups of more elements keep XLA's operation, and so do fewer products for each element.
 _MOST_IN_GROUP = 32
 _FEWEST = 256
+
+
+# More groups, and those of fewer features, are one operation, and so are fewer products.
+_MOST_GROUPS = 8
+_FEWEST_FEATURES = 8
+_FEWEST_PRODUCTS = 1 << 25
+
+
+def has_few_groups(equation: Candidate) -> bool:
+    """Return whether there are few groups of features, and many products to be summed."""
+    (_, rhs), (result,), params = equation
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    groups: int = params["feature_group_count"]
+    if not 1 < groups <= _MOST_GROUPS or not issubdtype(result.dtype, np.floating):
+        return False
+    outputs, inputs = (rhs.shape[axis] for axis in numbers.rhs_spec[:2])
+    if min(outputs // groups, inputs) < _FEWEST_FEATURES:
+        return False
+    return rhs.size // outputs * result.size >= _FEWEST_PRODUCTS
+
+
+def of_each_group(lhs: Array, rhs: Array, **params: Any) -> Array:
+    """Return a convolution with groups of features as one convolution for each group."""
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    groups: int = params.pop("feature_group_count")
+    parts = zip(
+        _parts(lhs, numbers.lhs_spec[1], groups),
+        _parts(rhs, numbers.rhs_spec[0], groups),
+        strict=True,
+    )
+    results = [conv_general_dilated(x, kernel, **params) for x, kernel in parts]
+    return concatenate(results, numbers.out_spec[1])
+
+
+def _parts(x: Array, axis: int, count: int) -> list[Array]:
+    """Return so many equal parts of an array along an axis."""
+    size = x.shape[axis] // count
+    return [slice_in_dim(x, i * size, (i + 1) * size, axis=axis) for i in range(count)]
 
 
 def has_small_groups(equation: Candidate) -> bool:
