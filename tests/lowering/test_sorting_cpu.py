@@ -104,8 +104,11 @@ def test_few_elements_are_sorted(size):
     check([special(np.float64, size)], [np.arange(size)], is_stable=False)
 
 
+@pytest.mark.parametrize("fewest", [1, 1000])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_any_axis_is_sorted(axis):
+def test_any_axis_is_sorted(monkeypatch, axis, fewest):
+    monkeypatch.setattr(sorting_cpu, "_FEWEST_MOVED", fewest)
+    hlofront.clear_caches()
     x = special(np.float32, 4 * 5 * 6).reshape(4, 5, 6)
     check([x], [special(np.int16, 120).reshape(4, 5, 6)], axis)
     index = np.broadcast_to(np.arange(4)[:, None, None], (4, 5, 6))
@@ -274,3 +277,14 @@ def test_sizes_that_are_unknown_are_sorted_by_comparators():
     )
     assert "ui64" not in str(exported.mlir_module())
     np.testing.assert_array_equal(exported.call(np.float32([2, 1, 3])), [1, 2, 3])
+
+
+def test_large_arrays_are_transposed_to_be_sorted_along_their_last_axis():
+    def is_transposed(shape, axis):
+        lowered = hlofront.jit(lambda x: lax.sort(x, axis)).lower(np.zeros(shape, np.float32))
+        return "stablehlo.transpose" in lowered.as_text()
+
+    assert is_transposed((256, 256), 0)
+    assert is_transposed((2, 256, 128), 1)
+    assert not is_transposed((256, 256), 1)
+    assert not is_transposed((255, 256), 0)
