@@ -26,6 +26,12 @@ def jax_stays_out():
 MOST_MAPPED = 40_000
 
 
+def pytest_collection_finish():
+    """Keep the collector of garbage from walking the tests and modules, which stay, each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def programs_do_not_fill_the_memory_map():
     yield
