@@ -97,7 +97,7 @@ def is_wrong_by_older_emitters(operation: "ir.Operation") -> bool:
     """Return whether the older emitters cannot write an operation, or write it wrongly.
 
     They write out of bounds for scatters with indices of less than 32 bits, cannot compile clamps
-    of booleans and windows of complex numbers, and round wrongly to floats of one bit.
+    of booleans and clamps and windows of complex numbers, and round wrongly to floats of one bit.
     """
     from hlofront.bridge.mlir import ir
 
@@ -108,7 +108,8 @@ def is_wrong_by_older_emitters(operation: "ir.Operation") -> bool:
         case "stablehlo.scatter":
             return str(element_type(len(operation.operands) // 2)) in NARROW_INTEGERS
         case "stablehlo.clamp":
-            return str(element_type(1)) == "i1"
+            bounded = str(element_type(1))
+            return bounded == "i1" or bounded.startswith("complex")
         case "stablehlo.reduce_window":
             return str(element_type(0)).startswith("complex")
         case "stablehlo.reduce_precision":
