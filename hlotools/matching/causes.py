@@ -17,7 +17,8 @@ from hlotools.matching.match import Matching
 
 # Subjects of changes that follow from changes of operands.
 _FOLLOWING = frozenset({"shape", "dtype", "layout", "operands", "constant", "parameter", "dims",
-                        "index", "arguments", "slice", "slice_sizes", "dim", "views"})  # fmt: skip
+                        "index", "arguments", "slice", "slice_sizes", "sizes", "dim",
+                        "views"})  # fmt: skip
 # The maximum distance of a change from its cause, in changes between them.
 _FARTHEST = 1000
 # The number of operations between a constant and an operation of the size that it stands for.
