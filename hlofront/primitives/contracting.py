@@ -521,6 +521,6 @@ def _(
         dimension_numbers = (rhs_contracting, lhs_contracting), (rhs_batch, lhs_batch)
         params["precision"] = flipped_precision(params["precision"])
     numbers, axis = batched_contraction(typeof(lhs).ndim, typeof(rhs).ndim, axes, dimension_numbers)
-    batched_sharding = with_batch_axis_of(out_sharding, axis, values, axes)
+    batched_sharding = with_batch_axis_of(out_sharding, axis, (lhs, rhs), axes)
     params = {"dimension_numbers": numbers, **params, "out_sharding": batched_sharding}
     return process(dot_general_p, (lhs, rhs), params), axis

@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 import hlofront
+import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.sharding import AxisType
+from hlofront.sharding import PartitionSpec as P
 
 X, Y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
 MATRICES = (((1,), (0,)), ((), ()))
@@ -167,3 +170,16 @@ def test_scaled_dot():
     stack = np.stack([operands[0], operands[0]])
     mapped = hlofront.vmap(dot, (0, None, None, None))(stack, *operands[1:])
     np.testing.assert_array_equal(mapped, np.stack([result, result]))
+
+
+def test_batches_of_vectors_keep_their_sharding():
+    """The product of a matrix with one vector for each example is split as the examples are."""
+    mesh = hlofront.make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))
+    with hlofront.set_mesh(mesh):
+        vectors = hlofront.device_put(np.ones((4, 3), np.float32), P("x", None))
+        matrix = hlofront.device_put(np.ones((5, 3), np.float32), P(None, None))
+        product = hlofront.vmap(lambda x: jnp.matmul(matrix, x, out_sharding=P(None)))
+        for function in (product, hlofront.jit(product)):
+            result = function(vectors)
+            assert hlofront.typeof(result).sharding.spec == P("x", None)
+            np.testing.assert_array_equal(result, np.full((4, 5), 3.0))
