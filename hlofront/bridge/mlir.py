@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 # Type checkers do not see the true members of these modules.
 _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 _passmanager: ModuleType = importlib.import_module("jaxlib.mlir.passmanager")
-stablehlo: ModuleType = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
-_sdy: ModuleType = importlib.import_module("jaxlib.mlir.dialects.sdy")
-# Operations that are functions are of its class FuncOp once this module is there.
-importlib.import_module("jaxlib.mlir.dialects.func")
+# The C++ parts of the dialects. MLIR itself imports the Python classes of a dialect's operations,
+# which takes 14 ms for StableHLO, when it first returns one as an instance of its class.
+_stablehlo: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
 _DIALECTS: tuple[ModuleType, ...] = (
-    stablehlo,
-    importlib.import_module("jaxlib.mlir.dialects.chlo"),
-    _sdy,
+    _stablehlo,
+    importlib.import_module("jaxlib.mlir._mlir_libs._chlo"),
+    importlib.import_module("jaxlib.mlir._mlir_libs._sdy"),
 )
 
 
@@ -51,6 +50,7 @@ def _make_context() -> ir.Context:
 
 context = _make_context()
 Operation = ir.Operation
+_globals: Any = importlib.import_module("jaxlib.mlir._mlir_libs._mlir").globals
 if TYPE_CHECKING:
     # A value of any type: jaxlib's stubs make the class generic in the type of the value.
     Value = ir.Value[ir.Type]
@@ -80,6 +80,34 @@ def return_context(own: ir.Context) -> None:
 def copied_to(own: ir.Context, module: ir.Module) -> ir.Module:
     """Return a copy of a module in another context; the caller has both contexts to itself."""
     return ir.Module.parse(bytecode_of(module), own)  # pyright: ignore[reportUnknownMemberType]
+
+
+def parsed_attribute(text: str) -> ir.Attribute:
+    """Parse an attribute, and return it without an import of the Python classes of its dialect.
+
+    MLIR looks for a dialect's classes in the modules of this list; without them it returns an
+    instance of `Attribute` itself.
+    """
+    search_modules = _globals.dialect_search_modules
+    _globals.dialect_search_modules = []
+    try:
+        return ir.Attribute.parse(text, context)  # pyright: ignore[reportUnknownMemberType]
+    finally:
+        _globals.dialect_search_modules = search_modules
+
+
+def has_more_operations(module: ir.Module, limit: int) -> bool:
+    """Return whether a module contains more than `limit` operations."""
+    count = 0
+
+    def visited(_: ir.Operation) -> ir.WalkResult:
+        nonlocal count
+        count += 1
+        # The last operation of a walk is the module itself.
+        return ir.WalkResult.INTERRUPT if count > limit + 1 else ir.WalkResult.ADVANCE
+
+    module.operation.walk(visited)
+    return count > limit + 1
 
 
 def bytecode_of(module: ir.Module) -> bytes:
@@ -112,7 +140,7 @@ def unreduced_word(kind: str) -> str:
     """
     if kind == "sum":
         return ""
-    if not hasattr(_sdy, "ReductionOp"):
+    if not hasattr(importlib.import_module("jaxlib.mlir.dialects.sdy"), "ReductionOp"):
         installed = ".".join(map(str, state.jaxlib_version))
         raise ValueError(
             f"arrays with unreduced_kind={kind} need the Shardy of jaxlib 0.11 or newer, and that "
@@ -124,7 +152,7 @@ def unreduced_word(kind: str) -> str:
 
 def stablehlo_version() -> str:
     """Return the newest version of StableHLO's portable form that this jaxlib writes."""
-    return stablehlo.get_current_version()
+    return _stablehlo.get_current_version()
 
 
 def portable_artifact(
@@ -155,9 +183,9 @@ def lasting_artifact(module: ir.Module) -> bytes:
     Raises:
       JaxRuntimeError: if a type or an operation of the module is newer still.
     """
-    requirement = stablehlo.StablehloCompatibilityRequirement
+    requirement = _stablehlo.StablehloCompatibilityRequirement
     oldest, old = map(
-        stablehlo.get_version_from_compatibility_requirement, (requirement.MAX, requirement.WEEK_4)
+        _stablehlo.get_version_from_compatibility_requirement, (requirement.MAX, requirement.WEEK_4)
     )
     try:
         return portable_artifact(module, oldest, keep_shardings=True)
@@ -179,7 +207,7 @@ def module_of_artifact(artifact: bytes) -> ir.Module:
         not read.
     """
     try:
-        return stablehlo.deserialize_portable_artifact(context, artifact)
+        return _stablehlo.deserialize_portable_artifact(context, artifact)
     except Exception as error:  # jaxlib raises classes that differ between its versions.
         version = version_of_artifact(artifact)
         if version:

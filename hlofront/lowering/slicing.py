@@ -50,11 +50,11 @@ def _rolled_vector(build: Builder, operands: Sequence[Value]) -> Value | None:
     module, (aval,) = build.module, build.avals_out
     if module.platforms != ("cpu",) or module.several_devices:
         return None
-    slices: list[Any] = [x.owner for x in operands]
-    if len(slices) != 2 or aval.ndim != 1 or has_symbolic_size(aval.shape):
+    if len(operands) != 2 or aval.ndim != 1 or has_symbolic_size(aval.shape):
         return None
     if aval.size * aval.dtype.itemsize < _FEWEST_BYTES:
         return None
+    slices: list[Any] = [x.owner for x in operands]
     if any(getattr(each, "name", None) != "stablehlo.slice" for each in slices):
         return None
     vector = slices[0].operands[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, float0
 from hlofront.base.typing import DType, NumPyArray
-from hlofront.bridge.mlir import context, ir
+from hlofront.bridge.mlir import context, ir, parsed_attribute
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.futures import AbstractFuture
 from hlofront.core.symbolic_sizes import has_symbolic_size
@@ -157,7 +157,7 @@ def attribute(text: str) -> ir.Attribute:
     """Return an MLIR attribute parsed from its text, cached."""
     parsed = _attributes.get(text)
     if parsed is None:
-        parsed = _attributes[text] = ir.Attribute.parse(text, context)
+        parsed = _attributes[text] = parsed_attribute(text)
     return parsed
 
 

@@ -236,21 +236,9 @@ def compile_beside_others(
 
 def choose_logging(options: bridge.CompileOptions, ir_module: Any) -> None:
     """Enable XLA's detailed compilation logging, or disable it, depending on the module's size."""
-    options.executable_build_options.debug_options.xla_detailed_logging = _has_more_operations(
-        ir_module.operation, _detailed_logging_min_ops.value
+    # Loads MLIR, which a process that compiles nothing does not need.
+    from hlofront.bridge.mlir import has_more_operations
+
+    options.executable_build_options.debug_options.xla_detailed_logging = has_more_operations(
+        ir_module, _detailed_logging_min_ops.value
     )
-
-
-def _has_more_operations(operation: Any, limit: int) -> bool:
-    """Return whether an MLIR operation contains more than `limit` operations."""
-    pending = [operation]
-    count = 0
-    while pending:
-        for region in pending.pop().regions:
-            for block in region:
-                for inner in block:
-                    count += 1
-                    if count > limit:
-                        return True
-                    pending.append(inner.operation)
-    return False

@@ -1,5 +1,9 @@
 """Modules: names, dead code, kept arguments, shared programs, verification."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -149,3 +153,31 @@ def test_arrays_that_no_device_can_hold_are_refused_and_the_process_lives():
     with pytest.raises(hlofront.errors.JaxRuntimeError, match="memory"):
         lax.full((2**40, 2**18), 1.0).block_until_ready()
     assert hlofront.eval_shape(lambda: lax.full((2**40, 2**40), 1.0)).shape == (2**40, 2**40)
+
+
+IMPORTED = """
+import sys
+import hlofront, hlofront.numpy as jnp, numpy as np
+x = np.ones((3, 3), np.float32)
+step = hlofront.jit(lambda x, i: jnp.where(x > 0, x @ x, x.at[i].add(x[i])))
+step.lower(x, 1).compile()
+classes = "jaxlib.mlir.dialects.stablehlo"
+assert classes not in sys.modules
+from hlofront.bridge.mlir import ir
+module = step.lower(x, 1).compiler_ir("stablehlo")
+(main,) = (op for op in module.body.operations if op.attributes["sym_name"].value == "main")
+named = [op for op in main.body.blocks[0].operations if op.name == "stablehlo.dot_general"]
+assert type(named[0]) is sys.modules[classes].DotGeneralOp
+"""
+
+
+def test_classes_of_operations_are_imported_by_who_reads_a_module_alone():
+    environment = {**os.environ, "HLOFRONT_CACHE": "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
