@@ -1,5 +1,6 @@
 """The rule tables of primitives: one table per question, such as batch, jvp and lower."""
 
+import importlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
@@ -72,6 +73,10 @@ RunRule = Callable[..., Any]
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
+def _is_ours(rule: object) -> bool:
+    return getattr(rule, "__module__", "").startswith("hlofront.")
+
+
 class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
     """A table of one rule per primitive: `@jvp(sin_p)` registers, `jvp[sin_p]` looks up."""
 
@@ -86,7 +91,7 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
         self.foreign: set[PrimitiveLike] = set()
 
     def __setitem__(self, primitive: PrimitiveLike, rule: Rule) -> None:
-        if not getattr(rule, "__module__", "").startswith("hlofront."):
+        if not _is_ours(rule):
             self.foreign.add(primitive)
         super().__setitem__(primitive, rule)
 
@@ -99,12 +104,20 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
                 function.__name__ = name
                 function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
             for primitive in primitives:
-                if primitive in self:
-                    raise ValueError(f"the {self.name} rule of {primitive} is given twice")
-                self[primitive] = rule
+                self.add(primitive, rule)
             return rule
 
         return register
+
+    def add(self, primitive: PrimitiveLike, rule: Rule) -> None:
+        """Give a primitive its rule.
+
+        Raises:
+          ValueError: if it has one.
+        """
+        if primitive in self:
+            raise ValueError(f"the {self.name} rule of {primitive} is given twice")
+        self[primitive] = rule
 
     def __missing__(self, primitive: PrimitiveLike) -> Rule:
         raise missing_rule(primitive.name, self.name, self.home, self.kind)
@@ -120,6 +133,10 @@ class LoweringTable(RuleTable[LoweringRule]):
     `@lower(sin_p, platform="cpu", when=is_large)`, do so for equations that meet it; it is asked
     with the builder. A general rule that reads the platform is registered with `platform="each"`:
     a program for several platforms calls it once for each.
+
+    The modules with rules of a primitive are imported when one of them is looked up, and before
+    another package gives one, which then stands beside them or replaces them. `in` and iteration
+    see what has been imported.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
@@ -130,6 +147,34 @@ class LoweringTable(RuleTable[LoweringRule]):
         self.on_some: set[PrimitiveLike] = set()
         # The primitives whose general rule reads the platform.
         self.on_each: set[PrimitiveLike] = set()
+        # The modules with rules that are still to be imported, by the names of primitives.
+        self.modules: dict[str, list[str]] = {}
+
+    def load(self, primitive: PrimitiveLike) -> None:
+        """Import the modules with rules of a primitive."""
+        for module in self.modules.get(primitive.name, ()):
+            importlib.import_module(module)
+        self.modules.pop(primitive.name, None)
+
+    def add(self, primitive: PrimitiveLike, rule: LoweringRule) -> None:
+        self._load_before(primitive, rule)
+        super().add(primitive, rule)
+
+    def __setitem__(self, primitive: PrimitiveLike, rule: LoweringRule) -> None:
+        self._load_before(primitive, rule)
+        super().__setitem__(primitive, rule)
+
+    def _load_before(self, primitive: PrimitiveLike, rule: LoweringRule) -> None:
+        """Import the rules of a primitive before another package's one, which they would replace.
+
+        Rules of our own are registered while they are imported.
+        """
+        if not _is_ours(rule):
+            self.load(primitive)
+
+    def __missing__(self, primitive: PrimitiveLike) -> LoweringRule:
+        self.load(primitive)
+        return self[primitive] if primitive in self else super().__missing__(primitive)
 
     def __call__(
         self,
@@ -148,15 +193,16 @@ class LoweringTable(RuleTable[LoweringRule]):
             )
 
         def register(rule: LoweringRule) -> LoweringRule:
-            self.on_some.update(primitives)
             for primitive in primitives:
+                self._load_before(primitive, rule)
+                self.on_some.add(primitive)
                 for name in _PLATFORMS[platform]:
                     self.on_platform[primitive, name] = rule
                     if when is not None:
                         self.conditions[primitive, name] = when
                     else:
                         self.conditions.pop((primitive, name), None)
-                if not getattr(rule, "__module__", "").startswith("hlofront."):
+                if not _is_ours(rule):
                     self.foreign.add(primitive)
             return rule
 
@@ -170,6 +216,8 @@ class LoweringTable(RuleTable[LoweringRule]):
         Raises:
           NoRuleError: if there is neither.
         """
+        if primitive.name in self.modules:
+            self.load(primitive)
         if primitive not in self.on_some:
             return self[primitive]
         rule = self._own_rule(primitive, platform, builder) or self.get(primitive)
@@ -199,6 +247,8 @@ class LoweringTable(RuleTable[LoweringRule]):
         The general rule is called once for all platforms without their own rule, unless it is
         registered to be called for each platform.
         """
+        if primitive.name in self.modules:
+            self.load(primitive)
         if primitive not in self.on_some and primitive not in self.on_each:
             return [(self[primitive], platforms)]
         groups: list[tuple[LoweringRule, tuple[str, ...]]] = []

@@ -183,6 +183,8 @@ class Builder(Emitter):
         outvars = equation.outvars
         name = DIRECT.get(primitive)
         if name is not None:
+            if primitive.name in lower.modules:
+                lower.load(primitive)
             if primitive in lower.on_some or primitive in self.module.overrides:
                 name = None
             for value in equation.params.values():

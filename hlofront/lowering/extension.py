@@ -205,6 +205,8 @@ def register_lowering(
       ValueError: if the platform is unknown.
     """
     adapter = builder_rule(rule, inline or not cacheable)
+    # Our own rules of the primitive, which would replace this one, are imported before it.
+    lower.load(prim)
     if platform is None:
         lower[prim] = adapter
     else:

@@ -1,6 +1,7 @@
 """Every primitive says what it is and what it becomes, and the lower floors need no compiler."""
 
 import importlib
+import json
 import pkgutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import hlofront  # noqa: F401  (plugs in the engine, and with it most primitives
 from hlofront import lowering
 from hlofront.core import rules
 from hlofront.core.primitive import ALL
+from hlofront.lowering.rules import MODULES
 from hlofront.primitives.high_primitive import HiPrimitive
 from tests.house.source import ROOT
 
@@ -47,6 +49,51 @@ def test_rules_of_formulas_for_cpus_are_registered_by_formula_on_cpu():
     assert [
         p for p, when in formulas.items() if getattr(when, "__module__", "") != registering
     ] == []
+
+
+# The functions that register rules, recorded by the module whose import calls them.
+REGISTERED = """
+import collections, json, sys
+import hlofront
+from hlofront.core.rules import LoweringTable, lower
+
+registered = collections.defaultdict(set)
+
+def record(primitives):
+    frame = sys._getframe(2)
+    while frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    registered[frame.f_globals["__name__"].rpartition(".")[2]].update(p.name for p in primitives)
+
+def recording(register):
+    def recorded(*arguments, **options):
+        primitives = [each for each in arguments if isinstance(each, hlofront.core.Primitive)]
+        record(primitives)
+        return register(*arguments, **options)
+    return recorded
+
+LoweringTable.__call__ = recording(LoweringTable.__call__)
+LoweringTable.__setitem__ = recording(LoweringTable.__setitem__)
+from hlofront.lowering import many_numbers_cpu
+many_numbers_cpu.of_many = recording(many_numbers_cpu.of_many)
+from hlofront.lowering import rules
+at_once = set(registered)
+rules.import_all()
+print(json.dumps([sorted(at_once), {name: sorted(each) for name, each in registered.items()}]))
+"""
+
+
+def test_the_list_of_lowering_rules_has_each_primitive_of_each_module():
+    result = subprocess.run(
+        [sys.executable, "-c", REGISTERED], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    at_once, registered = json.loads(result.stdout)
+    listed = {module: sorted(names.split()) for module, names in MODULES.items()}
+    # The builder imports the rules of one operation, which are all found without the list.
+    assert "direct" in at_once
+    del registered["direct"]
+    assert registered == listed, "correct the row in hlofront/lowering/rules.py"
 
 
 # What has no sharding rule, and why: its operands cannot be split along explicit axes.

@@ -15,7 +15,7 @@ from tests.systematic import trials
 from tests.systematic.unsupported import why_not
 
 SAMPLES = trials.load()
-assert rules.lower_program
+rules.import_all()
 SPECIAL = lower.on_some | lower.on_each
 # Found by hand to end the process or to be refused, and mended since.
 MENDED = (

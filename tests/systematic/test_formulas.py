@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hlofront
-import hlofront.lowering.rules
 from hlofront.base.config import options
+from hlofront.lowering import rules
 from tests.on_platforms import cached
 from tests.support.closeness import assert_within
 from tests.systematic import batching, trials
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.cpu, pytest.mark.slow]
 
 with_formulas = options["hlofront_cpu_formulas"]
 SAMPLES = trials.load()
+rules.import_all()
 FILES = ("convolving", "elementwise", "reducing", "sorting", "windowed")
 # The modules with formulas, and the constants there that are least numbers of elements.
 LEAST_SIZES = [
