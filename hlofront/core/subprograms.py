@@ -1,8 +1,7 @@
 """Subprograms of equations: their roles, and how operands map to their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeGuard, cast
+from typing import Literal, NamedTuple, TypeGuard, cast
 
 from hlofront.base.typing import Value
 from hlofront.core import rules
@@ -28,8 +27,7 @@ Role = Literal[
 _NONE = range(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Subprogram:
+class Subprogram(NamedTuple):
     """A program that an equation holds, and how the equation's operands and results map to it.
 
     Attributes:
@@ -308,7 +306,7 @@ def _in_params(equation: Equation) -> Sequence[Subprogram]:
         jaxpr = parts[0].jaxpr
         operands, results = range(len(equation.invars)), range(len(equation.outvars))
         if len(jaxpr.invars) == len(operands) and len(jaxpr.outvars) == len(results):
-            parts[0] = replace(parts[0], operands=operands, results=results)
+            parts[0] = parts[0]._replace(operands=operands, results=results)
     return parts
 
 

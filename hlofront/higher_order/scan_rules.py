@@ -1,8 +1,7 @@
 """The rules of the scan primitive: jvp, transpose, batching, dead code."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
@@ -101,16 +100,14 @@ class ScanStep(Generic[Facts]):
         return results[: len(carry)], results[len(carry) :]
 
 
-@dataclass(frozen=True, slots=True)
-class _Moving:
+class _Moving(NamedTuple):
     """The flags of a scan's jvp: whether each member of the carry, and each y, has a tangent."""
 
     carry: Flags
     ys: Flags
 
 
-@dataclass(frozen=True, slots=True)
-class _Reached:
+class _Reached(NamedTuple):
     """The flags of a scan's transpose: whether each of its operands has a cotangent."""
 
     consts: Flags
@@ -118,16 +115,14 @@ class _Reached:
     xs: Flags
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchedResults:
+class _BatchedResults(NamedTuple):
     """The batch axes of a batched scan: a flag per member of the carry, an axis per y."""
 
     carry: Flags
     y_axes: tuple[BatchAxis, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _SmallerStep:
+class _SmallerStep(NamedTuple):
     """A scan body without dead code.
 
     Attributes:

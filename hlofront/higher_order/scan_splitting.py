@@ -1,8 +1,7 @@
 """The partial evaluation of scan: a known scan, residuals, loop-invariant code, an unknown scan."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, NamedTuple
 
 from hlofront.core import rules
 from hlofront.core.derived import DerivedCache, Key, Value
@@ -110,8 +109,7 @@ def scan_equation(
     return equation.replace(invars=invars, outvars=outvars, params=params, effects=program.effects)
 
 
-@dataclass(frozen=True, slots=True)
-class _Residual:
+class _Residual(NamedTuple):
     """A value that the known part of a scan computes and the unknown part reads.
 
     Attributes:

@@ -1,8 +1,7 @@
 """The rules of the while primitive: jvp, partial evaluation, batching, dead code."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
@@ -40,8 +39,7 @@ from hlofront.transforms.partial_eval import (
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchedLoop:
+class _BatchedLoop(NamedTuple):
     """The programs of a batched while loop, and a flag per member of the carry: if batched."""
 
     condition: ClosedJaxpr
@@ -200,8 +198,7 @@ def _equation(
     return equation.replace(invars=invars, outvars=outvars, params=params, effects=effects)
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownLoop:
+class _KnownLoop(NamedTuple):
     """The programs of a split while loop with a known number of iterations.
 
     Attributes:

@@ -1,9 +1,8 @@
 """Derivatives of functions of pytrees: jvp, linearize, vjp, grad and value_and_grad."""
 
-import dataclasses
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -243,8 +242,7 @@ def _linearize(
     return linearize_flat(call, leaves, info, traced_for == "linearize"), call
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LinearFunctionSpec:
+class LinearFunctionSpec(NamedTuple):
     """The auxiliary data of the pytree LinearFunction: its jaxpr, structures and avals."""
 
     # The jaxpr of the tangents; its constants are the residuals.

@@ -1,7 +1,7 @@
 """Pullbacks, as vjp returns them: linear functions of cotangents, and pytrees of residuals."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -99,8 +99,7 @@ def residuals_by_source(
     return list(by_argument), others, tuple(sources)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class PullbackSpec:
+class PullbackSpec(NamedTuple):
     """The auxiliary data of the pytree Pullback: its jaxpr, structures and avals."""
 
     # The jaxpr of the tangents, to transpose; its constants are the residuals.
@@ -193,7 +192,7 @@ class Pullback:
                 f"the arguments, whose structure is {self.in_tree}: got {wanted}."
             )
         flags = tuple([type(x) is GradValue for x in leaves])
-        spec = dataclasses.replace(self.spec, wanted=flags)
+        spec = self.spec._replace(wanted=flags)
         return Pullback(self.args_res, self.opaque_residuals, spec, references)
 
     @boundary

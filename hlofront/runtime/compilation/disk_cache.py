@@ -1,13 +1,12 @@
 """The disk cache of executables: its entries, and the reasons of misses."""
 
 import contextlib
-import dataclasses
 import functools
 import json
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hlofront.base import events
 from hlofront.base.config import options
@@ -96,8 +95,7 @@ class StoredCall:
 ProgramCall: TypeAlias = "Module | StoredCall"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CompiledProgram:
+class CompiledProgram(NamedTuple):
     """A jaxlib executable of a program, with the data for calling it."""
 
     loaded: "LoadedExecutable | SubprocessExecutable"

@@ -1,9 +1,8 @@
 """TracedProgram: a function traced to a jaxpr for one kind of arguments, with its timings."""
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
@@ -59,8 +58,7 @@ class Function:
 TracedKey = tuple[PyTreeDef, tuple[AbstractValue, ...], tuple[StaticValue, ...], tuple[object, ...]]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FlatShardings:
+class FlatShardings(NamedTuple):
     """The shardings requested of jit, for each input and output of one program.
 
     Attributes:

@@ -1,7 +1,7 @@
 """DeviceAssignment: the devices of a program for several, and the shardings of its values."""
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from hlofront.bridge.client import (
     ArrayImpl,
@@ -111,8 +111,7 @@ class DeviceAssignment:
 ProgramDevices = Device | DeviceAssignment
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CompiledShardings:
+class CompiledShardings(NamedTuple):
     """The shardings of a compiled program's constants, inputs and outputs, in their order.
 
     The stored shardings are those of the arrays on the devices, which for random keys are integers.
