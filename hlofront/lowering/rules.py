@@ -28,6 +28,7 @@ MODULES: dict[str, str] = {
     "comparing": "eq eq_to ge gt le le_to lt lt_to ne select_n",
     "composite": "composite",
     "contracting": "dot_general",
+    "contracting_cpu": "dot_general",
     "converting": (
         "bitcast_convert_type convert_element_type copy from_edtype reduce_precision stage "
         "stop_gradient to_edtype"
