@@ -25,11 +25,23 @@ from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.convolving_groups_cpu import (
+    feature_by_feature,
     has_few_groups,
+    has_small_features,
     has_small_groups,
     of_each_group,
     padded,
     position_by_position,
+)
+from hlofront.lowering.convolving_products_cpu import (
+    as_product,
+    exchanged,
+    has_kernel_in_dilation,
+    has_one_position,
+    is_of_bytes,
+    is_of_dilated_input,
+    kernel_by_element,
+    of_bytes,
 )
 from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
 from hlofront.primitives import convolving as c
@@ -63,9 +75,21 @@ def _pays(equation: Candidate) -> bool:
     return positions <= _MOST_POSITIONS and positions * result.size >= _FEWEST_PRODUCTS
 
 
+# The conditions of other operations in place of a convolution, and what returns their result.
+_OPERATIONS = (
+    (has_few_groups, of_each_group),
+    (is_of_dilated_input, exchanged),
+    (has_one_position, as_product),
+    (has_kernel_in_dilation, kernel_by_element),
+    (is_of_bytes, of_bytes),
+)
+
+
 def _is_formula(equation: Candidate) -> bool:
     """Return whether a convolution is not one operation."""
-    return _pays(equation) or has_small_groups(equation) or has_few_groups(equation)
+    if _pays(equation) or has_small_groups(equation) or has_small_features(equation):
+        return True
+    return any(holds(equation) for holds, _ in _OPERATIONS)
 
 
 @formula_on_cpu(c.conv_general_dilated_p, when=_is_formula, stored=True)
@@ -76,18 +100,23 @@ def _(
     **params: Any,
 ) -> Value:
     (result,) = build.avals_out
-    if has_few_groups(candidate(build)):
-        return build.by_tracing(of_each_group, operands, **params)[0]
-    del params["feature_group_count"], params["precision"], params["preferred_element_type"]
+    equation = candidate(build)
+    if _pays(equation):
+        form = _sum_of_products
+    elif has_small_groups(equation):
+        form = position_by_position
+    elif has_small_features(equation):
+        form = feature_by_feature
+    else:
+        form = next(form for holds, form in _OPERATIONS if holds(equation))
+        return build.by_tracing(form, operands, result=result, **params)[0]
+    del params["precision"], params["preferred_element_type"]
     is_narrow = issubdtype(result.dtype, np.floating) and result.dtype.itemsize < 4
     dtype = np.dtype(np.float32) if is_narrow else result.dtype
 
     def of_arrays(*arrays: Array) -> Array:
         lhs, rhs = (convert(x, dtype, False) for x in arrays)
-        has_groups = params["batch_group_count"] > 1
-        form = position_by_position if has_groups else _sum_of_products
-        total = form(lhs, rhs, shape=result.shape, **params)
-        return convert(total, result.dtype, False)
+        return convert(form(lhs, rhs, shape=result.shape, **params), result.dtype, False)
 
     # XLA stores convolutions, and would compute sums again for each of their users.
     return build.barrier(build.by_tracing(of_arrays, operands), (result,))[0]
@@ -98,6 +127,7 @@ def _sum_of_products(
     rhs: Array,
     *,
     shape: Shape,
+    feature_group_count: int,
     batch_group_count: int,
     window_strides: Sequence[int],
     padding: Pads,
