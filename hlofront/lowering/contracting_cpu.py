@@ -6,10 +6,11 @@ multiplied by plain loops, and each small matrix of a batch is a call.
 
 The time in microseconds, as XLA's operation and so, on a loaded Intel Xeon of 2 cores by AVX-512
 and AMX: 4,096 products of 4 x 4 2,000 and 35, 1,024 of 8 x 8 100 and 33, of complex64 330 and 105,
-100,000 x 3 by 3 x 3 980 and 130; 256 x 256 of int8 9,900 and 90, of int16 15,700 and 900, of
-complex64 2,100 and 860, of bfloat16 284 and 140; a vector by 1,000 x 1,000 of bfloat16 370 and 157,
-of int8 329 and 81. To compile it takes 30 to 50 ms for 10 for small matrices, 100 for 12 for
-complex ones, 50 for 30 for integers, and half of XLA's time for bfloat16 and vectors.
+100,000 x 3 by 3 x 3 980 and 130; 256 x 256 of int8 9,900 and 90, of int16 15,700 and 900, of uint8
+with a result of int32 1,700 and 150, of complex64 2,100 and 860, 512 x 512 of bfloat16 1,300 and
+350; a vector by 1,000 x 1,000 of bfloat16 370 and 157, of int8 329 and 81. To compile it takes 30
+to 50 ms for 10 for small matrices, 100 for 12 for complex ones, 50 for 30 for integers, 110 to 150
+for 30 to 60 for uint8, and half of XLA's time for bfloat16 and vectors.
 """
 
 import math
@@ -32,10 +33,11 @@ from hlofront.primitives.barriers import optimization_barrier
 from hlofront.primitives.contracting import DotAlgorithm, DotAlgorithmPreset, dot_general
 from hlofront.primitives.contraction_numbers import DotDimensionNumbers
 from hlofront.primitives.converting import convert
+from hlofront.primitives.reducing import reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.primitives.slicing import index_in_dim
 
-_int8, _int32 = np.dtype(np.int8), np.dtype(np.int32)
+_int8, _uint8, _int32 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int32)
 _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
 # Larger matrices are multiplied by XLA's calls as fast; of 2 x 2 and 3 x 3 it makes a loop.
@@ -46,6 +48,7 @@ _MOST_IN_LOOP = 3
 _FEWEST_OF_SMALL = 1 << 14
 _FEWEST_OF_VECTORS = 1 << 16
 _FEWEST_OF_INTEGERS = 1 << 18
+_FEWEST_OF_SHIFTED = 1 << 20
 _FEWEST_OF_COMPLEX = 1 << 23
 # and so are batches with fewer of them in each element, and thinner complex matrices.
 _FEWEST_IN_BATCH = 1 << 12
@@ -86,7 +89,7 @@ def _kernel_of(lhs: NumPyDType, rhs: NumPyDType, result: NumPyDType) -> _Kernel 
     if operands == {result} == {np.dtype(np.bool_)}:
         return _Kernel(_int8, _int32)
     if all(issubdtype(dtype, np.integer) for dtype in (lhs, rhs, result)) and result.itemsize <= 4:
-        are_bytes = operands == {_int8} or result.itemsize == 1
+        are_bytes = operands <= {_int8, _uint8} or result.itemsize == 1
         return _Kernel(_int8 if are_bytes else _int32, _int32)
     return None
 
@@ -116,11 +119,25 @@ def _form_of(equation: Candidate) -> _Form | None:
     kernel = _kernel_of(*dtypes)
     if kernel is None or (sizes.batch > 1 and math.prod(sizes[1:]) < _FEWEST_IN_BATCH):
         return None
+    if any(_is_shifted(dtype, result.dtype) for dtype in dtypes[:2]):
+        fewest = _FEWEST_OF_SHIFTED
+    elif min(sizes.rows, sizes.columns) == 1:
+        fewest = _FEWEST_OF_VECTORS
+    else:
+        fewest = 0 if kernel.operands == _bfloat16 else _FEWEST_OF_INTEGERS
+    if products < fewest:
+        return None
     if min(sizes.rows, sizes.columns) == 1:
-        pays = products >= _FEWEST_OF_VECTORS and kernel.operands != _int32
-        return _of_equal_rows if pays and sizes.rows != sizes.columns else None
-    pays = kernel.operands == _bfloat16 or products >= _FEWEST_OF_INTEGERS
-    return _by_kernel if pays and kernel.result != result.dtype else None
+        pays = kernel.operands != _int32 and sizes.rows != sizes.columns
+        return _of_equal_rows if pays else None
+    is_own = dtypes == (kernel.operands, kernel.operands, kernel.result)
+    is_converted = kernel.operands == _int32 == result.dtype
+    return None if is_own or is_converted else _by_kernel
+
+
+def _is_shifted(dtype: NumPyDType, result: NumPyDType) -> bool:
+    """Return whether operands of a dtype are 128 too large for a kernel of signed bytes."""
+    return dtype == _uint8 and issubdtype(result, np.integer) and result.itemsize > 1
 
 
 def _pays(equation: Candidate) -> bool:
@@ -161,10 +178,21 @@ def _by_kernel(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
     """Return products by a kernel for these dtypes."""
     kernel = _kernel_of(lhs.dtype, rhs.dtype, dtype)
     assert kernel is not None
-    lhs, rhs = (convert(x, kernel.operands, False) for x in (lhs, rhs))
+    shifts = [kernel.operands == _int8 and _is_shifted(x.dtype, dtype) for x in (lhs, rhs)]
+    x, y = (
+        convert(e.bitwise_xor(x, np.uint8(128)) if shift else x, kernel.operands, False)
+        for x, shift in zip((lhs, rhs), shifts)
+    )
     # If XLA finds a transpose on the left it uses plain loops, and for bfloat16 it may fail.
-    (lhs,) = optimization_barrier((lhs,))
-    return convert(dot_general(lhs, rhs, _TRANSPOSED, None, kernel.result), dtype, False)
+    (x,) = optimization_barrier((x,))
+    product = dot_general(x, y, _TRANSPOSED, None, kernel.result)
+    # (x + 128) * (y + 128) is x * y + 128 * x + 128 * (y + 128).
+    for axis, shift, summed in ((0, shifts[1], x), (1, shifts[0], rhs)):
+        if shift:
+            total = reduce_sum(convert(summed, _int32, False), (2,))
+            total = e.mul(total, np.int32(128))
+            product = e.add(product, broadcast_in_dim(total, product.shape, (0, axis + 1)))
+    return convert(product, dtype, False)
 
 
 def _of_equal_rows(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:

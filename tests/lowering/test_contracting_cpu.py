@@ -22,7 +22,7 @@ bfloat16 = ml_dtypes.bfloat16
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "float16"]
 DTYPES += ["float32", "float64", "complex64", "complex128", bfloat16]
 OF_MATRICES = (((1,), (0,)), ((), ()))
-LIMITS = [f"_FEWEST_OF_{name}" for name in ("SMALL", "VECTORS", "INTEGERS", "COMPLEX")]
+LIMITS = [f"_FEWEST_OF_{name}" for name in ("SMALL", "VECTORS", "INTEGERS", "SHIFTED", "COMPLEX")]
 LIMITS += ["_FEWEST_IN_BATCH", "_LEAST_OF_COMPLEX"]
 
 
@@ -150,6 +150,35 @@ def test_integers_are_multiplied_as_int32():
     assert types("int8", size=8) == ["(8x8xi8, 8x8xi8) -> 8x8xi8"]
     assert types("int8", "int32") == ["(64x64xi8, 64x64xi8) -> 64x64xi32"]
     assert types("int32") == ["(64x64xi32, 64x64xi32) -> 64x64xi32"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.tuples(*[st.integers(1, 6)] * 4),
+    st.sampled_from(["uint8", "int8"]),
+    st.sampled_from(["uint8", "int8"]),
+    st.sampled_from(["int16", "uint16", "int32", "uint32"]),
+)
+def test_bytes_with_wider_results(sizes, dtype, other, result):
+    batch, rows, summed, columns = sizes
+    x = whole_numbers((batch, rows, summed), dtype)
+    y = whole_numbers((batch, summed, columns), other)
+    with every_size():
+        returned = hlofront.jit(product(SMALL, result))(x, y)
+    assert returned.dtype == result
+    wanted = np.matmul(x.astype(np.int64), y.astype(np.int64)).astype(result)
+    np.testing.assert_array_equal(np.asarray(returned), wanted)
+
+
+def test_unsigned_bytes_are_multiplied_as_signed_ones():
+    (dot,) = form_of((128, 128), (128, 128), "uint8", result="int32")
+    assert dot == "(1x128x128xi8, 1x128x128xi8) -> 1x128x128xi32"
+    (vector,) = form_of((1, 1024), (1024, 1024), "uint8", result="int32")
+    assert vector.startswith("(1x2x1024xi8")
+    for others in ({"platform": "tpu"}, {"result": "float32"}):
+        types = form_of((128, 128), (128, 128), "uint8", **{"result": "int32", **others})
+        assert "ui8" in types[0]
+    assert "ui8" in form_of((64, 64), (64, 64), "uint8", result="int32")[0]
 
 
 def test_bfloat16_is_summed_in_float32():
