@@ -1,6 +1,7 @@
 """Lowering rules of operations on random keys, from their generators' functions of one key."""
 
 from collections.abc import Callable
+from typing import Any
 
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.typing import Array, Shape
@@ -11,6 +12,7 @@ from hlofront.core.rules import lower
 from hlofront.higher_order import random_gamma
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.extended import physical
+from hlofront.lowering.random_bits import is_one_loop
 from hlofront.primitives import keys as k
 from hlofront.transforms.vmap import vmap
 
@@ -57,6 +59,13 @@ def _random_bits(generator: k.Generator, bit_width: int, shape: Shape) -> Callab
 _lower_by_generator(k.random_seed_p, _seed)
 _lower_by_generator(k.random_split_p, _split)
 _lower_by_generator(k.random_bits_p, _random_bits)
+
+
+@lower(k.random_bits_p, platform="cpu")
+def _(build: Builder, keys: Value, **params: Any) -> Value:
+    bits = lower[k.random_bits_p](build, keys, **params)
+    # XLA would compute all rounds again in each loop that reads numbers made of the bits.
+    return build.barrier([bits], build.avals_out)[0] if is_one_loop(build) else bits
 
 
 @lower(k.random_fold_in_p)
