@@ -18,12 +18,15 @@ from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.higher_order.platform import platform_dependent
 from hlofront.higher_order.scan import scan
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.logic import ordering
 from hlofront.numpy.promotion import check_arraylike, choose, promote_dtypes
 from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand
+from hlofront.numpy.vector_partitions import in_parts as vector_in_parts
+from hlofront.numpy.vector_partitions import is_in_parts
 from hlofront.primitives import (
     comparing,
     creating,
@@ -176,11 +179,22 @@ def sort_complex(a: ArrayLike) -> Array:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Move the kth element to its sorted position, lesser ones before and greater ones after it.
 
-    The whole axis is sorted, which is one operation on a device.
+    The whole axis is sorted, which is one operation on a device. On CPUs a long vector of floats is
+    split in three instead, which keep their order.
     """
     a, axis = _along("partition", a, operator.index(axis))
-    canonical_axis(kth, typeof(a).shape[axis])
-    return sorting.sort(a, axis)
+    kth = canonical_axis(kth, typeof(a).shape[axis])
+
+    def in_parts(a: Array) -> Array:
+        line = shaping.reshape(a, (typeof(a).size,))
+        return shaping.reshape(vector_in_parts(line, line, kth), typeof(a).shape)
+
+    def in_order(a: Array) -> Array:
+        return sorting.sort(a, axis)
+
+    if not is_in_parts(typeof(a), axis):
+        return in_order(as_array(a))
+    return platform_dependent(a, cpu=in_parts, default=in_order)
 
 
 @operation_like(np.argpartition, static_argnames=("kth", "axis"))
@@ -198,8 +212,21 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
       Integers of the shape of `a`.
     """
     a, axis = _along("argpartition", a, operator.index(axis))
-    canonical_axis(kth, typeof(a).shape[axis])
-    order = order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
+    kth = canonical_axis(kth, typeof(a).shape[axis])
+    dtype = _index_dtype(typeof(a).shape[axis])
+
+    def in_parts(a: Array) -> Array:
+        line = shaping.reshape(a, (typeof(a).size,))
+        indices = creating.index_like(line, 0, dtype)
+        return shaping.reshape(vector_in_parts(line, indices, kth), typeof(a).shape)
+
+    def in_order(a: Array) -> Array:
+        return order_along(a, axis, dtype)[1]
+
+    if is_in_parts(typeof(a), axis):
+        order = platform_dependent(a, cpu=in_parts, default=in_order)
+    else:
+        order = in_order(as_array(a))
     return convert(order, typeof(order).dtype, typeof(a).weak_type)
 
 
