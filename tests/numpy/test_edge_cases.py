@@ -38,6 +38,25 @@ def test_a_copied_array_that_changes_while_a_function_is_traced_is_another_const
     assert [result.tolist() for result in results] == [*map(list, wanted)]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_floors_of_quotients_of_ends(dtype):
+    limits = np.iinfo(dtype)
+    ends = {limits.min, limits.min + 1, 0, 1, 2, 7, limits.max - 1, limits.max}
+    ends = sorted(ends | ({-7, -2, -1} if limits.min else set()))
+    with hlofront.enable_x64(True):
+        for y in ends:
+            result = np.asarray(jnp.floor_divide(np.array(ends, dtype), np.array(y, dtype)))
+            if y:
+                wanted = [x // y for x in ends]
+                if y == -1:
+                    wanted[0] = limits.min  # It has no opposite.
+            elif limits.min:
+                wanted = [-2 if x else -1 for x in ends]
+            else:
+                wanted = [limits.max] * len(ends)
+            np.testing.assert_array_equal(result, np.array(wanted, dtype))
+
+
 def test_piecewise_traces_a_function_once():
     traces = []
 
