@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import LoweringRule, lower
+from hlofront.core.rules import LoweringCondition, LoweringRule, lower
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.types import NumPyDType
 
@@ -49,7 +50,28 @@ def formula_on_cpu(
             return False
         return when(candidate(build))
 
-    return lower(*primitives, platform="cpu", when=pays)
+    def register(rule: LoweringRule) -> LoweringRule:
+        for primitive in primitives:
+            _register(primitive, rule, pays)
+        return rule
+
+    return register
+
+
+def _register(primitive: Primitive, rule: LoweringRule, pays: LoweringCondition) -> None:
+    """Register a rule for CPUs beside one for other equations, if there is one already."""
+    other = lower.on_platform.get((primitive, "cpu"))
+    if other is None:
+        lower(primitive, platform="cpu", when=pays)(rule)
+        return
+    other_pays = lower.conditions[primitive, "cpu"]
+
+    def either_pays(build: Builder) -> bool:
+        return pays(build) or other_pays(build)
+
+    @lower(primitive, platform="cpu", when=either_pays)
+    def _(build: Builder, *operands: Value, **params: Any) -> Any:
+        return (rule if pays(build) else other)(build, *operands, **params)
 
 
 def candidate(build: Builder) -> Candidate:

@@ -110,6 +110,7 @@ MODULES: dict[str, str] = {
     "spectral": "eig eigh hessenberg schur svd tridiagonal",
     "spectral_gpu": "eig eigh svd",
     "spectral_tpu": "eigh svd",
+    "square_roots_cpu": "div rsqrt",
     "tiling_cpu": "tile",
     "trigonometric_cpu": "acos asin atan atan2 cos sin tan",
     "wide_trigonometric_cpu": "acos asin atan atan2 cos sin",
