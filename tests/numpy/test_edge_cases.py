@@ -57,6 +57,28 @@ def test_floors_of_quotients_of_ends(dtype):
             np.testing.assert_array_equal(result, np.array(wanted, dtype))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_common_divisors_of_ends(dtype):
+    limits = np.iinfo(dtype)
+    ends = {0, 1, 2, 6, 35, limits.max // 3, limits.max - 1, limits.max}
+    ends = np.array(sorted(ends | ({limits.min + 1, -6, -1} if limits.min else set())), dtype)
+    x, y = np.meshgrid(ends, ends)
+    with hlofront.enable_x64(True):
+        result = jnp.gcd(x, y)
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, np.gcd(x, y))
+        np.testing.assert_array_equal(hlofront.vmap(jnp.gcd)(x, y), np.gcd(x, y))
+        np.testing.assert_array_equal(jnp.lcm(x, y), np.lcm(x, y))
+    assert jnp.gcd(np.zeros((2, 0), int), 3).shape == (2, 0)
+
+
+def test_common_divisors_take_the_steps_they_need_on_cpus_alone():
+    traced = hlofront.jit(jnp.gcd).trace(jnp.arange(9), jnp.arange(9))
+    texts = {each: traced.lower(lowering_platforms=(each,)).as_text() for each in ("cpu", "tpu")}
+    loops = {platform: text.count("stablehlo.while") for platform, text in texts.items()}
+    assert loops == {"cpu": 1, "tpu": 0}
+
+
 def test_piecewise_traces_a_function_once():
     traces = []
 
