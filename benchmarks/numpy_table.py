@@ -101,6 +101,8 @@ ROWS: dict[str, Function] = {
     "astype int": lambda np, i: i.x.astype(np.int32),
     "abs complex": lambda np, i: np.abs(i.complex),
     "integer divide": lambda np, i: i.whole // (i.few + 1),
+    "gcd": lambda np, i: np.gcd(i.whole, i.few),
+    "reciprocal of sqrt": lambda np, i: 1 / np.sqrt(i.positive),
     # Reductions.
     **unary("sum prod mean std var max min any nansum count_nonzero ptp", "x"),
     "sum of rows": lambda np, i: i.rows.sum(1),
@@ -147,6 +149,9 @@ ROWS: dict[str, Function] = {
     "take_along_axis": lambda np, i: np.take_along_axis(i.rows, i.columns, 1),
     "every second": lambda np, i: i.x[::2] + 0,
     "one_hot": lambda np, i: (i.few[:, None] == np.arange(16)).astype(np.float32),
+    "one_hot @ rows": lambda np, i: (
+        (i.columns[0][:, None] == np.arange(i.rows.shape[0])).astype(np.float32) @ i.rows
+    ),
     "tril": lambda np, i: np.tril(i.rows),
     "outer": lambda np, i: np.outer(i.vector, i.vector),
     # Linear algebra and convolutions.
@@ -159,13 +164,31 @@ ROWS: dict[str, Function] = {
     "fft": lambda np, i: np.fft.fft(i.x),
 }
 
-# Functions that NumPy has under another name, or does with an array that it changes.
+
+def with_rows_added(np: Any, i: Inputs) -> Any:
+    result = np.zeros_like(i.rows)
+    np.add.at(result, i.columns[0], i.rows)
+    return result
+
+
+def with_rows_set(np: Any, i: Inputs) -> Any:
+    result = i.rows.copy()
+    result[i.columns[0]] = i.rows[::-1]
+    return result
+
+
+# Functions that NumPy has under another name, or does with an array that it changes. Its transposed
+# arrays keep their order in memory, also through arithmetic.
 NUMPY: dict[str, Function] = {
+    "transpose": lambda np, i: np.ascontiguousarray(i.rows.T),
     "norm": lambda np, i: np.sqrt(i.x @ i.x),
     "unique_inverse": lambda np, i: np.unique(i.x, return_inverse=True),
     "add at": lambda np, i: np.bincount(i.few, i.x, 100),
     "add at, all apart": lambda np, i: np.bincount(i.whole, i.x, i.x.size),
+    "add at, all equal": lambda np, i: np.bincount(i.few * 0, i.x, 100),
+    "segment_sum of rows": with_rows_added,
     "set at": lambda np, i: np.put(i.y, i.whole, i.x),
+    "set rows at": with_rows_set,
     "top_k": lambda np, i: np.sort(np.partition(i.x, i.x.size - 10)[-10:]),
     "permutation": lambda np, i: np.random.default_rng(0).permutation(i.x),
     "normal": lambda np, i: np.random.default_rng(0).normal(size=i.x.size),
@@ -184,7 +207,12 @@ def jax_rows(jax: Any) -> dict[str, Function]:
         "unique_inverse": lambda np, i: np.unique(i.x, return_inverse=True, size=i.x.size),
         "add at": lambda np, i: np.zeros(100).at[i.few].add(i.x),
         "add at, all apart": lambda np, i: np.zeros(i.x.size).at[i.whole].add(i.x),
+        "add at, all equal": lambda np, i: np.zeros(100).at[i.few * 0].add(i.x),
+        "segment_sum of rows": lambda np, i: jax.ops.segment_sum(
+            i.rows, i.columns[0], i.rows.shape[0]
+        ),
         "set at": lambda np, i: i.y.at[i.whole].set(i.x),
+        "set rows at": lambda np, i: i.rows.at[i.columns[0]].set(i.rows[::-1]),
         "bincount": lambda np, i: np.bincount(i.few, length=100),
         "top_k": lambda np, i: jax.lax.top_k(i.x, 10),
         "permutation": lambda np, i: jax.random.permutation(jax.random.key(0), i.x),
