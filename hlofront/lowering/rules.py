@@ -43,7 +43,7 @@ MODULES: dict[str, str] = {
         "clamp conj cos exp2 integer_pow log2 max min mul mulhi one_minus_square pow round "
         "sign sin square"
     ),
-    "error_function_cpu": "erf",
+    "error_function_cpu": "erf erf_inv",
     "exponentials_cpu": "exp2",
     "exported_call": "call_exported",
     "factoring": (

@@ -19,6 +19,7 @@ EXACT: dict[str, Callable[..., mpmath.mpf]] = {
     "cos": mpmath.cos,
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
     "erf": mpmath.erf,
+    "erf_inv": mpmath.erfinv,
     "asin": mpmath.asin,
     "acos": mpmath.acos,
     "atan": mpmath.atan,
@@ -28,7 +29,13 @@ EXACT: dict[str, Callable[..., mpmath.mpf]] = {
     "acosh": mpmath.acosh,
     "atanh": mpmath.atanh,
 }
-UNITS = dict.fromkeys(EXACT, 0.95) | {"erf": 1.0, "asinh": 1.9, "acosh": 3.0, "atanh": 1.9}
+UNITS = dict.fromkeys(EXACT, 0.95) | {
+    "erf": 1.0,
+    "erf_inv": 2.9,
+    "asinh": 1.9,
+    "acosh": 3.0,
+    "atanh": 1.9,
+}
 
 random = np.random.default_rng(0)
 
@@ -52,7 +59,7 @@ def in_domain(name, x):
         return np.where(x < -1, -x, x)
     if name == "acosh":
         return 1 + abs(x)
-    if name in ("asin", "acos", "atanh"):
+    if name in ("asin", "acos", "atanh", "erf_inv"):
         return np.where(abs(x) > 1, 1 / x, x)
     return x
 
@@ -93,6 +100,12 @@ def test_angles_near_multiples_of_half_of_pi(name):
 def test_errors_of_erf_beside_its_borders():
     for border in (0.845, 1.25, 5.9, 6.0):
         assert_near("erf", border + random.normal(size=100) * 1e-3)
+
+
+def test_errors_of_erf_inv_beside_one_and_its_border():
+    steps = 2.0 ** -np.arange(1, 54)
+    border = np.sqrt(-np.expm1(-6.25)) + random.normal(size=100) * 1e-5
+    assert_near("erf_inv", np.concatenate([1 - steps, steps - 1, border]))
 
 
 def test_cube_roots_of_all_magnitudes():
@@ -160,6 +173,18 @@ def test_ends(name):
     np.testing.assert_allclose(result, wanted, rtol=1e-15)
     known = ~np.isnan(wanted)
     np.testing.assert_array_equal(np.signbit(result)[known], np.signbit(wanted)[known])
+
+
+def test_ends_of_erf_inv():
+    x = np.array([1.0, -1.0, 0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
+    wanted = [np.inf, -np.inf, 0.0, -0.0, *[np.nan] * 5]
+    result = computed("erf_inv", x)
+    np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(np.signbit(result[:4]), [False, True, False, True])
+    inner = random.uniform(-1, 1, ENOUGH)
+    slopes = hlofront.grad(lambda x: lax.erf_inv(x).sum())(inner)
+    exact = np.exp(np.asarray(lax.erf_inv(inner)) ** 2) * np.sqrt(np.pi) / 2
+    np.testing.assert_allclose(slopes, exact, rtol=1e-13)
 
 
 @settings(max_examples=25, deadline=None)
