@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -233,6 +232,9 @@ class _Worker:
     def __init__(self):
         if not sys.executable:
             raise CannotStart("Python does not know its own path")
+        # It imports much, and few processes have a worker.
+        import tempfile
+
         # The compiler's messages on stderr, which are read if it ends the process.
         self._messages = tempfile.TemporaryFile()
         # The worker runs isolated and without `site`: this process sends it `sys.path`.

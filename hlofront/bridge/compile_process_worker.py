@@ -9,7 +9,6 @@ import pathlib
 import pickle
 import struct
 import sys
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -125,6 +124,8 @@ def compiled(
 
 def written_by_compiler(compiled_with: Callable[[Any], object], options: Any) -> tuple[str, str]:
     """Return the name and text of an HLO module whose proto is too new for this jaxlib to read."""
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         mine = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
         overrides = dict(options.env_option_overrides)

@@ -38,7 +38,6 @@ from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value, prefetch
 from hlofront.runtime.array.relayout import laid_out
-from hlofront.runtime.sharding.compared_values import compare_values
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,
     check_attached,
@@ -363,12 +362,20 @@ def _put_on_devices(
         as_array = np.array if semantics is _COPY else np.asarray
         host = as_array(readable(x, aval), aval.dtype)
         if not is_here:
-            compare_values(host, sharding)
+            _compare(host, sharding)
         return resharding().split_on_host(host, split_aval, sharding)
     if not is_here and not is_committed(x):
-        compare_values(host_value(x), sharding)
+        _compare(host_value(x), sharding)
     x = copied(x) if semantics is _COPY else x
     return resharding().resharded(x, sharding, semantics is CopySemantics.DONATE_INPUT)
+
+
+def _compare(value: np.ndarray, sharding: Sharding) -> None:
+    """Wait until all processes are about to put the same value on devices of all of them."""
+    # Imports what joins a group of processes, which a process by itself does not need.
+    from hlofront.runtime.sharding.compared_values import compare_values
+
+    compare_values(value, sharding)
 
 
 @memoize(typed=False)
