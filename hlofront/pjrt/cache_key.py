@@ -23,6 +23,9 @@ from hlofront.bridge.client import Device
 
 Key = dict[str, str]
 
+# The environment variables that are fields of a key, for those platforms that read them.
+VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+
 # The folders whose code affects lowering: lowering/ and all that it imports, and runtime/, which
 # chooses donation and shardings, and the contents of a cache entry.
 DECISIVE_FOLDERS = (
@@ -38,22 +41,19 @@ DECISIVE_FOLDERS = (
 )
 
 
-def compilation_key(
-    program: Mapping[str, str],
+def compiler_fields(
     devices: Sequence[Device],
     options: bridge.CompileOptions,
     overrides: Mapping[str, object],
 ) -> Key:
-    """Return the cache key of a program compiled for devices.
+    """Return the fields of cache keys that are the same for all programs: how they are compiled.
 
     Args:
-      program: the program's identity: its name, its digest, its arguments.
-      devices: the devices that it is compiled for, in order, of one client.
+      devices: the devices that they are compiled for, in order, of one client.
       options: the CompileOptions for the devices of `numbers_in_key`, before lowering adds to them.
       overrides: the user's compiler options, which the key shows by name.
     """
     return {
-        **program,
         "hlofront": our_version(),
         "numpy": np.__version__,
         "compiler options": options_text(overrides),
@@ -108,11 +108,15 @@ def encoded(key: Key) -> bytes:
 
 def key_digest(key: Key) -> str:
     """Return the SHA-256 of a key in hexadecimal."""
-    return hashlib.sha256(encoded(key)).hexdigest()
+    return bytes_digest(encoded(key))
+
+
+def bytes_digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return bytes_digest(text.encode())
 
 
 @functools.cache

@@ -3,12 +3,14 @@
 import contextlib
 import functools
 import json
+import os
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hlofront.base import events
+from hlofront.base.caches import CacheTable
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
 from hlofront.bridge.client import Device, LoadedExecutable
@@ -17,9 +19,9 @@ from hlofront.core.aval import AbstractValue
 from hlofront.core.digest import program_digest
 from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.pjrt import cache_key
+from hlofront.pjrt import cache_key, clients
 from hlofront.pjrt.cache_store import Store
-from hlofront.pjrt.compile import compile_options
+from hlofront.pjrt.compile import compile_options, compiler_settings
 from hlofront.pjrt.configured_stores import small_store, whole_store
 from hlofront.runtime.compilation import run_log
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
@@ -108,11 +110,11 @@ class CacheEntry:
     """An entry of the disk cache: the key of one executable, and the stores that may hold it."""
 
     __slots__ = (
+        "_compiler",
         "_is_shared",
         "_key",
         "_key_bytes",
         "_name",
-        "_options",
         "_small",
         "_whole",
         "digest",
@@ -121,7 +123,7 @@ class CacheEntry:
     def __init__(
         self,
         key: cache_key.Key,
-        options: Mapping[str, object],
+        compiler: "_Compiler",
         small: Store | None,
         whole: Store | None,
         is_shared: bool = False,
@@ -130,9 +132,9 @@ class CacheEntry:
         # Whether several processes compile the program, for devices of all of them.
         self._is_shared = is_shared
         self._key_bytes = cache_key.encoded(key)
-        self.digest = cache_key.key_digest(key)
+        self.digest = cache_key.bytes_digest(self._key_bytes)
         self._name = key["name"]
-        self._options = options
+        self._compiler = compiler
         self._small = small
         self._whole = whole
 
@@ -155,9 +157,10 @@ class CacheEntry:
                 )
                 if call["lapack"]:
                     load_host_kernels()
-                settings = compile_options(
-                    devices, dict(self._options), keep_barriers=stored_call.has_barriers
-                )
+                settings = self._compiler.options
+                if stored_call.has_barriers:
+                    overrides = self._compiler.overrides
+                    settings = compile_options(devices, overrides, keep_barriers=True)
                 loaded = bridge.deserialize(
                     devices[0].client, fields["executable"], devices, settings
                 )
@@ -323,14 +326,42 @@ def cache_entry_for(
         if module.partitioned_calls:
             return None
         digest = f"module {cache_key.text_digest(module.text())}"
-    overrides = dict(compiler_options)
-    fields = {
+    compiler = _compiler_for(tuple(devices), compiler_options)
+    key = {
         "name": name,
         "program": digest,
         "arguments": ", ".join(aval.str_short() for aval in program.in_avals),
         **settings,
+        **compiler.fields,
     }
-    options = compile_options(devices, overrides, numbers=cache_key.numbers_in_key(devices))
-    key = cache_key.compilation_key(fields, devices, options, overrides)
     is_shared = any(device.process_index != devices[0].process_index for device in devices)
-    return CacheEntry(key, overrides, small_store(), whole_store(), is_shared)
+    return CacheEntry(key, compiler, small_store(), whole_store(), is_shared)
+
+
+class _Compiler(NamedTuple):
+    """The settings of compilations for some devices, as fields of keys and as XLA's options."""
+
+    fields: cache_key.Key
+    options: bridge.CompileOptions
+    overrides: dict[str, object]
+
+
+# The compilers by devices and settings. Texts tell apart the options that Python calls equal, such
+# as 1 and True.
+_compilers = CacheTable()
+clients.on_reset(_compilers.clear)
+
+
+def _compiler_for(devices: tuple[Device, ...], compiler_options: CompilerOptionPairs) -> _Compiler:
+    variables = [os.environ.get(name) for name in cache_key.VARIABLES]
+    settings = (devices, repr(compiler_options), compiler_settings(), *variables)
+    compiler: _Compiler | None = _compilers.get(settings)
+    if compiler is None:
+        overrides = dict(compiler_options)
+        in_key = compile_options(devices, overrides, numbers=cache_key.numbers_in_key(devices))
+        compiler = _compilers[settings] = _Compiler(
+            cache_key.compiler_fields(devices, in_key, overrides),
+            compile_options(devices, overrides),
+            overrides,
+        )
+    return compiler
