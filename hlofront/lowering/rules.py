@@ -6,8 +6,11 @@ A module is imported when one of its primitives is first lowered: most programs 
 
 import importlib
 
+from hlofront.base.garbage_collection import collection_paused
 from hlofront.core.rules import lower
-from hlofront.lowering.module import lower_program
+
+with collection_paused():
+    from hlofront.lowering.module import lower_program
 
 __all__ = ["MODULES", "import_all", "lower_program"]
 
