@@ -87,6 +87,7 @@ MODULES: dict[str, str] = {
     "reducing_cpu": "argmax argmin",
     "reducing_tpu": "reduce_sum",
     "remainder_cpu": "rem",
+    "rolling_cpu": "concatenate",
     "roots_cpu": "cbrt",
     "scattering": "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub",
     "shaping": "broadcast_in_dim reshape rev squeeze tile transpose",

@@ -120,13 +120,14 @@ def _roll_static(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes) -> Arra
         size = shape[along]
         by = int(by) % size if size else 0
         if by:
-            a = slicing.concatenate(
-                [
-                    slicing.slice_in_dim(a, size - by, size, axis=along),
-                    slicing.slice_in_dim(a, 0, size - by, axis=along),
-                ],
-                along,
-            )
+            if typeof(a).weak_type:
+                # As in JAX the cotangent has no weak type, because those of slices have none.
+                start = slicing.slice_in_dim(a, 0, size - by, axis=along)
+                end = slicing.slice_in_dim(a, size - by, size, axis=along)
+            else:
+                # The cotangent of two parts is a roll, too: that of slices is a sum of padded ones.
+                start, end = slicing.split(a, (size - by, by), along)
+            a = slicing.concatenate([end, start], along)
     return as_array(a)
 
 
