@@ -4,12 +4,13 @@ XLA's fusion for CPUs copies cheap operations into every operation that uses the
 accumulated over a deep model, such as a residual stream, is then never stored: each of its users
 reads all of its terms again, and the code, the time to compile it and the time to run it grow with
 the square of the depth. A fence is an optimization barrier on such a value, which is then stored
-once and read. Only lowering knows of fences: they are in no jaxpr.
+once and read. So are differences, as those from a mean, that XLA stores for one user and computes
+for the others. Only lowering knows of fences: they are in no jaxpr.
 """
 
 import weakref
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 from typing import Literal as OneOf
@@ -32,6 +33,7 @@ from hlofront.primitives import shaping as s
 from hlofront.primitives.creating import iota_p
 from hlofront.primitives.derivatives import add_any_p
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
+from hlofront.primitives.reducing import reduce_sum_p
 from hlofront.primitives.slicing import slice_p, split_p, unstack_p
 from hlofront.primitives.tiling import tile_p
 
@@ -43,6 +45,10 @@ LONGEST_RUN = 32
 # or more operations than this on the longest path to it, which take ever longer to compile.
 DEEPEST = 256
 # Small values are no exception: they take as long to compile as large ones.
+# XLA stores the factors of a sum of products of so many elements, which a library computes,
+FEWEST_SUMMED = 4096
+# and computes a difference, as that from a mean, again for its other users, so that it keeps the
+# array, too. Fenced differences give a ResNet 0.75 of the temporaries and of the run time.
 
 # The primitives that XLA recomputes freely. It stores the results of all others that have several
 # users: dots, reductions, exp, division, gather, concatenate, loops. This was measured by compiling
@@ -106,6 +112,8 @@ _COPIED = frozenset(
         iota_p,
     )
 )
+# The primitives of differences from broadcasts, and of products with them.
+_OF_DIFFERENCES = frozenset((e.sub_p, e.mul_p, s.broadcast_in_dim_p))
 # XLA recomputes slices too, but two slices of one stored array are two arrays to read.
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
 
@@ -246,6 +254,29 @@ class _Program:
                 if sliced is not None:
                     for var in equation.outvars:
                         self._settle(var, sliced)
+        self._fence_differences()
+
+    def _fence_differences(self) -> None:
+        """Fence differences of arrays and broadcasts that have users beside a sum of products."""
+        makers: dict[Atom, Equation] = {}
+        summed: set[Atom] = set()
+        for equation in live_equations(self._jaxpr):
+            if equation.primitive in _OF_DIFFERENCES:
+                makers[equation.outvars[0]] = equation
+            elif equation.primitive is reduce_sum_p and equation.invars[0] in makers:
+                product = makers[equation.invars[0]]
+                if product.primitive is e.mul_p:
+                    summed.update(product.invars)
+        # Equal differences, which XLA merges, are fenced together.
+        equal: dict[Hashable, list[Var]] = {}
+        for difference in makers.values() if summed else ():
+            if difference.primitive is e.sub_p and _is_from_smaller(difference):
+                operands = _operands(difference, makers)
+                equal.setdefault(operands, []).extend(difference.outvars)
+        uses = self.uses() if equal else {}
+        for results in equal.values():
+            if not summed.isdisjoint(results) and sum(uses.get(var, 0) for var in results) > 1:
+                self.fenced.update(results)
 
     def _copied(self, equation: Equation) -> None:
         unstored = self.unstored
@@ -368,6 +399,24 @@ class _Program:
             else:
                 costs.append(self.unstored.get(atom))
         return costs
+
+
+def _is_from_smaller(difference: Equation) -> bool:
+    """Return whether a difference is that of a large array and a smaller one."""
+    avals: list[Any] = [atom.aval for atom in (*difference.outvars, *difference.invars)]
+    if any(type(aval.size) is not int for aval in avals):
+        return False  # Sizes are not known yet.
+    result, array, smaller = (aval.size for aval in avals)
+    return result >= FEWEST_SUMMED and smaller < array == result
+
+
+def _operands(difference: Equation, makers: Mapping[Atom, Equation]) -> Hashable:
+    """Return what a difference is of: of a broadcast, its operand and parameters."""
+    array, smaller = difference.invars
+    broadcast = makers.get(smaller)
+    if broadcast is None or broadcast.primitive is not s.broadcast_in_dim_p:
+        return array, smaller
+    return array, *broadcast.invars, str(broadcast.params)
 
 
 def _stored(value: Hashable, atom: Atom) -> _Cost:

@@ -12,7 +12,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering.fences import LONGEST_RUN, MOST_READ, Fences
+from hlofront.lowering.fences import FEWEST_SUMMED, LONGEST_RUN, MOST_READ, Fences
 from hlofront.pjrt.compile import compile_options
 
 LINES = pathlib.Path(__file__).read_text().splitlines()
@@ -152,6 +152,46 @@ def test_only_processors_need_them():
     for platform in ("cuda", "tpu"):
         other = traced.lower(lowering_platforms=(platform,))
         assert other.fences == [] and not barriers(other.as_text())
+
+
+def normalized(x, w):
+    mean = x.mean(-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+    return jnp.tanh((x - mean) / jnp.sqrt(variance + 1e-5) @ w)
+
+
+def normalized_loss(x, w):
+    return (normalized(normalized(x, w), w) ** 2).sum()
+
+
+def test_differences_are_fenced_where_products_with_them_are_summed():
+    many = np.tile(x, (FEWEST_SUMMED // x.size, 1))
+    found = lowered(jax.grad(normalized_loss), many, w)
+    # XLA merges the two that each normalization has.
+    assert [str(fence.aval.shape) for fence in found.fences] == [str(many.shape)] * 4
+    assert all("x - mean" in LINES[fence.line - 1] for fence in found.fences)
+    for fewer in (lowered(normalized_loss, many, w), lowered(jax.grad(normalized_loss), x, w)):
+        assert fewer.fences == []
+    for f in (
+        lambda x, w: ((x - x.mean(-1, keepdims=True)) * x).sum(),
+        lambda x, w: ((x - x[::-1]) * x).sum() + (x - x[::-1]).max(),
+        lambda x, w: ((x * x.mean(-1, keepdims=True)) * x).sum() + (x - x.mean()).max(),
+    ):
+        assert lowered(f, many, w).fences == []
+
+
+def test_fenced_differences_change_no_value_and_take_no_memory():
+    many = np.tile(x, (32, 1)) * np.linspace(-1, 1, 256, dtype=np.float32)[:, None]
+    step = jax.value_and_grad(normalized_loss, (0, 1))
+    found = lowered(step, many, w)
+    assert found.fences
+    with with_fences(False):
+        other = lowered(step, many, w).compile()
+    found = found.compile()
+    for a, b in zip(*(jax.tree.leaves(c(many, w)) for c in (found, other)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    sizes = [each.memory_analysis().temp_size_in_bytes for each in (found, other)]
+    assert sizes[0] <= sizes[1]
 
 
 # ---- programs in programs ------------------------------------------------------------------------
