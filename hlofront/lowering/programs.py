@@ -1,6 +1,7 @@
 """Lowering rules of operations that hold programs: jit becomes a call, custom rules are inlined."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core import rules
@@ -88,7 +89,7 @@ def _(
     differentiated: bool,
     policy: object,
 ) -> list[Value]:
-    if differentiated:
+    if differentiated and not _is_alone_in_loop(build, args):
         # Recomputation depends on the barrier, so that XLA does not reuse the original values.
         fenced = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
         chosen = [index for index, is_fenced in enumerate(fenced) if is_fenced]
@@ -100,6 +101,36 @@ def _(
             new = dict(zip(chosen, barred, strict=True))
             args = tuple(new.get(index, x) for index, x in enumerate(args))
     return build.inline_closed(jaxpr, args, "checkpoint")
+
+
+def _is_alone_in_loop(build: Builder, args: Sequence[Value]) -> bool:
+    """Return whether a loop's body has all operands from its start, and has not read them yet.
+
+    Then the original values are in no operation of the body, and XLA, which shares none between
+    loops, cannot reuse them. A barrier would keep it from fusing the rows with the recomputation:
+    with one, attention by a checkpointed scan takes 1.1 times as long on a CPU, 1.16 on a v5e.
+    """
+    block = build.ip.block
+    if block.owner.name != "stablehlo.while":
+        return False
+    return all(_is_from_start(x, block) and _is_unread(x, block) for x in args)
+
+
+def _is_from_start(x: Value, block: ir.Block) -> bool:
+    """Return whether a value is from outside of a block, its argument, or a row of these."""
+    owner: Any = x.owner
+    if isinstance(owner, ir.Block) or owner.operation.block != block:
+        return True
+    return owner.name in _ROWS and _is_from_start(owner.operands[0], block)
+
+
+def _is_unread(x: Value, block: ir.Block) -> bool:
+    """Return whether no operation of a block has a value as operand."""
+    return all(use.owner.operation.block != block for use in x.uses)
+
+
+# The operations by which the body of a scan takes its rows.
+_ROWS = ("stablehlo.dynamic_slice", "stablehlo.slice", "stablehlo.reshape")
 
 
 @lower(name_p)
