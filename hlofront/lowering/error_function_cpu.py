@@ -12,6 +12,10 @@ and 5,900, by AVX2 13,500 and 6,500. To compile erf takes 78 ms for 45, erf_inv 
 
 import numpy as np
 
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import (
     Formula,
     clip,
@@ -25,6 +29,9 @@ from hlofront.lowering.logarithms_cpu import logarithm
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import with_sign_of
 from hlofront.primitives import special as s
+from hlofront.primitives.barriers import optimization_barrier
+from hlofront.primitives.shaping import reshape
+from hlofront.primitives.slicing import pad, slice_in_dim
 
 _float64 = np.dtype(np.float64)
 
@@ -177,3 +184,38 @@ def _inverse(x: Formula) -> Formula:
     result = x * where(w < _BORDER, of_logarithm, of_root)
     at_end = where(abs(x).equals(1), x * np.inf, np.nan)
     return where(abs(x) < 1, result, at_end)
+
+
+# ---- the inverse of uneven numbers of elements ---------------------------------------------------
+
+# A multiple of this is divided in equal parts, and in vectors, by most numbers of threads.
+_UNIT = 960
+_LANES = 16
+_FEWEST = 4096
+
+
+def _is_uneven(equation: Candidate) -> bool:
+    """Return whether XLA computes one number of at most 32 bits after the other.
+
+    It does so in lines of 3 or 10 numbers, and where threads have unequal parts, as each index is
+    compared with the end. As a vector of an even length, behind barriers, 99,999 numbers take 3.1
+    ns each for 13.5, on a loaded Intel Xeon of 2 cores by AVX-512; 100,000 take 1.7.
+    """
+    (aval,) = equation.avals_in
+    if not is_narrow_float(aval.dtype) or aval.size < _FEWEST or aval.shape[-1] % _LANES == 0:
+        return False
+    return aval.ndim == 1 or aval.shape[-1] < 2 * _LANES
+
+
+@formula_on_cpu(s.erf_inv_p, when=_is_uneven, stored=True)
+def _(build: Builder, x: Value) -> Value:
+    return build.by_tracing(_inverse_of_even, [x])[0]
+
+
+def _inverse_of_even(x: Array) -> Array:
+    (stored,) = optimization_barrier((x,))
+    missing = -x.size % _UNIT
+    zero = np.zeros((), x.dtype)[()]
+    (vector,) = optimization_barrier((pad(reshape(stored, (x.size,)), zero, ((0, missing, 0),)),))
+    (result,) = optimization_barrier((s.erf_inv(vector),))
+    return reshape(slice_in_dim(result, 0, x.size), x.shape)

@@ -1,6 +1,6 @@
 """Lowering rules of operations on random keys, from their generators' functions of one key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hlofront.base.config import threefry_partitionable
@@ -62,10 +62,40 @@ _lower_by_generator(k.random_bits_p, _random_bits)
 
 
 @lower(k.random_bits_p, platform="cpu")
-def _(build: Builder, keys: Value, **params: Any) -> Value:
-    bits = lower[k.random_bits_p](build, keys, **params)
+def _(build: Builder, keys: Value, *, shape: Shape, **params: Any) -> Value:
+    if not is_one_loop(build):
+        return lower[k.random_bits_p](build, keys, shape=shape, **params)
     # XLA would compute all rounds again in each loop that reads numbers made of the bits.
-    return build.barrier([bits], build.avals_out)[0] if is_one_loop(build) else bits
+    (result,) = build.avals_out
+    if not _is_lengthened(build, params):
+        bits = lower[k.random_bits_p](build, keys, shape=shape, **params)
+        return build.barrier([bits], [result])[0]
+    (key,) = build.avals_in
+    whole = result.update(shape=(-(-result.size // _UNIT) * _UNIT,))
+    of_key = _random_bits(key.dtype.generator, params["bit_width"], whole.shape)
+    with threefry_partitionable(True):
+        bits = build.by_tracing(of_key, [keys], [physical(key)])
+    (bits,) = build.barrier(bits, [whole])
+    flat = result.update(shape=(result.size,))
+    return build.reshape(build.slice(bits, (0,), flat.shape, result=flat), result)
+
+
+# A multiple of this is divided in equal parts by most numbers of threads.
+_UNIT = 960
+_THREADS = 16
+
+
+def _is_lengthened(build: Builder, params: Mapping[str, Any]) -> bool:
+    """Return whether bits after those that are asked for are computed, too.
+
+    Where threads have unequal parts, XLA compares each index with the end, and computes one element
+    after the other: 99,999 bits take 16 ns each, 100,000 of them 1.7. Bits are of their positions.
+    """
+    (key,), (result,) = build.avals_in, build.avals_out
+    is_threefry = key.dtype.generator.name == "threefry2x32"
+    if not is_threefry or not params.get("partitionable", True) or key.shape:
+        return False
+    return build.is_undivided and result.size % _THREADS != 0 and result.size >= _UNIT
 
 
 @lower(k.random_fold_in_p)
