@@ -15,6 +15,7 @@ with collection_paused():
 __all__ = ["MODULES", "import_all", "lower_program"]
 
 MODULES: dict[str, str] = {
+    "argmax_cpu": "argmax argmin",
     "barriers": "after_all create_token dce_sink optimization_barrier",
     "block_contracting": "ragged_dot_general scaled_dot",
     "branching": "cond platform_index while",
@@ -84,7 +85,6 @@ MODULES: dict[str, str] = {
     "reducing": (
         "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor"
     ),
-    "reducing_cpu": "argmax argmin",
     "reducing_tpu": "reduce_sum",
     "remainder_cpu": "rem",
     "rolling_cpu": "concatenate",

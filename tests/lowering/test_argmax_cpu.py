@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.lowering import reducing_cpu
+from hlofront.lowering import argmax_cpu
 
 DTYPES = ["float32", "float16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn]
 IN_BLOCKS = ["float32", "float64", "float16", ml_dtypes.bfloat16, "int32"]
@@ -18,7 +18,7 @@ IN_BLOCKS = ["float32", "float64", "float16", ml_dtypes.bfloat16, "int32"]
 
 @pytest.fixture(autouse=True)
 def arrays_of_any_size_are_packed(monkeypatch):
-    monkeypatch.setattr(reducing_cpu, "_FEWEST", 0)
+    monkeypatch.setattr(argmax_cpu, "_FEWEST", 0)
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()
@@ -98,7 +98,7 @@ def test_others_are_reduced_with_their_indices(monkeypatch):
         assert not is_packed(argmax, np.zeros(8))
     lowered = hlofront.jit(argmax).trace(np.zeros(8, np.float32)).lower(lowering_platforms=("tpu",))
     assert "shift_left" not in lowered.as_text()
-    monkeypatch.setattr(reducing_cpu, "_FEWEST", 9)
+    monkeypatch.setattr(argmax_cpu, "_FEWEST", 9)
     hlofront.clear_caches()
     assert not is_packed(argmax, np.zeros(8, np.float32))
 
@@ -109,7 +109,7 @@ def test_others_are_reduced_with_their_indices(monkeypatch):
 @pytest.fixture
 def lines_of_any_length_are_cut(monkeypatch):
     for name, value in {"_SHORTEST": 30, "_MOST_PARTS": 4, "_FEWEST_PARTS": 2}.items():
-        monkeypatch.setattr(reducing_cpu, name, value)
+        monkeypatch.setattr(argmax_cpu, name, value)
 
 
 def is_cut(x, axis=-1, platforms=("cpu",)):
@@ -189,7 +189,7 @@ def test_only_long_lines_are_cut_and_only_on_cpus():
 @pytest.fixture
 def small_arrays_are_cut_into_slices(monkeypatch):
     for name, value in {"_FEWEST_IN_SLICES": 1, "_SHORTEST_IN_SLICES": 16}.items():
-        monkeypatch.setattr(reducing_cpu, name, value)
+        monkeypatch.setattr(argmax_cpu, name, value)
 
 
 @pytest.mark.parametrize("dtype", [*IN_BLOCKS, "int8", "uint16"])
