@@ -37,6 +37,7 @@ from hlofront.lowering.module_state import OperationScope
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
 from hlofront.lowering.selecting_cpu import with_selections
+from hlofront.lowering.shifts_cpu import with_shifts
 from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
@@ -91,8 +92,11 @@ class Builder(Emitter):
         after_equation = self.module.after_equation
         # The mesh of each value that is on another one than the program.
         elsewhere: dict[Var, NamedAxes] = {}
-        selects = self.module.selects
-        for equation in with_selections(jaxpr) if selects else live_equations(jaxpr):
+        equations = live_equations(jaxpr)
+        if self.module.is_rewritten:
+            equations = with_selections(equations, jaxpr.outvars)
+            equations = with_shifts(equations, jaxpr.outvars)
+        for equation in equations:
             mesh = mesh_of_results(equation, elsewhere)
             if mesh is not None:
                 elsewhere.update(dict.fromkeys(equation.outvars, mesh))

@@ -152,8 +152,8 @@ class ModuleState:
         return self.fences is not None
 
     @property
-    def selects(self) -> bool:
-        """Return whether selections replace sorts: on one CPU, where all equations are XLA's."""
+    def is_rewritten(self) -> bool:
+        """Return whether equations are rewritten: on one CPU, where no other rules take part."""
         one_cpu = self.platforms == ("cpu",) and not self.several_devices
         return one_cpu and self.keeps_barriers and not self.overrides and not self.after_equation
 

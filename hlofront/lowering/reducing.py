@@ -9,6 +9,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
@@ -147,6 +148,11 @@ _MONOIDS = {
     r.reduce_or_p: Monoid(one_op("stablehlo.or"), zero),
     r.reduce_xor_p: Monoid(one_op("stablehlo.xor"), zero),
 }
+
+
+def monoid_of(primitive: Primitive) -> Monoid:
+    """Return the monoid of a primitive that reduces axes."""
+    return _MONOIDS[primitive]
 
 
 @lower(r.reduce_sum_p, r.reduce_prod_p, r.reduce_max_p, r.reduce_min_p)

@@ -85,6 +85,7 @@ MODULES: dict[str, str] = {
     "reducing": (
         "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor"
     ),
+    "reducing_cpu": "reduce_and reduce_max reduce_min reduce_or reduce_sum reduce_xor",
     "reducing_tpu": "reduce_sum",
     "remainder_cpu": "rem",
     "rolling_cpu": "concatenate",

@@ -26,13 +26,12 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
 from hlofront.core.aval import ShapedArray
 from hlofront.core.compile_time import folding_constants
-from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Var
+from hlofront.core.jaxpr import Atom, Equation, Var
 from hlofront.core.sharded_types import plain_aval
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order.jit_call import closed_call_p
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.lowering.formulas import Formula, where
-from hlofront.lowering.pruning import live_equations
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import comparing as c
 from hlofront.primitives import elementwise as e
@@ -66,15 +65,14 @@ _HALF_BITS = 16
 _HALF = 1 << _HALF_BITS
 
 
-def with_selections(jaxpr: Jaxpr) -> Sequence[Equation]:
+def with_selections(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Sequence[Equation]:
     """Return the live equations of a program for one CPU, with selections in place of sorts.
 
     A sort is replaced if elements at a few positions along its axis are all that is read of it.
     """
-    equations = live_equations(jaxpr)
     for equation in equations:
         if equation.primitive is sort_p and _is_large(equation):
-            equations = _without_sort(equations, equation, jaxpr.outvars) or equations
+            equations = _without_sort(equations, equation, outputs) or equations
     return equations
 
 
