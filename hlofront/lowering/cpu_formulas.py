@@ -30,7 +30,8 @@ def formula_on_cpu(
 ) -> Callable[[LoweringRule], LoweringRule]:
     """Return a decorator that registers a rule for the equations on CPUs which meet a condition.
 
-    The option `hlofront_cpu_formulas` switches all these rules off.
+    The option `hlofront_cpu_formulas` switches all these rules off. They have barriers and loops,
+    which the regions of reductions and scatters cannot hold, so these keep XLA's operations.
 
     Args:
       when: the condition, which says for which equations the formula is the faster one.
@@ -42,7 +43,7 @@ def formula_on_cpu(
     """
 
     def pays(build: Builder) -> bool:
-        if not build.module.cpu_settings.formulas:
+        if not build.module.cpu_settings.formulas or build.module.is_scalar_region:
             return False
         if stored and not build.module.keeps_barriers:
             return False

@@ -73,6 +73,7 @@ class ModuleState:
         "has_barriers",
         "ip",
         "ir_module",
+        "is_scalar_region",
         "keepalives",
         "last_mesh",
         "locations",
@@ -115,6 +116,8 @@ class ModuleState:
         # The mesh whose axes of type Explicit split values as their types say; None if there is
         # none, or while operations are lowered whose types do not say it.
         self.typed_mesh = typed_mesh
+        # Whether equations are emitted into the region of a reduction or a scatter.
+        self.is_scalar_region = False
         # The mesh of the body of shard_map that is being lowered, or None. See manual.py.
         self.manual: ManualMesh | None = None
         # The mesh of the program's shardings; None if they are over no mesh.
@@ -155,7 +158,8 @@ class ModuleState:
     def is_rewritten(self) -> bool:
         """Return whether equations are rewritten: on one CPU, where no other rules take part."""
         one_cpu = self.platforms == ("cpu",) and not self.several_devices
-        return one_cpu and self.keeps_barriers and not self.overrides and not self.after_equation
+        whole = not self.is_scalar_region and not self.overrides and not self.after_equation
+        return one_cpu and self.keeps_barriers and whole
 
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:
@@ -165,6 +169,20 @@ class ModuleState:
             yield
         finally:
             self.typed_mesh = typed_mesh
+
+    @contextlib.contextmanager
+    def scalar_region(self) -> Generator[None, None, None]:
+        """Return a context for the region of a reduction or a scatter, where XLA has no barriers.
+
+        XLA knows what the devices of a mesh can compute together by the operation alone, so that
+        the types of values do not constrain them there.
+        """
+        around, self.is_scalar_region = self.is_scalar_region, True
+        try:
+            with self.without_types():
+                yield
+        finally:
+            self.is_scalar_region = around
 
     @property
     def platform(self) -> str:

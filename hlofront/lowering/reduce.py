@@ -33,8 +33,7 @@ def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
             id(constant.value): inner.constant(np.asarray(constant.value), constant.aval.dtype)
             for constant in large_constants(program)
         }
-        # XLA knows what the devices of a mesh can compute together by the operation alone.
-        with inner.module.without_types():
+        with inner.module.scalar_region():
             return inner.inline(jaxpr, consts, scalars)
 
     return body

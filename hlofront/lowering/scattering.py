@@ -48,7 +48,7 @@ def _(
     def update(inner: Builder, old: Value, new: Value) -> Sequence[Value]:
         if update_jaxpr is None:
             return (new,)
-        with inner.module.without_types():
+        with inner.module.scalar_region():
             return inner.inline(update_jaxpr, update_consts, (old, new))
 
     attributes = {

@@ -197,3 +197,15 @@ def test_maxima_that_are_only_subtracted_are_one_operation(name):
 )
 def test_maxima_that_are_read_otherwise_know_nans(function):
     assert "optimization_barrier" in lowered(function, np.zeros((64, 100), np.float32))
+
+
+@pytest.mark.cpu
+def test_regions_of_reductions_and_scatters_keep_operations():
+    large = np.arange(5000, dtype=np.int32)
+
+    def bounded(a, b):
+        return a + lax.min(b, lax.reduce_max(large, (0,)))
+
+    x = np.arange(6, dtype=np.int32)
+    reduce = hlofront.jit(lambda x: lax.reduce(x, np.int32(0), bounded, (0,)))
+    assert reduce(x) == 15
