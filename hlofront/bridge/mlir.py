@@ -3,6 +3,7 @@
 import importlib
 import io
 import re
+import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ def _make_context() -> ir.Context:
 context = _make_context()
 Operation = ir.Operation
 _globals: Any = importlib.import_module("jaxlib.mlir._mlir_libs._mlir").globals
+_search_lock = threading.Lock()
 if TYPE_CHECKING:
     # A value of any type: jaxlib's stubs make the class generic in the type of the value.
     Value = ir.Value[ir.Type]
@@ -85,15 +87,16 @@ def copied_to(own: ir.Context, module: ir.Module) -> ir.Module:
 def parsed_attribute(text: str) -> ir.Attribute:
     """Parse an attribute, and return it without an import of the Python classes of its dialect.
 
-    MLIR looks for a dialect's classes in the modules of this list; without them it returns an
-    instance of `Attribute` itself.
+    MLIR looks for a dialect's classes in the modules of a list of the process; while that is empty
+    it returns an instance of `Attribute` itself. Threads empty and restore the list in turns.
     """
-    search_modules = _globals.dialect_search_modules
-    _globals.dialect_search_modules = []
-    try:
-        return ir.Attribute.parse(text, context)  # pyright: ignore[reportUnknownMemberType]
-    finally:
-        _globals.dialect_search_modules = search_modules
+    with _search_lock:
+        search_modules = _globals.dialect_search_modules
+        _globals.dialect_search_modules = []
+        try:
+            return ir.Attribute.parse(text, context)  # pyright: ignore[reportUnknownMemberType]
+        finally:
+            _globals.dialect_search_modules = search_modules
 
 
 def has_more_operations(module: ir.Module, limit: int) -> bool:

@@ -1,5 +1,6 @@
 """Modules: names, dead code, kept arguments, shared programs, verification."""
 
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import hlofront
 from hlofront import lax
 from hlofront.base.errors import VerificationError
+from hlofront.bridge import mlir
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, lower
 from hlofront.lowering.types import dense
@@ -181,3 +183,16 @@ def test_classes_of_operations_are_imported_by_who_reads_a_module_alone():
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_threads_that_parse_attributes_leave_mlirs_search_path_as_it_was():
+    before = list(mlir._globals.dialect_search_modules)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            parsed = list(threads.map(mlir.parsed_attribute, (f"{i} : i32" for i in range(4000))))
+    finally:
+        sys.setswitchinterval(interval)
+    assert [str(each) for each in parsed[:2]] == ["0 : i32", "1 : i32"]
+    assert list(mlir._globals.dialect_search_modules) == before
