@@ -7,7 +7,7 @@ rounding of a square in it, and errors of up to 500,000 units beside one, 20 bes
 
 The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of
 2 cores: erf by AVX-512 29,600 and 8,500, by AVX2 25,800 and 9,200, erf_inv, on a loaded one, 11,000
-and 5,900, by AVX2 13,500 and 6,500. To compile erf takes 78 ms for 45, erf_inv 60 for 80.
+and 5,900. To compile erf takes 78 ms for 45, erf_inv 60 for 80.
 """
 
 import numpy as np
