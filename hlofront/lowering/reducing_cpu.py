@@ -6,17 +6,18 @@ rows are combined first, which is one loop of vector instructions, then their la
 microseconds, as one reduction and so, on an Intel Xeon of 2 cores of which one was used:
 
                                   one line of 10^6   1,000 x 1,000   10,000 x 100
-    the maximum of int32                  753, 224        793, 233       969, 376
-    any of bool                           141,  37        149,  46       140,  71
-    the sum of bool as int32              462,  58        493,  71
+    the maximum of int32                  774, 255        776, 240       920, 388
+    any of bool                           127,  26        121,  31       116,  60
+    the sum of bool as int32              479,  79        420,  74       569, 569 (is not cut)
 
-Such sums along the first axis of 1,000 x 1,000 take 477 and 70. To compile it takes 55 to 90 ms
-there for 55 to 110.
+Such sums along the first axis of 1,000 x 1,000 take 453 and 57. To compile it takes 50 to 90 ms
+there for 50 to 110.
 
 YNNPACK's kernel for maxima and minima of float32 and float64 ignores NaNs, and elements beside
 them, in operands of 4,096 elements and more (jaxlib 0.10.2 to 0.12). XLA does not take it for a
-reduction by a comparison and a selection. By lanes that takes 320 us for 10^6, 263 and 309 for rows
-where the kernel takes 215, 200 and 217, and 50 to 90 ms longer to compile.
+reduction by a comparison and a selection. By lanes that takes 339 us for 10^6, 287 and 304 for rows
+where the kernel takes 251, 224 and 215, and 50 to 80 ms longer to compile; of |x - 1| 328, 302 and
+335 for 396, 342 and 373, of exp(x) 647, 601 and 988 for 464, 401 and 461.
 """
 
 import math
@@ -31,7 +32,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.reducing import Body, emit_reduce, monoid_of
-from hlofront.lowering.shifts_cpu import IS_SHIFT
+from hlofront.lowering.reduction_annotations_cpu import IS_IN_LANES, IS_SHIFT
 from hlofront.lowering.types import i64
 from hlofront.primitives import reducing as r
 
@@ -41,8 +42,10 @@ _FEWEST = 4_096
 _FEWEST_LANES = 65_536
 # The lanes of a row of long and of short lines, and the length of the shortest long line.
 _LANES, _FEW_LANES, _LONG = 32, 16, 512
+# Other numbers of lanes are better than elements that are left, where operations are fused.
+_NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
 # XLA unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
-_MOST_ROWS = 32
+_MOST_ROWS, _FEWEST_ROWS = 32, 4
 # Sums of shorter lines take longer by lanes.
 _SHORTEST_SUM = 256
 
@@ -67,10 +70,10 @@ def _lines_of(shape: Sequence[int], axes: Sequence[int]) -> _Lines:
 
 
 def _integer_lines(equation: Candidate) -> _Lines | None:
-    """Return the lines of an operand of many integers or booleans; None for other operands."""
+    """Return the lines of an operand of many integers or booleans in lanes; None for others."""
     (aval,), _, params = equation
     is_integer = issubdtype(aval.dtype, np.integer) or aval.dtype == np.bool_
-    if not is_integer or aval.size < _FEWEST or not params["axes"]:
+    if not is_integer or aval.size < _FEWEST or not params["axes"] or IS_IN_LANES not in params:
         return None
     return _lines_of(aval.shape, params["axes"])
 
@@ -78,7 +81,9 @@ def _integer_lines(equation: Candidate) -> _Lines | None:
 def _is_combined_in_turns(equation: Candidate) -> bool:
     """Return whether XLA combines integers that lie beside each other one after the other."""
     lines = _integer_lines(equation)
-    return lines is not None and lines.width == 1 and lines.length >= 2 * _FEW_LANES
+    if lines is None or lines.width > _LANES:
+        return False
+    return lines.length * lines.width >= 2 * _FEW_LANES
 
 
 def _is_long_sum(equation: Candidate) -> bool:
@@ -132,14 +137,19 @@ class _Rows(NamedTuple):
 def _rows_of(lines: _Lines) -> _Rows | None:
     """Return how lines are cut; None if they are too short for two rows."""
     length, width = lines.length, lines.width
-    lanes = max((_LANES if length * width >= _LONG else _FEW_LANES) // width, 1)
-    most = min(length // lanes, _MOST_ROWS)
-    if most < 2:
+    usual = max((_LANES if length * width >= _LONG else _FEW_LANES) // width, 1)
+    if length < 2 * usual:
         return None
+    whole = [each for each in _NUMBERS_OF_LANES if each >= usual and length % each == 0]
+    for lanes in whole if width == 1 else ():
+        rows = max(n for n in range(1, _MOST_ROWS + 1) if length % (lanes * n) == 0)
+        if rows >= _FEWEST_ROWS:
+            return _Rows(length // (lanes * rows), rows, lanes, 0)
     # As few elements are left as possible.
-    rows = min(range(most, most // 2, -1), key=lambda rows: length % (rows * lanes))
-    parts, left = divmod(length, rows * lanes)
-    return _Rows(parts, rows, lanes, left)
+    most = min(length // usual, _MOST_ROWS)
+    rows = min(range(most, most // 2, -1), key=lambda rows: length % (rows * usual))
+    parts, left = divmod(length, rows * usual)
+    return _Rows(parts, rows, usual, left)
 
 
 def _by_lanes(
@@ -175,9 +185,13 @@ def _by_lanes(
     if left is not None:
         combined = line(cut.parts * cut.lanes + cut.left)
         x = build.op("stablehlo.concatenate", (x, left), combined, dimension=i64(axis))
-    axes = (*(each for each in axes if each < axis), axis)
+    outer = tuple(each for each in axes if each < axis)
+    if outer:
+        x = _by_lanes(build, x, combined, outer, body)
+        combined = combined.update(shape=r.without_axes(combined.shape, outer))
+        axis -= len(outer)
     reduce = _by_lanes if combined.size >= _FEWEST_LANES else _at_once
-    return reduce(build, x, combined, axes, body)
+    return reduce(build, x, combined, (axis,), body)
 
 
 def _at_once(build: Builder, x: Value, aval: ShapedArray, axes: Sequence[int], body: Body) -> Value:

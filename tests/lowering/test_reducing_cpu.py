@@ -9,7 +9,9 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import enable_x64, options
+from hlofront.core.rules import lower
 from hlofront.lowering import reducing_cpu
+from hlofront.primitives.reducing import reduce_or_p
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FUNCTIONS = {
@@ -125,6 +127,8 @@ def test_derivatives_and_batches():
 TAKEN = {
     "the maximum of integers": (jnp.max, np.zeros(5000, np.int32)),
     "any": (jnp.any, np.zeros((50, 100), bool)),
+    "any in a range": (lambda x: ((x > 1) & (x < 2)).any(1), np.zeros((50, 100), np.float32)),
+    "a count of hits": (lambda x, y: (x @ y > 1).sum(), *(np.zeros((70, 70), np.float32),) * 2),
     "a count": (jnp.count_nonzero, np.zeros(5000, np.float32)),
     "the maximum of floats": (lambda x: x.max(0), np.zeros((50, 100), np.float32)),
 }
@@ -132,6 +136,9 @@ LEFT = {
     "few integers": (jnp.max, np.zeros(4000, np.int32)),
     "bytes": (jnp.max, np.zeros(5000, np.int8)),
     "columns of integers": (lambda x: x.max(0), np.zeros((50, 100), np.int32)),
+    "all pairs": (lambda x: (x[:, None] == x).any(1), np.zeros(100, np.float32)),
+    "membership": (lambda x: jnp.isin(x, np.arange(60.0)), np.zeros(5000, np.float32)),
+    "rounded floats": (lambda x: x.astype(np.int32).max(), np.zeros(5000, np.float32)),
     "the sum of floats": (jnp.sum, np.zeros(5000, np.float32)),
     "few floats": (jnp.max, np.zeros(4000, np.float32)),
     "half floats": (jnp.max, np.zeros(5000, np.float16)),
@@ -141,19 +148,19 @@ LEFT = {
 @pytest.mark.cpu
 @pytest.mark.parametrize("name", TAKEN)
 def test_the_rule_is_for_cpus(name):
-    function, x = TAKEN[name]
-    assert "optimization_barrier" in lowered(function, x)
+    function, *operands = TAKEN[name]
+    assert "optimization_barrier" in lowered(function, *operands)
     for platform in ("tpu", "cuda"):
-        assert "optimization_barrier" not in lowered(function, x, platform=platform)
+        assert "optimization_barrier" not in lowered(function, *operands, platform=platform)
     with options["hlofront_cpu_formulas"](False):
-        assert "optimization_barrier" not in lowered(function, x)
+        assert "optimization_barrier" not in lowered(function, *operands)
 
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("name", LEFT)
 def test_other_reductions_are_one_operation(name):
     function, x = LEFT[name]
-    assert lowered(function, x) == lowered(function, x, platform="tpu")
+    assert "optimization_barrier" not in lowered(function, x)
 
 
 # ---- shifts --------------------------------------------------------------------------------------
@@ -209,3 +216,15 @@ def test_regions_of_reductions_and_scatters_keep_operations():
     x = np.arange(6, dtype=np.int32)
     reduce = hlofront.jit(lambda x: lax.reduce(x, np.int32(0), bounded, (0,)))
     assert reduce(x) == 15
+
+
+@pytest.mark.cpu
+def test_rules_of_other_packages_get_the_parameters_of_the_primitive_alone(monkeypatch):
+    def rule(build, x, *, axes):
+        return build.full(0, build.avals_out[0])
+
+    monkeypatch.setitem(lower.on_platform, (reduce_or_p, "cpu"), rule)
+    monkeypatch.delitem(lower.conditions, (reduce_or_p, "cpu"))
+    monkeypatch.setattr(lower, "foreign", lower.foreign | {reduce_or_p})
+    x = np.ones(5000, bool)
+    assert not hlofront.jit(lambda x: lax.reduce_or(x, (0,)))(x)
