@@ -36,6 +36,7 @@ class Emitter:
         "equation",
         "hoisted",
         "ip",
+        "is_main",
         "loc",
         "module",
         "prefix",
@@ -71,6 +72,9 @@ class Emitter:
         self.tokens: dict[Effect, Value] = {}
         self.avals_in = self.avals_out = ()
         self.equation = None
+        # Whether operations are emitted into the main function itself, in no region and no other
+        # function, so that no loop repeats them.
+        self.is_main = False
 
     @property
     def current(self) -> Equation:
@@ -428,4 +432,6 @@ class Emitter:
     def barrier(self, values: Sequence[Value], avals: Sequence[AbstractValue]) -> list[Value]:
         """Return the values behind an optimization barrier, which XLA does not optimize across."""
         self.module.has_barriers = True
+        if not self.is_main:
+            self.module.has_inner_barriers = True
         return self.ops("stablehlo.optimization_barrier", values, avals)

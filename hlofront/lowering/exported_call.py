@@ -138,7 +138,8 @@ def _function_of(state: ModuleState, exported: ExportedModule) -> ir.FlatSymbolR
         name = symbol_name(f"call_exported_{exported.fun_name}")
         artifact = exported.mlir_module_serialized
         # An artifact has the names of its operations as text.
-        state.has_barriers |= b"optimization_barrier" in artifact
+        if b"optimization_barrier" in artifact:
+            state.has_barriers = state.has_inner_barriers = True
         module = module_of_artifact(artifact)
         symbol = state.functions[key] = merge_module(state, module, name)
     return symbol

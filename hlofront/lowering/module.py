@@ -64,6 +64,7 @@ class Module:
       cpu_settings: the settings with which it was lowered.
       fences: the fences that lowering emitted.
       has_barriers: whether there are barriers: fences, the user's, or those of checkpoint.
+      has_inner_barriers: whether some of them may be in loops.
       keepalives: the objects that rules of other packages keep alive with the executable.
       partitioned_calls: the equations that the host decides on, or looks at, while XLA compiles, by
         the numbers that their custom calls have. See lowering/partitioning.py.
@@ -80,6 +81,7 @@ class Module:
     cpu_settings: CpuSettings
     fences: list[Fence]
     has_barriers: bool
+    has_inner_barriers: bool
     keepalives: list[object]
     partitioned_calls: list[PartitionedCall]
 
@@ -217,6 +219,7 @@ def lower_program(
     if index is not None:
         hoisted[id(INDEX)] = index
     builder = Builder(state, ir.InsertionPoint(block), (f"{wrapper}({name})",), hoisted)
+    builder.is_main = True
     if embed_constants:
         for value, aval in large:
             hoisted[id(value)] = builder.hoist(value, aval.dtype)
@@ -256,6 +259,8 @@ def lower_program(
         cpu_settings=cpu_settings,
         fences=state.fences.recorded() if state.fences else [],
         has_barriers=state.has_barriers,
+        # Rules of other packages may emit barriers that are not counted.
+        has_inner_barriers=state.has_inner_barriers or state.extension_context is not None,
         keepalives=state.keepalives,
         partitioned_calls=state.partitioned_calls,
     )

@@ -71,6 +71,7 @@ class ModuleState:
         "fences",
         "functions",
         "has_barriers",
+        "has_inner_barriers",
         "ip",
         "ir_module",
         "is_scalar_region",
@@ -102,6 +103,8 @@ class ModuleState:
         # The platforms that are lowered for: a branch may be for some of the module's alone.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
+        # Whether some of them may be in loops.
+        self.has_inner_barriers = False
         self.cpu_settings = cpu_settings
         # The values to fence, of any program; None if XLA decides. See fences.py.
         self.fences = Fences() if cpu_settings.fences else None

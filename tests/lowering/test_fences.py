@@ -409,6 +409,32 @@ def test_barriers_in_small_loops_do_not_end_the_process():
     assert "0.7615" in found.stdout and "[0., 8.]" in found.stdout
 
 
+def in_main(x):
+    return lax.optimization_barrier(x * 2)
+
+
+def in_a_called_function(x):
+    return jax.jit(in_main)(x)
+
+
+def in_another_loop(x):
+    return lax.fori_loop(0, 3, lambda i, x: in_main(x), x)
+
+
+@pytest.mark.parametrize(
+    ("barrier", "is_kernel"),
+    [(in_main, True), (in_a_called_function, False), (in_another_loop, False)],
+)
+def test_a_small_loop_is_a_kernel_where_barriers_are_in_the_main_function_alone(barrier, is_kernel):
+    def f(x):
+        return lax.fori_loop(0, 100, lambda i, x: jnp.sin(x) * 0.5, barrier(x))
+
+    compiled = jax.jit(f).lower(np.ones(10, np.float32)).compile()
+    text = compiled.as_text()
+    assert "opt-barrier" in text
+    assert ("small_call" in text) == is_kernel
+
+
 def test_passes_that_the_user_disables_stay_disabled():
     def disabled(options):
         return dict(options.env_option_overrides)["xla_disable_hlo_passes"]
@@ -419,6 +445,8 @@ def test_passes_that_the_user_disables_stay_disabled():
     given = {"xla_disable_hlo_passes": "algsimp,cse"}
     both = f"algsimp,cse,{ours}"
     assert disabled(compile_options(device, given, keep_barriers=True)) == both
+    outside = compile_options(device, given, keep_barriers=True, barriers_in_loops=False)
+    assert disabled(outside) == "algsimp,cse,cse_barrier_expander"
     assert disabled(compile_options(device, given)) == "algsimp,cse"
     assert given == {"xla_disable_hlo_passes": "algsimp,cse"}
     assert not compile_options(device).env_option_overrides

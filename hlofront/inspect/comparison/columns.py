@@ -112,6 +112,7 @@ class Artifact:
             [lowered._first_device],
             dict(lowered._jitted.compiler_options),
             keep_barriers=module.keeps_barriers,
+            barriers_in_loops=module.has_inner_barriers,
         )
         self.flags = flags_of(lowered._jitted.compiler_options)
         self.options = [list(pair) for pair in settings.env_option_overrides]

@@ -433,6 +433,7 @@ class Compilation:
             devices,
             dict(key.compiler_options),
             keep_barriers=module.keeps_barriers,
+            barriers_in_loops=module.has_inner_barriers,
             chosen_outputs=assignment.chosen_outputs(self._program) if assignment else (),
         )
         callbacks: Sequence[object] = ()
