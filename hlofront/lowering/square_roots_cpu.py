@@ -15,6 +15,7 @@ from typing import Any
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.primitives import elementwise as e
@@ -24,8 +25,10 @@ _FEWEST = 16_384
 
 
 def _is_large(equation: Candidate) -> bool:
-    """Return whether all operands and the result are as many floats of at most 32 bits."""
+    """Return whether the result is many floats of at most 32 bits, and their number is known."""
     (result,) = equation.avals_out
+    if has_symbolic_size(result.shape):
+        return False
     is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
     return is_usual and is_narrow_float(result.dtype) and result.size >= _FEWEST
 
