@@ -57,11 +57,10 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     if not is_integer(aval):
         return _float_divmod(x, y)[0]
     quotient = elementwise.div(x, y)
-    # XLA rounds toward zero: for a negative, inexact quotient the floor is one less. Another
-    # division, for the rest, would take longer than a product.
+    # XLA rounds toward zero: for a negative, inexact quotient the floor is one less.
     inexact = _both(
         comparing.ne(elementwise.sign(x), elementwise.sign(y)),
-        comparing.ne(elementwise.mul(quotient, y), x),
+        comparing.ne(elementwise.rem(x, y), scalar_like(aval, 0)),
     )
     one = host_scalar(1, aval.dtype, aval.weak_type)
     return _where(inexact, elementwise.sub(quotient, one), quotient)
