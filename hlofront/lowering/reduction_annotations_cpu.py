@@ -1,10 +1,11 @@
 """Annotations of the reductions of programs for CPUs: what reads them, and what they read.
 
 A maximum that is only subtracted from the array that it is of, as in softmax, is a shift. XLA's
-kernel for maxima of floats on CPUs ignores NaNs (lowering/reducing_cpu.py). For a shift that does
-not matter: the difference of a NaN and any number is a NaN. So a shift keeps the kernel, which is
-the fastest and takes no time to compile: by a reduction that knows NaNs a step of attention with
-biases for positions took 1.19 times as long.
+kernel for maxima of floats on CPUs ignores NaNs (lowering/reducing_cpu.py). With a shift no NaN is
+lost, as the difference of a NaN and any number is a NaN, and so is a sum that it is in; only the
+differences beside it may be numbers. So a shift keeps the kernel, which is the fastest and takes no
+time to compile: by a reduction that knows NaNs a step of attention with biases for positions took
+1.19 times as long.
 
 A reduction has an operand in lanes if XLA computes each element from those at its position in
 stored arrays, by one instruction or a few. Where it broadcasts arrays, as to compare all pairs of
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
-from hlofront.core.jaxpr import Atom, Equation, Literal
+from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.rules import lower
 from hlofront.primitives import comparing as c
 from hlofront.primitives import elementwise as e
@@ -76,17 +77,29 @@ _STORED = (
 
 def with_annotations(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Sequence[Equation]:
     """Return the live equations of a program for one CPU, with annotated reductions."""
-    if not any(each.primitive in _REDUCTIONS for each in equations):
+    if not any(map(_may_be_annotated, equations)):
         return equations
     program = _Program(equations, outputs)
-    return [program.annotated(each) for each in equations]
+    return [program.annotated(each) if _may_be_annotated(each) else each for each in equations]
+
+
+def _may_be_annotated(equation: Equation) -> bool:
+    """Return whether there are several rules for a reduction, none of another package.
+
+    Those of other packages do not know the annotations.
+    """
+    if equation.primitive not in _REDUCTIONS or equation.primitive in lower.foreign:
+        return False
+    aval: Any = equation.invars[0].aval
+    is_integer = issubdtype(aval.dtype, np.integer) or aval.dtype == np.bool_
+    return is_integer or equation.primitive in _EXTREMES
 
 
 class _Program:
     """The equations of a program, by the values that they read and make."""
 
     def __init__(self, equations: Sequence[Equation], outputs: Sequence[Atom]):
-        self._outputs = outputs
+        self._outputs = set(outputs)
         self._readers: dict[Atom, list[Equation]] = {}
         self._makers: dict[Atom, Equation] = {}
         for equation in equations:
@@ -95,69 +108,72 @@ class _Program:
             for var in equation.outvars:
                 self._makers[var] = equation
 
-    def annotated(self, equation: Equation) -> Equation:
-        """Return an equation with its annotations, which rules of other packages do not know."""
-        if equation.primitive not in _REDUCTIONS or equation.primitive in lower.foreign:
-            return equation
-        (x,), (result,) = equation.invars, equation.outvars
+    def annotated(self, reduction: Equation) -> Equation:
+        """Return a reduction with its annotations."""
+        (x,), (result,) = reduction.invars, reduction.outvars
         annotations: dict[str, object] = {}
-        if equation.primitive in _EXTREMES and self._differences(self._origin(x), result):
+        if reduction.primitive in _EXTREMES and self._is_shift(self._origin(x), result):
             annotations[IS_SHIFT] = True
-        if self._operations(x) is not None:
+        if self._is_in_lanes(x):
             annotations[IS_IN_LANES] = True
-        return (
-            equation.replace(params={**equation.params, **annotations}) if annotations else equation
-        )
+        if not annotations:
+            return reduction
+        return reduction.replace(params={**reduction.params, **annotations})
 
     def _origin(self, x: Atom) -> Atom:
         """Return the value that x is but for gradients."""
         maker = self._makers.get(x)
-        if maker is None or maker.primitive is not stop_gradient_p:
-            return x
-        return self._origin(maker.invars[0])
+        while maker is not None and maker.primitive is stop_gradient_p:
+            (x,) = maker.invars
+            maker = self._makers.get(x)
+        return x
 
-    def _differences(self, x: Atom, extreme: Atom) -> int | None:
-        """Return how often an extreme of x is subtracted from x; None if it is read otherwise.
+    def _is_shift(self, x: Atom, extreme: Atom) -> bool:
+        """Return whether an extreme of x is subtracted from x and not read otherwise.
 
         The derivative of a shift compares it with the elements that it is of.
         """
-        if extreme in self._outputs:
-            return None
-        count = 0
-        for reader in self._readers.get(extreme, ()):
-            if reader.primitive in _BETWEEN:
-                further = self._differences(x, reader.outvars[0])
-                if further is None:
-                    return None
-                count += further
-                continue
-            if reader.primitive not in (e.sub_p, c.eq_p) or reader.invars[1] is not extreme:
-                return None
-            if self._origin(reader.invars[0]) is not x:
-                return None
-            count += reader.primitive is e.sub_p
-        return count
+        pending, visited, is_subtracted = [extreme], {extreme}, False
+        while pending:
+            value = pending.pop()
+            if value in self._outputs:
+                return False
+            for reader in self._readers.get(value, ()):
+                if reader.primitive in _BETWEEN:
+                    (result,) = reader.outvars
+                    if result not in visited:
+                        visited.add(result)
+                        pending.append(result)
+                    continue
+                if reader.primitive not in (e.sub_p, c.eq_p) or reader.invars[1] is not value:
+                    return False
+                if self._origin(reader.invars[0]) is not x:
+                    return False
+                is_subtracted |= reader.primitive is e.sub_p
+        return is_subtracted
 
-    def _operations(self, x: Atom) -> int | None:
-        """Return how many operations in lanes make x of stored arrays; None if others do."""
-        maker = None if isinstance(x, Literal) else self._makers.get(x)
-        if maker is None:
-            return 0
-        if maker.primitive.name in _STORED:
-            return 0
-        if maker.primitive is broadcast_in_dim_p and not _shape(maker.invars[0]):
-            return 0
-        if maker.primitive not in _IN_LANES or _rounds(maker):
-            return None
-        count = 1
-        for operand in maker.invars:
-            if _shape(operand) not in ((), _shape(x)):
-                return None
-            further = self._operations(operand)
-            if further is None or count + further > _MOST_OPERATIONS:
-                return None
-            count += further
-        return count
+    def _is_in_lanes(self, x: Atom) -> bool:
+        """Return whether a few operations in lanes make x of stored arrays and single numbers."""
+        shape, pending = _shape(x), [x]
+        visited: set[Atom] = set()
+        while pending:
+            value = pending.pop()
+            maker = self._makers.get(value)
+            if maker is None or value in visited or not _shape(value):
+                continue
+            if maker.primitive.name in _STORED:
+                continue
+            if maker.primitive is broadcast_in_dim_p and not _shape(maker.invars[0]):
+                continue
+            visited.add(value)
+            if maker.primitive not in _IN_LANES or _rounds(maker):
+                return False
+            if any(_shape(operand) not in ((), shape) for operand in maker.invars):
+                return False
+            if len(visited) > _MOST_OPERATIONS:
+                return False
+            pending.extend(maker.invars)
+        return True
 
 
 def _shape(atom: Atom) -> tuple[object, ...]:

@@ -218,6 +218,33 @@ def test_regions_of_reductions_and_scatters_keep_operations():
     assert reduce(x) == 15
 
 
+def long_sum(x):
+    for _ in range(1500):
+        x = x + 1
+    return x.max()
+
+
+def many_limits(x):
+    limited = x.max()
+    for limit in range(1500):
+        limited = jnp.maximum(limited, float(limit))
+    return x - limited
+
+
+def limited_by_itself(x):
+    limited = x.max()
+    for _ in range(60):
+        limited = jnp.maximum(limited, limited)
+    return x - limited
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("function", [long_sum, many_limits, limited_by_itself])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_deep_programs_are_lowered(function, dtype):
+    assert "stablehlo.reduce" in lowered(function, np.ones(5000, dtype))
+
+
 @pytest.mark.cpu
 def test_rules_of_other_packages_get_the_parameters_of_the_primitive_alone(monkeypatch):
     def rule(build, x, *, axes):
