@@ -21,7 +21,15 @@ pytestmark = [pytest.mark.cpu, pytest.mark.slow]
 with_formulas = options["hlofront_cpu_formulas"]
 SAMPLES = trials.load()
 rules.import_all()
-FILES = ("convolving", "elementwise", "reducing", "sorting", "windowed")
+FILES = (
+    "contracting",
+    "convolving",
+    "cumulative",
+    "elementwise",
+    "reducing",
+    "sorting",
+    "windowed",
+)
 # The modules with formulas, and the constants there that are least numbers of elements.
 LEAST_SIZES = [
     (module, name)
