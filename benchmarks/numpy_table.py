@@ -124,7 +124,7 @@ ROWS: dict[str, Function] = {
     "argsort rows": lambda np, i: np.argsort(i.rows, 1),
     "lexsort": lambda np, i: np.lexsort((i.x, i.few)),
     "partition": lambda np, i: np.partition(i.x, i.x.size // 2),
-    "argpartition": lambda np, i: np.argpartition(i.x, 10),
+    "argpartition": lambda np, i: np.argpartition(i.x, min(10, i.x.size - 1)),
     "quantile": lambda np, i: np.quantile(i.x, 0.3),
     "percentile of rows": lambda np, i: np.percentile(i.rows, 30, axis=1),
     "nanmedian": lambda np, i: np.nanmedian(i.x),
