@@ -65,6 +65,20 @@ def test_isin_of_groups(size):
             np.testing.assert_array_equal(jnp.isin(elements, test, invert=invert), wanted)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.uint32, np.bool_])
+def test_isin_of_integers(dtype):
+    if dtype == np.bool_:
+        elements = np.array([[False, True]])
+    else:
+        limits = np.iinfo(dtype)
+        middle = (limits.min + limits.max) // 2
+        elements = np.array([limits.min, limits.max, middle, 0, 1, limits.max - 1], dtype)
+    for tests in (elements[:1], elements[1:2], elements[2:5], np.tile(elements, 20)):
+        for invert in (False, True):
+            wanted = np.isin(elements, tests, invert=invert)
+            np.testing.assert_array_equal(jnp.isin(elements, tests, invert=invert), wanted)
+
+
 @pytest.mark.parametrize("method", ["compare_all", "binary_search", "sort"])
 def test_isin_by_every_method(method):
     x = np.array([0, np.nan, 2, 9], np.float32)
