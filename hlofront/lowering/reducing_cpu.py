@@ -15,8 +15,8 @@ there for 50 to 110.
 
 YNNPACK's kernel for maxima and minima of float32 and float64 ignores NaNs, and elements beside
 them, in operands of 4,096 elements and more (jaxlib 0.10.2 to 0.12). XLA does not take it for a
-reduction by a comparison and a selection. By lanes that takes 339 us for 10^6, 287 and 304 for rows
-where the kernel takes 251, 224 and 215, and 50 to 80 ms longer to compile; of |x - 1| 328, 302 and
+reduction by a comparison and a selection. By lanes that takes 204 us for 10^6, 195 and 255 for rows
+where the kernel takes 168, 158 and 190, and 50 to 80 ms longer to compile; of |x - 1| 328, 302 and
 335 for 396, 342 and 373, of exp(x) 647, 601 and 988 for 464, 401 and 461.
 """
 
@@ -39,7 +39,7 @@ from hlofront.primitives import reducing as r
 # XLA's code for operands of fewer elements is right and fast enough.
 _FEWEST = 4_096
 # Fewer lanes of lines are not cut into rows once more.
-_FEWEST_LANES = 65_536
+_FEWEST_LANES = 4_096
 # The lanes of a row of long and of short lines, and the length of the shortest long line.
 _LANES, _FEW_LANES, _LONG = 32, 16, 512
 # Other numbers of lanes are better than elements that are left, where operations are fused.
@@ -95,8 +95,8 @@ def _is_long_sum(equation: Candidate) -> bool:
 def _is_slow_or_wrong(equation: Candidate) -> bool:
     """Return whether XLA's maximum or minimum ignores NaNs or combines one after the other."""
     (aval,), _, params = equation
-    if aval.dtype in (np.float32, np.float64):
-        return aval.size >= _FEWEST and bool(params["axes"]) and IS_SHIFT not in params
+    if issubdtype(aval.dtype, np.floating):
+        return ignores_nans(aval) and bool(params["axes"]) and IS_SHIFT not in params
     # XLA has vector instructions for integers of a byte.
     return aval.dtype.itemsize > 1 and _is_combined_in_turns(equation)
 
@@ -107,15 +107,21 @@ def _is_slow_or_wrong(equation: Candidate) -> bool:
 def _(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
     if issubdtype(aval.dtype, np.floating):
-        body = _selection("GT" if build.primitive is r.reduce_max_p else "LT", result)
+        body = selection_of(build.primitive is r.reduce_max_p, result)
     else:
         body = monoid_of(build.primitive).body(result)
     return _by_lanes(build, x, aval, axes, body)
 
 
-def _selection(direction: str, aval: ShapedArray) -> Body:
-    """Return the region that selects, of two numbers, a NaN or else the one that compares so."""
+def ignores_nans(aval: ShapedArray) -> bool:
+    """Return whether XLA may take its kernel for a maximum or minimum of an operand."""
+    return aval.dtype in (np.float32, np.float64) and aval.size >= _FEWEST
+
+
+def selection_of(is_maximum: bool, aval: ShapedArray) -> Body:
+    """Return the region that selects, of two numbers, a NaN or else the extreme."""
     scalar, truth = aval.update(shape=()), ShapedArray((), np.dtype(np.bool_))
+    direction = "GT" if is_maximum else "LT"
 
     def body(inner: Builder, x: Value, y: Value) -> list[Value]:
         is_first = inner.compare(direction, x, y, scalar)

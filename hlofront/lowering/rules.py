@@ -82,6 +82,7 @@ MODULES: dict[str, str] = {
     ),
     "random_bits": "rng_bit_generator rng_uniform threefry2x32",
     "reduce": "reduce reduce_window select_and_scatter",
+    "reduce_cpu": "reduce reduce_window",
     "reducing": (
         "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor"
     ),

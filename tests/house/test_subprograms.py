@@ -23,12 +23,18 @@ SHOWN_AS_THEY_ARE = {"hlofront.core.print", "hlofront.core.digest"}
 def homes() -> set[str]:
     """Return the modules that define rules of operations that hold programs."""
     tables = [table for table in vars(rules).values() if isinstance(table, rules.RuleTable)]
-    return {
-        getattr(table[primitive], "__module__", "")
+    of_all_platforms = [
+        table[primitive]
         for table in tables
         for primitive in rules.subprograms
         if primitive in table
-    }
+    ]
+    of_one_platform = [
+        rule
+        for (primitive, _), rule in rules.lower.on_platform.items()
+        if primitive in rules.subprograms
+    ]
+    return {getattr(rule, "__module__", "") for rule in (*of_all_platforms, *of_one_platform)}
 
 
 def looks_into_parameters(tree: ast.AST) -> list[int]:

@@ -1,0 +1,85 @@
+"""The lowering rules for CPUs of reductions whose function is a maximum or a minimum.
+
+The function of `lax.reduce` and of `lax.reduce_window` may be `jnp.maximum`, or an initial value
+may be another one than the identity. XLA takes its kernel that ignores NaNs for them, too, so they
+are lowered as the primitives of maxima and minima are (reducing_cpu.py and windowed_cpu.py).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.primitive import Primitive
+from hlofront.higher_order import reduce as r
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
+from hlofront.lowering.reducing_cpu import ignores_nans
+from hlofront.primitives import elementwise as e
+from hlofront.primitives import reducing
+from hlofront.primitives import windowed as w
+from hlofront.primitives.shaping import broadcast
+
+
+class _Extreme(NamedTuple):
+    """A maximum or minimum: of two arrays, along axes, and of windows."""
+
+    of_two: Callable[..., Array]
+    of_axes: Callable[..., Array]
+    of_windows: Callable[..., Array]
+
+
+_EXTREMES: dict[Primitive, _Extreme] = {
+    e.max_p: _Extreme(e.max, reducing.reduce_max, w.reduce_window_max),
+    e.min_p: _Extreme(e.min, reducing.reduce_min, w.reduce_window_min),
+}
+
+
+def _extreme_of(jaxpr: Jaxpr) -> _Extreme | None:
+    """Return the extreme that a program of two scalars is, or None."""
+    if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
+        return None
+    (equation,) = jaxpr.eqns
+    if set(equation.invars) != set(jaxpr.invars) or [*equation.outvars] != [*jaxpr.outvars]:
+        return None
+    return _EXTREMES.get(equation.primitive)
+
+
+def _is_extreme_of_axes(equation: Candidate) -> bool:
+    program = equation.params["jaxpr"].jaxpr
+    return ignores_nans(equation.avals_in[0]) and _extreme_of(program) is not None
+
+
+def _is_extreme_of_windows(equation: Candidate) -> bool:
+    program = equation.params["jaxpr"]
+    return ignores_nans(equation.avals_in[0]) and _extreme_of(program) is not None
+
+
+@formula_on_cpu(r.reduce_p, when=_is_extreme_of_axes)
+def _(
+    build: Builder, *args: Value, computation: object, jaxpr: ClosedJaxpr, dimensions: Sequence[int]
+) -> list[Value]:
+    extreme, ndim = _extreme_of(jaxpr.jaxpr), build.avals_in[0].ndim
+    assert extreme is not None
+    axes = [axis + ndim if axis < 0 else axis for axis in dimensions]
+
+    def reduced(x: Array, start: Array) -> Array:
+        result = extreme.of_axes(x, axes)
+        return extreme.of_two(result, broadcast(start, result.shape))
+
+    return build.by_tracing(reduced, args)
+
+
+@formula_on_cpu(r.reduce_window_p, when=_is_extreme_of_windows)
+def _(
+    build: Builder, *args: Value, jaxpr: Jaxpr, consts: Sequence[object], **windows: Any
+) -> list[Value]:
+    extreme = _extreme_of(jaxpr)
+    assert extreme is not None
+
+    def reduced(x: Array, start: Array) -> Array:
+        result = extreme.of_windows(x, *w.Windows(**windows))
+        return extreme.of_two(result, broadcast(start, result.shape))
+
+    return build.by_tracing(reduced, args)
