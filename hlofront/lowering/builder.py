@@ -95,6 +95,7 @@ class Builder(Emitter):
         equations = live_equations(jaxpr)
         if self.module.is_rewritten:
             equations = with_selections(equations, jaxpr.outvars)
+        if self.module.is_annotated:
             equations = with_annotations(equations, jaxpr.outvars)
         for equation in equations:
             mesh = mesh_of_results(equation, elsewhere)

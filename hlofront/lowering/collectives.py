@@ -93,7 +93,7 @@ def _groups_in_mesh(
     return tuple([tuple(row.tolist()) for row in whole])
 
 
-def _replica_groups(
+def replica_groups(
     build: Builder, names: Sequence[Hashable], groups: Groups
 ) -> dict[str, ir.Attribute]:
     """Return the attributes of a collective that say which devices communicate."""
@@ -126,9 +126,10 @@ def _scalar(aval: ShapedArray) -> ShapedArray:
     return ShapedArray((), aval.dtype)
 
 
-def _all_reduced(
+def all_reduced(
     build: Builder, x: Value, aval: ShapedArray, operation: str, attributes: dict[str, ir.Attribute]
 ) -> Value:
+    """Return the combination of the values of x on the devices that the attributes say."""
     scalar = _scalar(aval)
     return build.with_region(
         "stablehlo.all_reduce",
@@ -154,9 +155,9 @@ def _reduction(primitive: Primitive, operation: str, fold: Callable[..., Array])
             values = build.by_tracing(lambda *xs: [fold(x, positions) for x in xs], args)
         if not names:
             return values
-        attributes = _replica_groups(build, names, axis_index_groups)
+        attributes = replica_groups(build, names, axis_index_groups)
         return [
-            _all_reduced(build, x, aval, operation, attributes)
+            all_reduced(build, x, aval, operation, attributes)
             for x, aval in zip(values, build.avals_out, strict=True)
         ]
 
@@ -178,9 +179,9 @@ _COMBINING = {
 
 @lower(*_COMBINING)
 def _(build: Builder, x: Value, *, axes: Sequence[Hashable]) -> Value:
-    attributes = _replica_groups(build, axes, None)
+    attributes = replica_groups(build, axes, None)
     operation = _COMBINING[build.primitive]
-    return _all_reduced(build, x, build.avals_out[0], operation, attributes)
+    return all_reduced(build, x, build.avals_out[0], operation, attributes)
 
 
 @lower(pvary_p, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p)
@@ -212,7 +213,7 @@ def _(
         "stablehlo.all_gather",
         (x,),
         all_gather_dim=types.i64(all_gather_dimension),
-        **_replica_groups(build, axis_name, axis_index_groups),
+        **replica_groups(build, axis_name, axis_index_groups),
         **_GLOBAL_IDS,
     )
 
@@ -242,7 +243,7 @@ def _reduce_scattered(
 ) -> Value:
     scalar = _scalar(share)
     attributes = {
-        **_replica_groups(build, params["axis_name"], params.get("axis_index_groups")),
+        **replica_groups(build, params["axis_name"], params.get("axis_index_groups")),
         **_GLOBAL_IDS,
         "scatter_dimension": types.i64(params["scatter_dimension"]),
     }
@@ -301,7 +302,7 @@ def _(
         concat_dimension=types.i64(concat_axis),
         split_dimension=types.i64(split_axis),
         split_count=types.i64(count),
-        **_replica_groups(build, names, axis_index_groups),
+        **replica_groups(build, names, axis_index_groups),
     )
 
 
@@ -351,7 +352,7 @@ def _(build: Builder, x: Value, *, axis_name: object, source: int) -> Value:
         (rows,),
         gathered,
         all_gather_dim=types.i64(0),
-        **_replica_groups(build, names, None),
+        **replica_groups(build, names, None),
         **_GLOBAL_IDS,
     )
     (row,) = build.by_tracing(index_in_dim, [rows], [gathered], index=source, keepdims=False)

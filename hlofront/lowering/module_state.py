@@ -160,9 +160,13 @@ class ModuleState:
     @property
     def is_rewritten(self) -> bool:
         """Return whether equations are rewritten: on one CPU, where no other rules take part."""
-        one_cpu = self.platforms == ("cpu",) and not self.several_devices
+        return self.is_annotated and self.keeps_barriers and not self.several_devices
+
+    @property
+    def is_annotated(self) -> bool:
+        """Return whether equations are annotated: on CPUs, where no other rules take part."""
         whole = not self.is_scalar_region and not self.overrides and not self.after_equation
-        return one_cpu and self.keeps_barriers and whole
+        return self.platforms == ("cpu",) and whole
 
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:

@@ -56,7 +56,7 @@ def _is_extreme_of_windows(equation: Candidate) -> bool:
     return ignores_nans(equation.avals_in[0]) and _extreme_of(program) is not None
 
 
-@formula_on_cpu(r.reduce_p, when=_is_extreme_of_axes)
+@formula_on_cpu(r.reduce_p, when=_is_extreme_of_axes, elementwise=True)
 def _(
     build: Builder, *args: Value, computation: object, jaxpr: ClosedJaxpr, dimensions: Sequence[int]
 ) -> list[Value]:
@@ -71,7 +71,7 @@ def _(
     return build.by_tracing(reduced, args)
 
 
-@formula_on_cpu(r.reduce_window_p, when=_is_extreme_of_windows)
+@formula_on_cpu(r.reduce_window_p, when=_is_extreme_of_windows, elementwise=True)
 def _(
     build: Builder, *args: Value, jaxpr: Jaxpr, consts: Sequence[object], **windows: Any
 ) -> list[Value]:

@@ -17,23 +17,28 @@ YNNPACK's kernel for maxima and minima of float32 and float64 ignores NaNs, and 
 them, in operands of 4,096 elements and more (jaxlib 0.10.2 to 0.12). XLA does not take it for a
 reduction by a comparison and a selection. By lanes that takes 204 us for 10^6, 195 and 255 for rows
 where the kernel takes 168, 158 and 190, and 50 to 80 ms longer to compile; of |x - 1| 328, 302 and
-335 for 396, 342 and 373, of exp(x) 647, 601 and 988 for 464, 401 and 461.
+335 for 396, 342 and 373, of exp(x) 647, 601 and 988 for 464, 401 and 461. In programs over several
+devices, and of unknown sizes, such extremes are those of integers in the order of the floats.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.reducing import Body, emit_reduce, monoid_of
 from hlofront.lowering.reduction_annotations_cpu import IS_IN_LANES, IS_SHIFT
+from hlofront.lowering.selecting_cpu import floats_of_ordered, ordered_integers
 from hlofront.lowering.types import i64
+from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing as r
 
 # XLA's code for operands of fewer elements is right and fast enough.
@@ -92,11 +97,46 @@ def _is_long_sum(equation: Candidate) -> bool:
     return lines is not None and lines.length >= _SHORTEST_SUM
 
 
+def ignores_nans(aval: ShapedArray) -> bool:
+    """Return whether XLA may take its kernel for a maximum or minimum of an operand."""
+    if aval.dtype not in (np.float32, np.float64):
+        return False
+    return has_symbolic_size(aval.shape) or aval.size >= _FEWEST
+
+
+def extreme_of_integers(x: Array, reduce: Callable[[Array], Array], is_maximum: bool) -> Array:
+    """Return a maximum or minimum of floats, which is NaN where one of them is.
+
+    Args:
+      x: the floats.
+      reduce: returns the maximum of integers, which stand for the floats in their order.
+      is_maximum: whether the maximum is asked for.
+    """
+    extreme = floats_of_ordered(reduce(ordered_integers(x if is_maximum else e.neg(x))), x.dtype)
+    return extreme if is_maximum else e.neg(extreme)
+
+
+def _is_extreme_with_nans(equation: Candidate) -> bool:
+    (aval,), _, params = equation
+    return ignores_nans(aval) and bool(params["axes"]) and IS_SHIFT not in params
+
+
+@formula_on_cpu(r.reduce_max_p, r.reduce_min_p, when=_is_extreme_with_nans, elementwise=True)
+def _(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
+    """Lower the extremes of floats over several devices, and of unknown sizes."""
+    is_maximum = build.primitive is r.reduce_max_p
+
+    def reduced(x: Array) -> Array:
+        return extreme_of_integers(x, lambda integers: r.reduce_max(integers, axes), is_maximum)
+
+    return build.by_tracing(reduced, [x])[0]
+
+
 def _is_slow_or_wrong(equation: Candidate) -> bool:
     """Return whether XLA's maximum or minimum ignores NaNs or combines one after the other."""
-    (aval,), _, params = equation
+    aval = equation.avals_in[0]
     if issubdtype(aval.dtype, np.floating):
-        return ignores_nans(aval) and bool(params["axes"]) and IS_SHIFT not in params
+        return _is_extreme_with_nans(equation)
     # XLA has vector instructions for integers of a byte.
     return aval.dtype.itemsize > 1 and _is_combined_in_turns(equation)
 
@@ -111,11 +151,6 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
     else:
         body = monoid_of(build.primitive).body(result)
     return _by_lanes(build, x, aval, axes, body)
-
-
-def ignores_nans(aval: ShapedArray) -> bool:
-    """Return whether XLA may take its kernel for a maximum or minimum of an operand."""
-    return aval.dtype in (np.float32, np.float64) and aval.size >= _FEWEST
 
 
 def selection_of(is_maximum: bool, aval: ShapedArray) -> Body:

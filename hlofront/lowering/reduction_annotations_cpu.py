@@ -76,7 +76,7 @@ _STORED = (
 
 
 def with_annotations(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Sequence[Equation]:
-    """Return the live equations of a program for one CPU, with annotated reductions."""
+    """Return the live equations of a program for CPUs, with annotated reductions."""
     if not any(map(_may_be_annotated, equations)):
         return equations
     program = _Program(equations, outputs)

@@ -29,6 +29,7 @@ MODULES: dict[str, str] = {
         "unreduced_pmax unreduced_pmin unreduced_psum unreduced_reduce_scatter "
         "unreduced_reduce_scatter_start vary_unreduced_cast_p"
     ),
+    "collectives_cpu": "pmax pmin unreduced_pmax unreduced_pmin",
     "comparing": "eq eq_to ge gt le le_to lt lt_to ne select_n",
     "composite": "composite",
     "contracting": "dot_general",

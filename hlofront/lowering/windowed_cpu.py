@@ -32,7 +32,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.reducing import zero
-from hlofront.lowering.reducing_cpu import ignores_nans, selection_of
+from hlofront.lowering.reducing_cpu import extreme_of_integers, ignores_nans, selection_of
 from hlofront.lowering.windowed import emit_reduce_window
 from hlofront.primitives import comparing, reducing
 from hlofront.primitives import elementwise as e
@@ -85,6 +85,26 @@ def _are_shifted_slices_of_extremes(equation: Candidate) -> bool:
 
 def _may_ignore_nans(equation: Candidate) -> bool:
     return ignores_nans(equation.avals_in[0])
+
+
+@formula_on_cpu(
+    w.reduce_window_max_p, w.reduce_window_min_p, when=_may_ignore_nans, elementwise=True
+)
+def _(build: Builder, x: Value, **windows: Any) -> Value:
+    """Lower the maxima or minima of windows over several devices, and of unknown sizes."""
+    is_maximum = build.primitive is w.reduce_window_max_p
+
+    def maxima(integers: Array) -> Array:
+        # Windows of padding alone would have the least integer, which stands for a NaN.
+        lowest = np.array(-np.inf, build.avals_in[0].dtype).view(integers.dtype)
+        lowest ^= np.iinfo(integers.dtype).max
+        result = w.reduce_window_max(integers, *w.Windows(**windows))
+        return e.max(result, full_like(result, lowest))
+
+    def reduced(x: Array) -> Array:
+        return extreme_of_integers(x, maxima, is_maximum)
+
+    return build.by_tracing(reduced, [x])[0]
 
 
 @formula_on_cpu(w.reduce_window_max_p, w.reduce_window_min_p, when=_may_ignore_nans)
