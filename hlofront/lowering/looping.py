@@ -28,13 +28,13 @@ def _(
     num_carry: int,
     unroll: int,
 ) -> list[Value]:
-    loop = _Loop(jaxpr, args, num_consts, num_carry, length, reverse)
+    loop = Loop(jaxpr, args, num_consts, num_carry, length, reverse)
     if isinstance(length, SymbolicSize):
         return loop.emit_all(build)
     return loop.emit(build, max(1, min(unroll, length)))
 
 
-class _Loop:
+class Loop:
     """A scan that is being lowered."""
 
     def __init__(

@@ -120,6 +120,7 @@ MODULES: dict[str, str] = {
     "square_roots_cpu": "div rsqrt",
     "tiling_cpu": "tile",
     "trigonometric_cpu": "acos asin atan atan2 cos sin tan",
+    "unrolling_cpu": "scan",
     "wide_trigonometric_cpu": "acos asin atan atan2 cos sin",
     "windowed": (
         "reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add "
