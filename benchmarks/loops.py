@@ -233,6 +233,15 @@ of_rows("Horner", lambda _, c, x: ((c[0] * 0.5 + x,), None), [ten], numbers)
 of_rows("cumulative maximum, reset", reset_maximum, [0.0], numbers)
 
 
+@row("elements by their index", 0.0, numbers)
+def _(jax: Any, unroll: int) -> Function:
+    def function(x: Any, xs: Any) -> Any:
+        body = lambda i, x: x * 0.5 + xs[i]
+        return jax.lax.fori_loop(0, STEPS, body, x, unroll=unroll)
+
+    return function
+
+
 # ---- the process of one library ------------------------------------------------------------------
 
 

@@ -225,6 +225,47 @@ def test_fori_loop_with_its_index():
     assert_equal_to_loop(function, ten)
 
 
+def picked(i, c, xs):
+    return c * 0.5 + xs[i]
+
+
+def picked_twice(i, c, xs):
+    return c * 0.5 + (xs[i] - xs[-i]) ** 2
+
+
+def picked_beside_all(i, c, xs):
+    return c * 0.5 + xs[i] + xs * 0.1
+
+
+def from_table(i, c, xs):
+    return c * 0.5 + xs[i % 7]
+
+
+SLICED = {
+    "numbers": (picked, one, numbers, 4),
+    "rows": (picked, ten, rows, 4),
+    "beyond the end": (picked, one, numbers[:50], 4),
+    "one number": (picked, one, numbers[:1], 4),
+    "rows of one": (picked, one.reshape(1), numbers.reshape(-1, 1), 4),
+    "two numbers": (picked_twice, one, numbers, 4),
+    "long rows": (picked, np.ones(100, np.float32), np.ones((LENGTH, 100), np.float32), 1),
+    "all numbers": (picked_beside_all, numbers, numbers, 1),
+    "of 16 bits": (picked, jnp.asarray(one, "bfloat16"), jnp.asarray(numbers, "bfloat16"), 1),
+    "a table": (from_table, one, numbers, 1),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_elements_that_the_index_picks(name):
+    step, carry, xs, steps = SLICED[name]
+
+    def function(carry, xs):
+        return lax.fori_loop(0, LENGTH, lambda i, c: step(i, c, xs), carry)
+
+    assert steps_of(function, carry, xs)[0] == steps
+    assert_equal_to_loop(function, carry, xs)
+
+
 def test_special_numbers():
     special = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 3e38, -3e38, 0], np.float32)
     for body in (affine, scaled(0.5), scaled(-2), scaled(4096), scaled(1e10), scaled(1e-10)):
