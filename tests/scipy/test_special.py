@@ -312,3 +312,38 @@ def test_narrow_dtypes():
             assert found.dtype == dtype
             wanted = getattr(scipy.special, name)(wide)
             np.testing.assert_allclose(np.asarray(found, np.float64), wanted, tolerance, 1e-2)
+
+
+def test_relative_entropies_whose_ratios_overflow():
+    for dtype, narrow in ((np.float32, 3e-6), (np.float64, 1e-14)):
+        limits = np.finfo(dtype)
+        exponents = np.array([limits.minexp, -40, 0, 40, limits.maxexp - 12])
+        p, q = (1.25 * 2.0 ** x.ravel() for x in np.meshgrid(exponents, exponents))
+        exponents = np.log2(p / 1.25) - np.log2(q / 1.25)
+        with jax.enable_x64(True):
+            found = special.rel_entr(p.astype(dtype), q.astype(dtype))
+        np.testing.assert_allclose(found, p * (exponents * np.log(2)), narrow)
+    # Subnormal ones are zeros in the arithmetic of some devices.
+    p = np.array([2.0, 0.5, 600], np.float16)
+    q = np.array([6.2e-5, 60000, 6.2e-5], np.float16)
+    wide = p.astype(np.float64)
+    np.testing.assert_allclose(special.rel_entr(p, q), wide * np.log(wide / q), 1e-3)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_slopes_of_box_cox_transformations_along_the_exponent(narrow):
+    x = np.array([0.2, 0.9, 1.5, 30.0])
+    for exponent in (-2.0, -0.3, -1e-9, 0.0, 1e-5, 0.4, 3.0):
+        logarithm = np.log(x).astype(np.longdouble)
+        z = exponent * logarithm
+        if abs(exponent) < 1e-3:
+            wanted = logarithm**2 * (1 / 2 + z / 3 + z**2 / 8)
+        else:
+            wanted = (logarithm * np.exp(z) - np.expm1(z) / exponent) / exponent
+        dtype = np.float32 if narrow else np.float64
+        with jax.enable_x64(True):
+            slope = jax.grad(lambda e: special.boxcox(x.astype(dtype), e).sum())
+            found = slope(np.array(exponent, dtype))
+            second = jax.grad(slope)(np.array(0.0, dtype))
+        np.testing.assert_allclose(found, float(wanted.sum()), 3e-5 if narrow else 1e-12)
+        np.testing.assert_allclose(second, (np.log(x) ** 3 / 3).sum(), 1e-5 if narrow else 1e-13)
