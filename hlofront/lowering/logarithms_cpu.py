@@ -47,8 +47,8 @@ _LOGARITHM = (
     ],
 )
 # The products of this part of log(2) and exponents are exact in float64.
-_LOG_2 = 0.693147180369123816490
-_LOG_2_REST = 1.90821492927058770002e-10
+LOG_2 = 0.693147180369123816490
+LOG_2_REST = 1.90821492927058770002e-10
 # The squares of numbers from here on may overflow.
 _LARGE = 2.0**500
 
@@ -62,12 +62,12 @@ def logarithm(x: Formula, rest: Formula | float = 0.0) -> Formula:
     half_square_rest = (fraction - first) * (fraction + first) * 0.5
     numerator, denominator = (parallel_polynomial(fraction, each) for each in _LOGARITHM)
     terms = fraction * fraction * fraction * numerator / denominator - half_square_rest
-    whole = exponent * _LOG_2
+    whole = exponent * LOG_2
     total = whole + fraction
     lost = (whole - total) + fraction
     less = total - half_square
     lost = lost + ((total - less) - half_square)
-    return less + (lost + (terms + rest + exponent * _LOG_2_REST))
+    return less + (lost + (terms + rest + exponent * LOG_2_REST))
 
 
 class _Sum(NamedTuple):
