@@ -17,6 +17,7 @@ __all__ = ["MODULES", "import_all", "lower_program"]
 MODULES: dict[str, str] = {
     "argmax_cpu": "argmax argmin",
     "barriers": "after_all create_token dce_sink optimization_barrier",
+    "bessel_cpu": "bessel_i0e bessel_i1e",
     "block_contracting": "ragged_dot_general scaled_dot",
     "branching": "cond platform_index while",
     "by_tracing": "bessel_i0e",
