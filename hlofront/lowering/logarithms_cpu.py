@@ -77,7 +77,7 @@ class _Sum(NamedTuple):
     rest: Formula
 
 
-def _one_more(x: Formula) -> _Sum:
+def one_more(x: Formula) -> _Sum:
     """Return 1 + x for x > -1."""
     total = x + 1
     # XLA would compute (x + 1) - 1 as x.
@@ -99,7 +99,7 @@ def _log(x: Formula) -> Formula:
 
 @of_many(e.log1p_p, _float64)
 def _log1p(x: Formula) -> Formula:
-    total, rest = _one_more(x)
+    total, rest = one_more(x)
     # The logarithm of 1 is the rest, but for the sign of zero.
     return where(x.equals(0), x, _with_ends(total, logarithm(total, rest)))
 
@@ -111,7 +111,7 @@ def _inverse_sine(x: Formula) -> Formula:
     known = where(is_large, 1.0, size)
     square = known * known
     # sqrt(1 + x**2) - 1 is x**2 divided by sqrt(1 + x**2) + 1.
-    total, rest = _one_more(where(is_large, size, known + square / (sqrt(square + 1) + 1)))
+    total, rest = one_more(where(is_large, size, known + square / (sqrt(square + 1) + 1)))
     result = _with_ends(total, logarithm(total, rest + where(is_large, math.log(2), total * 0)))
     return where(x.equals(0), x, where(x < 0, -result, result))
 
@@ -120,7 +120,7 @@ def _inverse_sine(x: Formula) -> Formula:
 def _inverse_cosine(x: Formula) -> Formula:
     is_large = x > _LARGE
     above = where(is_large, 1.0, x - 1)
-    total, rest = _one_more(where(is_large, x, above + sqrt(above * (above + 2))))
+    total, rest = one_more(where(is_large, x, above + sqrt(above * (above + 2))))
     result = _with_ends(total, logarithm(total, rest + where(is_large, math.log(2), total * 0)))
     return where(x < 1, np.nan, result)
 
@@ -128,6 +128,6 @@ def _inverse_cosine(x: Formula) -> Formula:
 @of_many(e.atanh_p, _float64)
 def _inverse_tangent(x: Formula) -> Formula:
     size = abs(x)
-    total, rest = _one_more(size * 2 / (1 - size))
+    total, rest = one_more(size * 2 / (1 - size))
     result = _with_ends(total, logarithm(total, rest)) * 0.5
     return where(x.equals(0), x, where(x < 0, -result, result))

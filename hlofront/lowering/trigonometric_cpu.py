@@ -175,19 +175,24 @@ def _reduced(x: Formula, parts: int, shift: float = 0.0) -> _Angle:
 
 @in_float64(e.sin_p)
 def _sine(x: Formula) -> Formula:
-    return where(is_subnormal(x), x, _sine_of(_reduced(x, 2)))
+    return where(is_subnormal(x), x, narrow(_sine_of(_reduced(x, 2))))
 
 
 @in_float64(e.cos_p)
 def _cosine(x: Formula) -> Formula:
-    return _sine_of(_reduced(x, 2, shift=0.5))
+    return narrow(_sine_of(_reduced(x, 2, shift=0.5)))
+
+
+def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
+    """Return the sines and cosines of float32 angles in float64."""
+    return _sine_of(_reduced(x, 2)), _sine_of(_reduced(x, 2, shift=0.5))
 
 
 def _sine_of(angle: _Angle) -> Formula:
-    """Return the sine in float32 of an angle in halves of a turn."""
+    """Return the sine of an angle in halves of a turn."""
     sine = reinterpreted(angle.rest * polynomial(angle.rest * angle.rest, _SINE), _int64)
     opposite = shifted_left(angle.multiple, 63)
-    return narrow(reinterpreted(Formula(e.bitwise_xor(sine.value, opposite.value)), _float64))
+    return reinterpreted(Formula(e.bitwise_xor(sine.value, opposite.value)), _float64)
 
 
 @in_float64(e.tan_p)
@@ -208,7 +213,12 @@ def _arc_tangent(x: Formula) -> Formula:
 @in_float64(e.atan2_p)
 def _arc_tangent_of_ratio(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
-    angle = _angle_between(wide(abs(y)), wide(abs(x)))
+    return in_quadrant(y, x, wide(abs(y)), wide(abs(x)))
+
+
+def in_quadrant(y: Formula, x: Formula, distance_of_y: Formula, distance_of_x: Formula) -> Formula:
+    """Return the angle of the point (x, y) from the distances of its coordinates from zero."""
+    angle = _angle_between(distance_of_y, distance_of_x)
     angle = where(sign_bit(x).equals(0), angle, math.pi - angle)
     return with_sign(narrow(angle), sign_bit(y))
 

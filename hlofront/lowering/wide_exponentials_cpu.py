@@ -145,3 +145,13 @@ def _less_one(x: Formula) -> Formula:
     power = _power_of_two(whole - 1)
     half = (power - 0.5) + power * quotient
     return where(abs(x) < _LEAST, x, half + half)
+
+
+def halves_of_exponential(x: Formula) -> tuple[Formula, Formula]:
+    """Return two factors of exp(x), which do not overflow; beyond 1400 the product does."""
+    whole, rest = _reduced(clip(-1400, x, 1400))
+    square = rest * rest
+    sine = rest + rest * (square * parallel_polynomial(square, _SINE))
+    cosine = square * parallel_polynomial(square, _COSINE)
+    half = rounded(whole * 0.5)
+    return _power_of_two(half) * (1 + (sine + cosine)), _power_of_two(whole - half)

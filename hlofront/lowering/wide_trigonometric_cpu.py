@@ -110,7 +110,7 @@ class _Angle(NamedTuple):
     """The difference from the remainder, of less than half a unit in its last place."""
 
 
-def _is_huge(x: Formula) -> Formula:
+def is_huge(x: Formula) -> Formula:
     return abs(x) >= _LEAST_HUGE
 
 
@@ -130,17 +130,23 @@ def _reduced(x: Formula) -> _Angle:
     return _Angle(as_dtype(multiple, _int32), remainder, (nearest - remainder) + lost)
 
 
-@of_many(e.sin_p, _float64, _is_huge)
+@of_many(e.sin_p, _float64, is_huge)
 def _sine(x: Formula) -> Formula:
     angle = _reduced(x)
     # The sine of a negative zero is a negative zero.
     return where(x.equals(0), x, _sine_of(angle, angle.multiple))
 
 
-@of_many(e.cos_p, _float64, _is_huge)
+@of_many(e.cos_p, _float64, is_huge)
 def _cosine(x: Formula) -> Formula:
     angle = _reduced(x)
     return _sine_of(angle, angle.multiple + 1)
+
+
+def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
+    """Return the sines and cosines of angles that are not huge."""
+    angle = _reduced(x)
+    return _sine_of(angle, angle.multiple), _sine_of(angle, angle.multiple + 1)
 
 
 def _sine_of(angle: _Angle, multiple: Formula) -> Formula:
@@ -206,7 +212,7 @@ def _arc_tangent(x: Formula) -> Formula:
 
 
 @of_many(e.atan2_p, _float64)
-def _arc_tangent_of_ratio(y: Formula, x: Formula) -> Formula:
+def angle_of_point(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
     eighths, first, rest = _angle_between(abs(y), abs(x))
     is_left = reinterpreted(x, _int64) < 0
