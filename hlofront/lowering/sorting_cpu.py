@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import Shape
+from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
@@ -35,7 +35,11 @@ from hlofront.lowering.sorting import (
     sort_by_comparator,
 )
 from hlofront.lowering.types import NumPyDType
+from hlofront.primitives import comparing as c
+from hlofront.primitives import elementwise as e
 from hlofront.primitives import sorting as s
+from hlofront.primitives.comparing import select
+from hlofront.primitives.creating import full_like
 from hlofront.primitives.families import real_of
 from hlofront.primitives.gathering import GatherDimensionNumbers
 
@@ -130,6 +134,37 @@ def _(
         words = _complements(build, words, aval)
     order = _order_of_words(build, words, aval.shape, axis)
     return first_of_sorted(build, _reordered(build, x, aval, order, axis), order, axis, is_max_k)
+
+
+def _is_few_of_floats(equation: Candidate) -> bool:
+    """Return whether the most extreme elements are XLA's own top_k of numbers in their order."""
+    (aval,), (result, _), params = equation
+    axis = canonical_axis(params["reduction_dimension"], aval.ndim)
+    k = result.shape[axis]
+    return 0 < k < aval.shape[axis] and _has_own_top_k(aval, k, axis)
+
+
+@formula_on_cpu(s.approx_top_k_p, when=_is_few_of_floats)
+def _(
+    build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **params: object
+) -> list[Value]:
+    (aval,), (value, _) = build.avals_in, build.avals_out
+    axis = canonical_axis(reduction_dimension, aval.ndim)
+    k = value.shape[axis]
+
+    def greatest(x: Array) -> list[Array]:
+        return s.top_k(x, k, axis=axis)
+
+    def indices_of_least(x: Array) -> Array:
+        key = e.neg(select(c.eq(x, full_like(x, 0)), full_like(x, 0), x))
+        # NaNs are the last: as negative ones, which are less than all numbers there.
+        key = select(c.ne(x, x), e.neg(full_like(x, np.nan)), key)
+        return greatest(key)[1]
+
+    if is_max_k:
+        return build.by_tracing(greatest, [x])
+    (order,) = build.by_tracing(indices_of_least, [x])
+    return [_reordered(build, x, value, order, axis), order]
 
 
 def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
