@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import hlofront.numpy as jnp
 from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
@@ -18,8 +21,7 @@ from hlofront.scipy.special.arguments import (
     in_float32,
     inexact_arrays,
 )
-from hlofront.scipy.special.entropies import log1p
-from hlofront.scipy.special.faddeeva import real_erfcx
+from hlofront.scipy.special.faddeeva import erfcx_of_positive, real_erfcx
 from hlofront.scipy.special.series import polynomial, table
 
 
@@ -238,10 +240,13 @@ def _log_ndtr(x: Array) -> Array:
     scaled = x * math.sqrt(0.5)
     is_tail = x < -1
     # Each branch gets only arguments of its own side, so that it does not overflow.
-    far = jnp.where(is_tail, -scaled, 1.0)
-    tail = jnp.log(real_erfcx(far) / 2) - jnp.square(jnp.where(is_tail, x, -1.0)) / 2
-    upper = jnp.where(is_tail, -1.0, scaled)
-    return jnp.where(is_tail, tail, log1p(-0.5 * special.erfc(upper)))
+    half = erfcx_of_positive(jnp.where(is_tail, -scaled, 1.0)) / 2
+    less = -0.5 * special.erfc(jnp.where(is_tail, -1.0, scaled))
+    # In float64 log1p(x) of XLA loses two digits for x from -1/2 to -0.3.
+    by_log = is_tail | (less < -0.25) if typeof(x).dtype == np.float64 else is_tail
+    logarithm = jnp.log(jnp.where(is_tail, half, jnp.where(by_log, 1 + less, 1.0)))
+    shift = jnp.where(is_tail, jnp.square(jnp.where(is_tail, x, -1.0)) / 2, 0.0)
+    return jnp.where(by_log, logarithm - shift, jnp.log1p(jnp.where(by_log, 0.0, less)))
 
 
 @custom_jvp

@@ -104,13 +104,18 @@ def _exp_of_square(x: Array) -> Array:
     return jnp.exp(jnp.square(high)) * jnp.exp((x - high) * (x + high))
 
 
+def erfcx_of_positive(x: Array) -> Array:
+    """Return exp(x^2) erfc(x) of positive float32 or float64 numbers, by a Chebyshev series."""
+    finite = jnp.where(x < jnp.inf, x, 0.0)
+    t = jnp.where(x < jnp.inf, (3.5 - finite) / (3.5 + finite), -1.0)
+    return chebyshev_sum(series.ERFCX, t) / (3.5 + x)
+
+
 @custom_jvp
 def real_erfcx(x: Array) -> Array:
-    """Return exp(x^2) erfc(x) of float32 or float64 numbers, by a Chebyshev series."""
+    """Return exp(x^2) erfc(x) of float32 or float64 numbers."""
     size = jnp.abs(x)
-    finite = jnp.where(size < jnp.inf, size, 0.0)
-    t = jnp.where(size < jnp.inf, (3.5 - finite) / (3.5 + finite), -1.0)
-    upper = chebyshev_sum(series.ERFCX, t) / (3.5 + size)
+    upper = erfcx_of_positive(size)
     # For x < -30 the result overflows; the bound keeps the product from being NaN.
     negative = jnp.where(size < 30, 2 * _exp_of_square(jnp.minimum(size, 30)) - upper, jnp.inf)
     return jnp.where(x < 0, negative, jnp.where(x != x, x, upper))
