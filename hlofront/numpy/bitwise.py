@@ -18,7 +18,15 @@ from hlofront.numpy.ufuncs import (
     scalar_like,
     unary_operation,
 )
-from hlofront.primitives import comparing, converting, elementwise, reducing, shaping, slicing
+from hlofront.primitives import (
+    comparing,
+    converting,
+    creating,
+    elementwise,
+    reducing,
+    shaping,
+    slicing,
+)
 
 _byte = np.dtype("uint8")
 
@@ -155,13 +163,16 @@ def unpackbits(
     a, back = _axis_last(a, axis)
     shape = typeof(a).shape
     *rest, size = shape
-    shifts = np.arange(8, dtype=_byte)
+    # XLA's CPU code loads the elements of a constant one by one. The bits of 10^5 bytes take 400 us
+    # by shifts that are a constant, 150 by shifts of an iota, and 105 so, on an Intel Xeon.
+    masks = elementwise.shift_left(creating.full((8,), 1, _byte), creating.iota(_byte, 8))
     if bitorder == "big":
-        shifts = shifts[::-1].copy()
+        masks = shaping.rev(masks, (0,))
     shape = (*rest, size, 8)
     a = shaping.broadcast_in_dim(a, shape, range(len(rest) + 1))
-    shifts = shaping.broadcast_in_dim(shifts, shape, (len(rest) + 1,))
-    bits = elementwise.bitwise_and(elementwise.shift_right_logical(a, shifts), _byte.type(1))
+    masks = shaping.broadcast_in_dim(masks, shape, (len(rest) + 1,))
+    is_set = comparing.ne(elementwise.bitwise_and(a, masks), _byte.type(0))
+    bits = converting.convert(is_set, _byte, False)
     bits = shaping.reshape(bits, (*rest, size * 8))
     if count is not None:
         bit_count = size * 8 + count if count < 0 else count
