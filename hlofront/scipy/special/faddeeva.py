@@ -162,12 +162,13 @@ def _dawsn(x: Array) -> Array:
     middle = chebyshev_sum(series.DAWSON, (20.25 - square) / (20.25 + square)) / (20.25 + square)
     # Near 0 the power series DLMF 7.6.2 is used, and for large x the asymptotic one of 7.12.
     small = jnp.where(square < 1.3, square, 0.0)
+    near_terms, far_terms = (12, 5) if typeof(x).dtype == np.float32 else (23, 17)
     near: Array | float = 1.0
-    for k in range(23, 0, -1):
+    for k in range(near_terms, 0, -1):
         near = 1 - small * near * (2 / (2 * k + 1))
     inverse = jnp.where(jnp.abs(x) < 8, 0.0, 1 / x)
     far: Array | float = 1.0
-    for k in range(17, 0, -1):
+    for k in range(far_terms, 0, -1):
         far = 1 + jnp.square(inverse) * far * (k - 0.5)
     inner = x * jnp.where(square < 1.3, near, middle)
     return jnp.where(jnp.abs(x) < 8, inner, 0.5 * inverse * far)
