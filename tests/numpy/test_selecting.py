@@ -118,6 +118,50 @@ def test_results_of_a_given_size():
     np.testing.assert_array_equal(deleted(far), V[:-1])
 
 
+LONG = np.arange(600, dtype=np.float32)
+DELETED = [0, 5, -1, slice(10, 20), slice(None, 30), slice(None), slice(0, 12, 2), [1, 2, 3], []]
+
+
+@pytest.mark.parametrize("shape", [(600,), (1, 600), (150, 4), (4, 150)])
+@pytest.mark.parametrize("what", DELETED, ids=str)
+def test_deleted_in_programs(what, shape):
+    what = np.array(what, np.int32) if isinstance(what, list) else what
+    x = LONG.reshape(shape)
+    for axis in (None, *(i for i, size in enumerate(shape) if size > 30)):
+
+        def rest(x, axis=axis):
+            return jnp.delete(x, what, axis=axis)
+
+        wanted = np.delete(x, what, axis)
+        np.testing.assert_array_equal(jax.jit(rest)(x), wanted)
+        np.testing.assert_array_equal(rest(jnp.asarray(x)), wanted)
+        rows = np.stack([x, -x])
+        np.testing.assert_array_equal(jax.vmap(rest)(rows), np.stack([wanted, -wanted]))
+        counts = jax.grad(lambda x, rest=rest: rest(x).sum())(x)
+        is_left = np.zeros(x.size, np.bool_)
+        is_left[np.delete(np.arange(600).reshape(shape), what, axis)] = True
+        np.testing.assert_array_equal(counts, is_left.reshape(shape))
+
+
+@pytest.mark.parametrize(
+    ("shape", "what", "is_gathered"),
+    [
+        ((600,), 5, False),
+        ((150, 4), slice(3, 9), False),
+        ((600,), slice(0, 12, 3), True),
+        ((200,), 5, True),
+        ((4, 150), 5, True),
+    ],
+)
+def test_what_deletions_leave_is_joined_in_programs(shape, what, is_gathered):
+    axis = 1 if shape[0] == 4 else 0
+    program = jax.make_jaxpr(lambda x: jnp.delete(x, what, axis=axis))(
+        LONG[: np.prod(shape)].reshape(shape)
+    )
+    assert ("gather" in str(program)) == is_gathered
+    assert ("concatenate" in str(program)) != is_gathered
+
+
 def test_out_of_bounds_is_filled():
     assert np.isnan(jnp.take(A, 99))
     assert jnp.take(V, 99) == np.iinfo(np.int32).min
