@@ -136,7 +136,10 @@ def isnan(x: ArrayLike, /) -> Array:
 @operation_like(np.isfinite)
 def isfinite(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is neither infinite nor NaN."""
-    x = any_operand("isfinite", x)
+    return _finite(any_operand("isfinite", x))
+
+
+def _finite(x: ArrayLike) -> Array:
     aval = typeof(x)
     if is_integer(aval):
         return _answer(x, True)
@@ -260,8 +263,8 @@ def _close(
         elementwise.mul(converted(rtol, typeof(rtol), real, False), size),
     )
     # NaN is close to nothing, and an infinity only to itself.
-    either = elementwise.bitwise_or(infinite(a), infinite(b))
-    close = comparing.select(either, comparing.eq(a, b), comparing.le(gap, allowed))
+    near = elementwise.bitwise_and(_finite(b), comparing.le(gap, allowed))
+    close = elementwise.bitwise_or(comparing.eq(a, b), near)
     if equal_nan:
         close = elementwise.bitwise_or(close, _both_nan(a, b))
     return close
