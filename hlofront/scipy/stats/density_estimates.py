@@ -128,7 +128,7 @@ class gaussian_kde:
         Raises:
           ValueError: if the points have another dimension.
         """
-        return jnp.exp(self.logpdf(points))
+        return _density(self.dataset, self.weights, self.covariance, self._points(points))
 
     def __call__(self, points: ArrayLike) -> Array:
         """Compute the estimated density at points of shape (d, m), or (m,) for numbers.
@@ -183,7 +183,7 @@ class gaussian_kde:
         if typeof(cov).shape != (self.d, self.d):
             raise ValueError(f"covariance does not have dimension {self.d}")
         covariance = self.covariance + cov
-        return jnp.exp(_log_density(self.dataset, self.weights, covariance, mean[:, None]))[0]
+        return _density(self.dataset, self.weights, covariance, mean[:, None])[0]
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """Compute the integral of a one-dimensional density from low to high.
@@ -210,7 +210,7 @@ class gaussian_kde:
                 f"KDEs are not the same dimensionality: of {self.d} and {other.d} dimensions"
             )
         covariance = self.covariance + other.covariance
-        shares = jnp.exp(_log_density(self.dataset, self.weights, covariance, other.dataset))
+        shares = _density(self.dataset, self.weights, covariance, other.dataset)
         return jnp.sum(shares * other.weights)
 
     def resample(self, key: ArrayLike, shape: tuple[int, ...] = ()) -> Array:
@@ -244,9 +244,13 @@ class gaussian_kde:
         )
 
 
-@operation
-def _log_density(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
-    """Return log densities (m,) at points (d, m) of Gaussians about the columns of a data set."""
+def _exponents(
+    dataset: Array, weights: Array, covariance: Array, points: Array
+) -> tuple[Array, Array]:
+    """Return the logarithms (m, n) of n Gaussian densities at points (d, m), and the weights (n,).
+
+    The Gaussians are about the columns of a data set (d, n).
+    """
     dataset, weights, covariance, points = inexact(
         "gaussian_kde", dataset, weights, covariance, points
     )
@@ -254,10 +258,24 @@ def _log_density(dataset: Array, weights: Array, covariance: Array, points: Arra
     dimension, count = typeof(dataset).shape
     both = jnp.concatenate([dataset, points], axis=1)
     whitened = triangular_solve(lower, both, left_side=True, lower=True)
-    differences = whitened[:, :count, None] - whitened[:, None, count:]
+    differences = whitened[:, count:, None] - whitened[:, None, :count]
     energy = jnp.sum(jnp.square(differences), axis=0) / 2
     norm = dimension / 2 * math.log(2 * math.pi) + jnp.sum(jnp.log(jnp.diagonal(lower)))
-    return logsumexp(-energy, axis=0, b=weights[:, None]) - norm
+    return -energy - norm, weights
+
+
+@operation
+def _density(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
+    """Return densities (m,) at points (d, m) of Gaussians about the columns of a data set."""
+    exponents, weights = _exponents(dataset, weights, covariance, points)
+    return jnp.matmul(jnp.exp(exponents), weights, precision="highest")
+
+
+@operation
+def _log_density(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
+    """Return log densities (m,) at points (d, m) of Gaussians about the columns of a data set."""
+    exponents, weights = _exponents(dataset, weights, covariance, points)
+    return logsumexp(exponents, axis=1, b=weights)
 
 
 def _flatten(kde: gaussian_kde) -> tuple[tuple[Array, ...], None]:
