@@ -9,7 +9,8 @@ time to compile: by a reduction that knows NaNs a step of attention with biases 
 
 A reduction has an operand in lanes if XLA computes each element from those at its position in
 stored arrays, by one instruction or a few. Where it broadcasts arrays, as to compare all pairs of
-elements of two vectors, a loop over lanes may take ten times as long as one over elements.
+elements of two vectors, a loop over lanes may take ten times as long as one over elements. The
+annotation is the number of these instructions: LLVM unrolls short loops alone.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from hlofront.primitives.shaping import broadcast_in_dim_p, reshape_p
 
 # The annotations, parameters of equations that only lowering knows of.
 IS_SHIFT = "is_shift"
-IS_IN_LANES = "is_in_lanes"
+LANE_OPERATIONS = "lane_operations"
 
 _EXTREMES = (r.reduce_max_p, r.reduce_min_p)
 _REDUCTIONS = frozenset((*_EXTREMES, r.reduce_sum_p, r.reduce_and_p, r.reduce_or_p, r.reduce_xor_p))
@@ -114,8 +115,9 @@ class _Program:
         annotations: dict[str, object] = {}
         if reduction.primitive in _EXTREMES and self._is_shift(self._origin(x), result):
             annotations[IS_SHIFT] = True
-        if self._is_in_lanes(x):
-            annotations[IS_IN_LANES] = True
+        operations = self._lane_operations(x)
+        if operations is not None:
+            annotations[LANE_OPERATIONS] = operations
         if not annotations:
             return reduction
         return reduction.replace(params={**reduction.params, **annotations})
@@ -152,8 +154,11 @@ class _Program:
                 is_subtracted |= reader.primitive is e.sub_p
         return is_subtracted
 
-    def _is_in_lanes(self, x: Atom) -> bool:
-        """Return whether a few operations in lanes make x of stored arrays and single numbers."""
+    def _lane_operations(self, x: Atom) -> int | None:
+        """Return how many operations in lanes make x of stored arrays and single numbers.
+
+        The result is None if others take part, or more than a few.
+        """
         shape, pending = _shape(x), [x]
         visited: set[Atom] = set()
         while pending:
@@ -167,13 +172,13 @@ class _Program:
                 continue
             visited.add(value)
             if maker.primitive not in _IN_LANES or _rounds(maker):
-                return False
+                return None
             if any(_shape(operand) not in ((), shape) for operand in maker.invars):
-                return False
+                return None
             if len(visited) > _MOST_OPERATIONS:
-                return False
+                return None
             pending.extend(maker.invars)
-        return True
+        return len(visited)
 
 
 def _shape(atom: Atom) -> tuple[object, ...]:
