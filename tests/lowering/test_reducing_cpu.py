@@ -175,6 +175,10 @@ SHIFTS = {
     "softmax": hlofront.nn.softmax,
     "log_softmax": hlofront.nn.log_softmax,
     "a softmax of one's own": own_softmax,
+    "logsumexp": lambda x: hlofront.nn.logsumexp(x, -1),
+    "logsumexp with factors": lambda x: hlofront.nn.logsumexp(x, -1, b=jnp.abs(x) + 2),
+    "the derivative of logsumexp": hlofront.grad(lambda x: hlofront.nn.logsumexp(x, -1).sum()),
+    "logmeanexp": lambda x: hlofront.nn.logmeanexp(x, -1),
     "its derivative": hlofront.grad(lambda x: (own_softmax(x) ** 2).sum()),
 }
 
@@ -199,8 +203,11 @@ def test_maxima_that_are_only_subtracted_are_one_operation(name):
         lambda x: x.max() - x,
         lambda x: jnp.sin(x) - x.max(),
         lambda x: x - jnp.where(x.max() > 1, 2.0, 3.0),
+        lambda x: (lambda shift: (x - shift).min() + shift)(x.max()),
+        lambda x: jnp.isfinite(x.max()),
+        lambda x: (lambda shift: (x - shift, jnp.abs(x) + shift))(x.max()),
     ],
-    ids=["output", "comparison", "minuend", "other array", "condition"],
+    ids=["output", "comparison", "minuend", "other array", "condition", "sum", "finite", "kept"],
 )
 def test_maxima_that_are_read_otherwise_know_nans(function):
     assert "optimization_barrier" in lowered(function, np.zeros((64, 100), np.float32))
