@@ -1,5 +1,7 @@
 """Random bits on CPUs: one loop computes all rounds of Threefry, and the bits stay the same."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -87,7 +89,7 @@ def test_numbers_that_are_read_more_than_once_share_their_bits():
     assert 20 <= text.count(" xor(") < 30
 
 
-@pytest.mark.parametrize("shape", [(4999,), (1667, 3), (1999,), (2, 5, 997)])
+@pytest.mark.parametrize("shape", [(4999,), (1667, 3), (1999,), (2, 5, 997), (1001,), (443, 3)])
 def test_uneven_numbers_of_bits_are_the_first_of_more(shape):
     key = jax.random.key(3)
     for dtype in ("uint8", "uint32"):
@@ -99,15 +101,28 @@ def test_uneven_numbers_of_bits_are_the_first_of_more(shape):
 
 @pytest.mark.parametrize(
     ("shape", "keys", "length"),
-    [((4999,), (), 5760), ((1667, 3), (), 5760), ((4992,), (), None), ((4999,), (2,), None)],
+    [
+        ((4999,), (), 5760),
+        ((1667, 3), (), 5760),
+        ((4992,), (), None),
+        ((4999,), (2,), None),
+        ((1999,), (), 2160),
+        ((443, 3), (), 1440),
+    ],
 )
 def test_where_more_bits_are_computed(shape, keys, length):
     key = jax.random.split(jax.random.key(0), keys) if keys else jax.random.key(0)
     function = jax.vmap(bits_of(shape)) if keys else bits_of(shape)
     assert (f"tensor<{length}xui32>" in text_of(function, key)) == (length is not None)
-    assert "tensor<5760xui32>" not in text_of(function, key, platforms=("tpu",))
+    assert f"tensor<{length}xui32>" not in text_of(function, key, platforms=("tpu",))
     with threefry_partitionable(False):
-        assert "tensor<5760xui32>" not in text_of(lambda key: function(key), key)
+        assert f"tensor<{length}xui32>" not in text_of(lambda key: function(key), key)
+
+
+@pytest.mark.parametrize("size", [1001, 1279])
+def test_bits_of_one_thread_are_no_more_than_asked_for(size):
+    sizes = re.findall(r"tensor<(\d+)xui32>", text_of(bits_of((size,)), jax.random.key(0)))
+    assert max(map(int, sizes)) == size
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
