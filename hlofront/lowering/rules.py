@@ -121,7 +121,7 @@ MODULES: dict[str, str] = {
     "spectral_gpu": "eig eigh svd",
     "spectral_tpu": "eigh svd",
     "square_roots_cpu": "div rsqrt",
-    "tiling_cpu": "tile",
+    "tiling_cpu": "slice tile",
     "trigonometric_cpu": "acos asin atan atan2 cos sin tan",
     "unrolling_cpu": "scan",
     "wide_exponentials_cpu": "cosh expm1 sinh",
