@@ -111,7 +111,6 @@ TAKEN = {
     "Newton's iteration": (newton, np.float32(1), None, 4),
     "sine": (lambda c, _: (jnp.sin(c), None), one, None, 4),
     "relu": (lambda c, x: (hlofront.nn.relu(c * 0.9 + x), None), ten, numbers, 8),
-    "halves": (scaled(0.5), ten, None, 8),
 }
 LEFT = {
     "sine of 10": (lambda c, _: (jnp.sin(c), None), ten, None),
@@ -132,9 +131,10 @@ LEFT = {
     "rounded": (lambda c, _: ((c.astype("float16") * 0.5).astype("float32"), None), ten, None),
     "quotients of exponentials": (lambda c, x: (x / jnp.exp(c), None), one, numbers),
     "same dtype": (lambda c, _: (lax.convert_element_type(c * 1e10, "float32"), None), ten, None),
+    "factors": (scaled(0.5), ten, None),
     "great factors": (scaled(1e10), ten, None),
-    "small factors": (scaled(1e-10), ten, None),
-    "great sums": (lambda c, _: (c + np.float32(1e38), None), ten, None),
+    "sums of tenths": (lambda c, _: (c + 0.1, None), ten, None),
+    "differences after an absolute value": (lambda c, _: (abs(c - 0.1) - 0.1, None), ten, None),
     "quotients of numbers": (lambda c, x: (c / x, None), one, numbers),
     "gather": (lambda c, _: (c[::-1] * 0.5, None), ten, None),
     "long": (lambda c, _: (sum((c * (i / 99) for i in range(1, 20)), c * c), None), one, None),
@@ -274,6 +274,14 @@ def test_special_numbers():
         np.testing.assert_allclose(results, wanted, rtol=1e-5)
 
 
+def test_sums_are_rounded_after_each_step():
+    total = hlofront.jit(lambda x: lax.fori_loop(0, 100_000, lambda _, c: c + 0.1, x))(
+        np.float32(0)
+    )
+    wanted = np.add.accumulate(np.full(100_000, 0.1, np.float32))[-1]
+    assert total == wanted
+
+
 def test_empty_and_single_elements():
     for shape in ((0,), (1,), (1, 1), (2, 0, 3)):
         assert_equal_to_loop(scan_of(affine), np.ones(shape, np.float32))
@@ -350,7 +358,7 @@ def test_exported_modules(platforms):
 def test_fewer_steps_where_fences_would_be_between_them():
     def body(carry, _):
         x, mean = carry
-        return (abs((x - 0.1) * 0.9 + 0.05) - 0.01, mean * 0.9 + x), None
+        return (abs((x * 0.9 - 0.1) * 0.95 + 0.05) - 0.01, mean * 0.9 + x), None
 
     assert steps_of(scan_of(body), (ten, ten)) == [4]
     assert_equal_to_loop(scan_of(body), (ten, ten))
