@@ -128,6 +128,23 @@ def test_eigenvalues_of_three_diagonals():
         check_grads(values, (d, e), order=1)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 17, 60])
+def test_eigenvalues_of_second_differences(size):
+    d, e = np.full(size, 2.0, np.float32), np.full(size - 1, -1.0, np.float32)
+    wanted = 2 - 2 * np.cos(np.arange(1, size + 1) * np.pi / (size + 1))
+    for shift in (0, 10, -10):
+        found = la.eigh_tridiagonal(d + np.float32(shift), e, eigvals_only=True)
+        np.testing.assert_allclose(found, wanted + shift, atol=4e-6)
+
+
+def test_small_eigenvalues_are_halved_on_where_large_ones_have_no_number_inside():
+    d, e = np.array([1, 1e-4, 1e-8, -1e-3], np.float32), np.zeros(3, np.float32)
+    found = la.eigh_tridiagonal(d, e, eigvals_only=True)
+    np.testing.assert_allclose(found, np.sort(d), rtol=2e-7, atol=1e-9)
+    program = str(jax.make_jaxpr(lambda d, e: la.eigh_tridiagonal(d, e, eigvals_only=True))(d, e))
+    assert program.count("reduce_or") == 1
+
+
 def test_derivatives():
     x = draw(3, 3)
     positive = x @ x.T + np.eye(3)

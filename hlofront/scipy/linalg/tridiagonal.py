@@ -24,7 +24,7 @@ from hlofront.primitives.matrices import (
     identity,
     real_part,
 )
-from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_or, reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.primitives.slicing import pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
@@ -132,14 +132,21 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
         start = creating.full_like(x, 1), creating.full_like(wanted, 0)
         return scan(step, start, (d, squares))[0][1]
 
+    def middles(low: Array, high: Array) -> Array:
+        return mul(add(low, high), repeated(host_number(0.5, dtype)))
+
     def goes_on(carry: tuple[Array, Array, Array]) -> Array:
         steps, low, high = carry
         width = reduce_max(sub(high, low), (0,))
-        return bitwise_and(comparing.gt(width, tol), comparing.lt(steps, np.int32(most)))
+        # An interval without a number inside stays as it is.
+        halves = middles(low, high)
+        is_inside = bitwise_and(comparing.gt(halves, low), comparing.lt(halves, high))
+        unfinished = bitwise_and(comparing.gt(width, tol), reduce_or(is_inside, (0,)))
+        return bitwise_and(unfinished, comparing.lt(steps, np.int32(most)))
 
     def halve(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         steps, low, high = carry
-        middle = mul(add(low, high), repeated(host_number(0.5, dtype)))
+        middle = middles(low, high)
         above = comparing.gt(below(middle), wanted)
         return (
             add(steps, np.int32(1)),
@@ -151,7 +158,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     most = limits.nmant + 8 + n.bit_length()
     start = np.int32(0), repeated(sub(low, margin)), repeated(add(high, margin))
     _, low, high = while_loop(goes_on, halve, start)
-    return mul(add(low, high), repeated(host_number(0.5, dtype)))
+    return middles(low, high)
 
 
 @_values.defjvp
