@@ -275,7 +275,7 @@ def _density(dataset: Array, weights: Array, covariance: Array, points: Array) -
 def _log_density(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
     """Return log densities (m,) at points (d, m) of Gaussians about the columns of a data set."""
     exponents, weights = _exponents(dataset, weights, covariance, points)
-    return logsumexp(exponents, axis=1, b=weights)
+    return logsumexp(exponents, axis=1, b=weights[None, :])
 
 
 def _flatten(kde: gaussian_kde) -> tuple[tuple[Array, ...], None]:
