@@ -330,6 +330,15 @@ def test_relative_entropies_whose_ratios_overflow():
     np.testing.assert_allclose(special.rel_entr(p, q), wide * np.log(wide / q), 1e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_relative_entropy_beside_infinity(dtype):
+    numbers = np.array([1e-30, 1, 5, 1e20], dtype)
+    with jax.enable_x64(True):
+        infinite = np.full_like(numbers, np.inf)
+        np.testing.assert_array_equal(special.rel_entr(numbers, infinite), -np.inf)
+        np.testing.assert_array_equal(special.rel_entr(infinite, numbers), np.inf)
+
+
 @pytest.mark.parametrize("narrow", [False, True])
 def test_slopes_of_box_cox_transformations_along_the_exponent(narrow):
     x = np.array([0.2, 0.9, 1.5, 30.0])

@@ -126,7 +126,8 @@ def _logarithm_of_ratio(p: Array, q: Array) -> Array:
     """
     greatest = finfo(typeof(p).dtype).maxexp
     least, exponent = 2.0 ** (2 - greatest), greatest * 5 // 8
-    is_greater, is_less = p * least > q, q * least > p
+    # Beside an infinite number the other one may be too great to scale.
+    is_greater, is_less = (p * least > q) & (q < 4), (q * least > p) & (p < 4)
 
     def by_case(if_greater: float, if_less: float, if_near: float) -> Array:
         return jnp.where(is_greater, if_greater, jnp.where(is_less, if_less, if_near))
