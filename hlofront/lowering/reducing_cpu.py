@@ -151,7 +151,8 @@ def _(
     x: Value,
     *,
     axes: Sequence[int],
-    lane_operations: int | None = None,
+    lane_operations: int = 0,
+    is_stored_first: bool = False,
     **_: object,
 ) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
@@ -159,8 +160,8 @@ def _(
         body = selection_of(build.primitive is r.reduce_max_p, result)
     else:
         body = monoid_of(build.primitive).body(result)
-    if lane_operations is None:
-        (x,), lane_operations = build.barrier([x], [aval]), 0
+    if is_stored_first:
+        (x,) = build.barrier([x], [aval])
     most_rows = _MOST_ROWS if lane_operations <= _FEW_OPERATIONS else _MOST_ROWS // 2
     return _by_lanes(build, x, aval, axes, body, most_rows)
 

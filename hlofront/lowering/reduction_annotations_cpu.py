@@ -11,7 +11,8 @@ time to compile: by a reduction that knows NaNs a step of attention with biases 
 A reduction has an operand in lanes if XLA computes each element from those at its position in
 stored arrays, by one instruction or a few. Where it broadcasts arrays, as to compare all pairs of
 elements of two vectors, a loop over lanes may take ten times as long as one over elements. The
-annotation is the number of these instructions: LLVM unrolls short loops alone.
+annotation is the number of these instructions: LLVM unrolls short loops alone. Other operands of
+maxima and minima are stored first.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from hlofront.primitives.shaping import broadcast_in_dim_p, reshape_p
 # The annotations, parameters of equations that only lowering knows of.
 IS_SHIFT = "is_shift"
 LANE_OPERATIONS = "lane_operations"
+IS_STORED_FIRST = "is_stored_first"
 
 _EXTREMES = (r.reduce_max_p, r.reduce_min_p)
 _REDUCTIONS = frozenset((*_EXTREMES, r.reduce_sum_p, r.reduce_and_p, r.reduce_or_p, r.reduce_xor_p))
@@ -137,6 +139,8 @@ class _Program:
         operations = self._lane_operations(x)
         if operations is not None:
             annotations[LANE_OPERATIONS] = operations
+        elif reduction.primitive in _EXTREMES and IS_SHIFT not in annotations:
+            annotations[IS_STORED_FIRST] = True
         if not annotations:
             return reduction
         return reduction.replace(params={**reduction.params, **annotations})
