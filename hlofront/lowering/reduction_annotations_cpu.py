@@ -4,9 +4,8 @@ A maximum that is only subtracted from the array that it is of, as in softmax, i
 kernel for maxima of floats on CPUs ignores NaNs (lowering/reducing_cpu.py). With a shift no NaN is
 lost, as the difference of a NaN and any number is a NaN, and so is a sum that it is in; only the
 differences beside it may be numbers. It may be added again to what such differences make, as in
-logsumexp. So a shift keeps the kernel, which is the fastest and takes no
-time to compile: by a reduction that knows NaNs a step of attention with biases for positions took
-1.19 times as long.
+logsumexp. So a shift keeps the kernel, which is the fastest and takes no time to compile: by a
+reduction that knows NaNs a step of attention with biases for positions took 1.19 times as long.
 
 A reduction has an operand in lanes if XLA computes each element from those at its position in
 stored arrays, by one instruction or a few. Where it broadcasts arrays, as to compare all pairs of
@@ -172,9 +171,9 @@ class _Program:
                     if result not in visited:
                         visited.add(result)
                         pending.append(result)
-                elif reader.primitive is e.is_finite_p and self._is_condition(result):
+                elif reader.primitive is e.is_finite_p and self._selects_only(result, value):
                     continue
-                elif reader.primitive is e.add_p:
+                elif reader.primitive is e.add_p and reader.invars[0] is not reader.invars[1]:
                     sums += [operand for operand in reader.invars if operand is not value]
                 elif self._origin(reader.invars[0]) is not x or reader.invars[1] is not value:
                     return False
@@ -191,11 +190,14 @@ class _Program:
         maker = self._makers.get(reader.invars[0])
         return maker is not None and maker.primitive is e.is_finite_p
 
-    def _is_condition(self, value: Atom) -> bool:
-        """Return whether a value only says what others are selected."""
-        readers = self._readers.get(value, ())
-        return value not in self._outputs and all(
-            reader.primitive is c.select_n_p and reader.invars[0] is value for reader in readers
+    def _selects_only(self, condition: Atom, value: Atom) -> bool:
+        """Return whether a condition says whether a value is selected, and nothing else."""
+        readers = self._readers.get(condition, ())
+        return condition not in self._outputs and all(
+            reader.primitive is c.select_n_p
+            and reader.invars[0] is condition
+            and value in reader.invars[1:]
+            for reader in readers
         )
 
     def _are_nan_with(self, differences: Sequence[Atom], values: Sequence[Atom]) -> bool:

@@ -206,8 +206,21 @@ def test_maxima_that_are_only_subtracted_are_one_operation(name):
         lambda x: (lambda shift: (x - shift).min() + shift)(x.max()),
         lambda x: jnp.isfinite(x.max()),
         lambda x: (lambda shift: (x - shift, jnp.abs(x) + shift))(x.max()),
+        lambda x: (lambda shift: (x - shift, shift + shift))(x.max()),
+        lambda x: (lambda shift: (x - shift, jnp.where(jnp.isfinite(shift), 1, 2)))(x.max()),
     ],
-    ids=["output", "comparison", "minuend", "other array", "condition", "sum", "finite", "kept"],
+    ids=[
+        "output",
+        "comparison",
+        "minuend",
+        "other array",
+        "condition",
+        "sum",
+        "finite",
+        "kept",
+        "twice",
+        "other",
+    ],
 )
 def test_maxima_that_are_read_otherwise_know_nans(function):
     assert "optimization_barrier" in lowered(function, np.zeros((64, 100), np.float32))
