@@ -141,25 +141,45 @@ def all_reduced(
     )[0]
 
 
+# (builder, value, its aval, attributes of the collective) -> the value combined between devices.
+Combine = Callable[[Builder, Value, ShapedArray, dict[str, ir.Attribute]], Value]
+
+
+def reduced_over_axes(
+    build: Builder,
+    args: Sequence[Value],
+    axes: Sequence[int | Hashable],
+    axis_index_groups: Groups,
+    fold: Callable[..., Array],
+    combine: Combine,
+) -> Sequence[Value]:
+    """Return arrays reduced over axes: of the arrays by `fold`, named ones by `combine`."""
+    positions = c.positional(axes)
+    names = [axis for axis in axes if axis not in positions]
+    values: Sequence[Value] = args
+    if positions:
+        values = build.by_tracing(lambda *xs: [fold(x, positions) for x in xs], args)
+    if not names:
+        return values
+    attributes = replica_groups(build, names, axis_index_groups)
+    return [
+        combine(build, x, aval, attributes) for x, aval in zip(values, build.avals_out, strict=True)
+    ]
+
+
 def _reduction(primitive: Primitive, operation: str, fold: Callable[..., Array]) -> None:
+    def combine(
+        build: Builder, x: Value, aval: ShapedArray, attributes: dict[str, ir.Attribute]
+    ) -> Value:
+        return all_reduced(build, x, aval, operation, attributes)
+
     def rule(
         build: Builder,
         *args: Value,
         axes: Sequence[int | Hashable],
         axis_index_groups: Groups,
     ) -> Sequence[Value]:
-        positions = c.positional(axes)
-        names = [axis for axis in axes if axis not in positions]
-        values: Sequence[Value] = args
-        if positions:
-            values = build.by_tracing(lambda *xs: [fold(x, positions) for x in xs], args)
-        if not names:
-            return values
-        attributes = replica_groups(build, names, axis_index_groups)
-        return [
-            all_reduced(build, x, aval, operation, attributes)
-            for x, aval in zip(values, build.avals_out, strict=True)
-        ]
+        return reduced_over_axes(build, args, axes, axis_index_groups, fold, combine)
 
     lower(primitive)(rule)
 

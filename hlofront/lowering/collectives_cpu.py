@@ -13,7 +13,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.collectives import all_reduced, replica_groups
+from hlofront.lowering.collectives import all_reduced, reduced_over_axes, replica_groups
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.selecting_cpu import floats_of_ordered, ordered_integers
 from hlofront.primitives import collectives as c
@@ -38,21 +38,8 @@ def _(
     axes: Sequence[int | Hashable],
     axis_index_groups: Groups,
 ) -> Sequence[Value]:
-    positions = c.positional(axes)
-    names = [axis for axis in axes if axis not in positions]
-    reduce = reduce_max if build.primitive in _MAXIMA else reduce_min
-
-    def reduced(*arrays: Array) -> list[Array]:
-        return [reduce(x, positions) for x in arrays]
-
-    values: Sequence[Value] = build.by_tracing(reduced, args) if positions else args
-    if not names:
-        return values
-    attributes = replica_groups(build, names, axis_index_groups)
-    return [
-        _extreme(build, x, aval, attributes)
-        for x, aval in zip(values, build.avals_out, strict=True)
-    ]
+    fold = reduce_max if build.primitive in _MAXIMA else reduce_min
+    return reduced_over_axes(build, args, axes, axis_index_groups, fold, _extreme)
 
 
 @formula_on_cpu(unreduced_pmax_p, unreduced_pmin_p, when=_has_floats, elementwise=True)

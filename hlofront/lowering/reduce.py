@@ -48,15 +48,14 @@ _REPEATING: dict[Primitive, tuple[Callable[..., Array], Callable[..., Array]]] =
 }
 
 
-def _repeating(jaxpr: Jaxpr) -> tuple[Callable[..., Array], Callable[..., Array]] | None:
-    """Return the reduction that a program of two scalars combines by, if it is in `_REPEATING`."""
+def combination_of(jaxpr: Jaxpr) -> Primitive | None:
+    """Return the primitive that a program of two scalars applies to them alone, or None."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
         return None
     (equation,) = jaxpr.eqns
-    whole = set(equation.invars) == set(jaxpr.invars) and list(equation.outvars) == list(
-        jaxpr.outvars
-    )
-    return _REPEATING.get(equation.primitive) if whole else None
+    if set(equation.invars) != set(jaxpr.invars) or [*equation.outvars] != [*jaxpr.outvars]:
+        return None
+    return equation.primitive
 
 
 @lower(r.reduce_p)
@@ -66,10 +65,10 @@ def _(
     half = len(args) // 2
     ndim = build.avals_in[0].ndim
     axes = [axis + ndim if axis < 0 else axis for axis in dimensions]
-    fold = _repeating(jaxpr.jaxpr) if build.module.several_devices else None
-    if fold is not None:
+    combination = combination_of(jaxpr.jaxpr)
+    if build.module.several_devices and combination in _REPEATING:
         # XLA starts with the initial value on each device that has some of the elements.
-        reduce, combine = fold
+        reduce, combine = _REPEATING[combination]
 
         def reduced(x: Array, start: Array) -> ArrayLike:
             result = reduce(x, axes)

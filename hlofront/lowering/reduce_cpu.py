@@ -15,6 +15,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.higher_order import reduce as r
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
+from hlofront.lowering.reduce import combination_of
 from hlofront.lowering.reducing_cpu import ignores_nans
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing
@@ -36,24 +37,20 @@ _EXTREMES: dict[Primitive, _Extreme] = {
 }
 
 
-def _extreme_of(jaxpr: Jaxpr) -> _Extreme | None:
-    """Return the extreme that a program of two scalars is, or None."""
-    if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
-        return None
-    (equation,) = jaxpr.eqns
-    if set(equation.invars) != set(jaxpr.invars) or [*equation.outvars] != [*jaxpr.outvars]:
-        return None
-    return _EXTREMES.get(equation.primitive)
-
-
 def _is_extreme_of_axes(equation: Candidate) -> bool:
     program = equation.params["jaxpr"].jaxpr
-    return ignores_nans(equation.avals_in[0]) and _extreme_of(program) is not None
+    return ignores_nans(equation.avals_in[0]) and combination_of(program) in _EXTREMES
 
 
 def _is_extreme_of_windows(equation: Candidate) -> bool:
     program = equation.params["jaxpr"]
-    return ignores_nans(equation.avals_in[0]) and _extreme_of(program) is not None
+    return ignores_nans(equation.avals_in[0]) and combination_of(program) in _EXTREMES
+
+
+def _extreme_of(jaxpr: Jaxpr) -> _Extreme:
+    combination = combination_of(jaxpr)
+    assert combination is not None
+    return _EXTREMES[combination]
 
 
 @formula_on_cpu(r.reduce_p, when=_is_extreme_of_axes, elementwise=True)
@@ -61,7 +58,6 @@ def _(
     build: Builder, *args: Value, computation: object, jaxpr: ClosedJaxpr, dimensions: Sequence[int]
 ) -> list[Value]:
     extreme, ndim = _extreme_of(jaxpr.jaxpr), build.avals_in[0].ndim
-    assert extreme is not None
     axes = [axis + ndim if axis < 0 else axis for axis in dimensions]
 
     def reduced(x: Array, start: Array) -> Array:
@@ -76,7 +72,6 @@ def _(
     build: Builder, *args: Value, jaxpr: Jaxpr, consts: Sequence[object], **windows: Any
 ) -> list[Value]:
     extreme = _extreme_of(jaxpr)
-    assert extreme is not None
 
     def reduced(x: Array, start: Array) -> Array:
         result = extreme.of_windows(x, *w.Windows(**windows))
