@@ -171,8 +171,8 @@ class _Body:
         self._sliced: dict[int, int] = {}
         # The inputs of the body that operations read, once for each of them.
         self._read: list[int] = []
-        # The inputs that a constant scales or shifts first.
-        self._combining: set[tuple[int, str]] = set()
+        # "scale" or "shift" if a constant scales or shifts a carry as it is.
+        self._combining: set[str] = set()
         jaxpr = program.jaxpr
         self._seen = {
             var: _Seen(frozenset((position,)), position)
@@ -347,15 +347,17 @@ class _Body:
         kind = _COMBINED.get(primitive)
         if kind is None or not (constants or primitive is e.div_p):
             return _Seen()
-        self._combining |= {(each.copied, kind) for each in operands if each.copied is not None}
+        if any(each.copied in self._carries for each in operands):
+            self._combining.add(kind)
         return _Seen(combined=kind)
 
     def _combines_constants(self) -> bool:
-        """Return whether XLA would combine constants of successive steps, and so round less."""
+        """Return whether XLA may combine constants of successive steps, and so round less.
+
+        A later step may read the result as another member of the carry.
+        """
         return any(
-            result.combined is not None
-            and self._in_avals[position].dtype.kind == "f"
-            and (position, result.combined) in self._combining
+            result.combined in self._combining and self._in_avals[position].dtype.kind == "f"
             for position, result in zip(self._carries, self._results, strict=False)
         )
 

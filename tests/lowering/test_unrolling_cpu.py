@@ -134,6 +134,7 @@ LEFT = {
     "factors": (scaled(0.5), ten, None),
     "great factors": (scaled(1e10), ten, None),
     "sums of tenths": (lambda c, _: (c + 0.1, None), ten, None),
+    "exchanged sums of tenths": (lambda c, _: ((c[1], c[0] + 0.1), None), (ten, ten), None),
     "differences after an absolute value": (lambda c, _: (abs(c - 0.1) - 0.1, None), ten, None),
     "quotients of numbers": (lambda c, x: (c / x, None), one, numbers),
     "gather": (lambda c, _: (c[::-1] * 0.5, None), ten, None),
