@@ -9,24 +9,15 @@ from hypothesis import strategies as st
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options
+from tests.support.many_numbers import ENOUGH, computed
 
-ENOUGH = 5000  # Smaller arrays keep the operations of XLA.
 NAMES = ["exp", "log"]
 DTYPES = ["complex64", "complex128"]
 UNITS = {"complex64": 1.5, "complex128": 2.5}
 
+pytestmark = pytest.mark.usefixtures("wide_numbers")
+
 random = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def wide_numbers():
-    with hlofront.enable_x64(True):
-        yield
-
-
-def computed(name, x):
-    """Return the values at fewer numbers than the formulas are for."""
-    return np.asarray(getattr(lax, name)(np.resize(x, ENOUGH)))[: len(x)]
 
 
 def assert_near(name, x, units=None, least=0.0):

@@ -13,11 +13,7 @@ from hlofront import lax
 FLOATS = ["float32", "float64"]
 UNITS = 1.3  # The greatest errors that were seen are 1.15.
 
-
-@pytest.fixture(autouse=True)
-def wide_numbers():
-    with hlofront.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("wide_numbers")
 
 
 def assert_near(x):

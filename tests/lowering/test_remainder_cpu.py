@@ -11,13 +11,9 @@ from hlofront import lax
 ENOUGH = 5000  # Smaller arrays keep the operation of XLA.
 FLOATS = [np.float32, np.float64]
 
+pytestmark = pytest.mark.usefixtures("wide_numbers")
+
 random = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def wide_numbers():
-    with hlofront.enable_x64(True):
-        yield
 
 
 def assert_exact(x, y):

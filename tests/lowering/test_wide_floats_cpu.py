@@ -12,8 +12,8 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
+from tests.support.many_numbers import ENOUGH, computed
 
-ENOUGH = 5000  # Smaller arrays keep the operations of XLA.
 EXACT: dict[str, Callable[..., mpmath.mpf]] = {
     "sin": mpmath.sin,
     "cos": mpmath.cos,
@@ -37,18 +37,9 @@ UNITS = dict.fromkeys(EXACT, 0.95) | {
     "atanh": 1.9,
 }
 
+pytestmark = pytest.mark.usefixtures("wide_numbers")
+
 random = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def wide_numbers():
-    with hlofront.enable_x64(True):
-        yield
-
-
-def computed(name, x):
-    """Return the values at fewer numbers than the formula is for."""
-    return np.asarray(getattr(lax, name)(np.resize(x, ENOUGH)))[: len(x)]
 
 
 def in_domain(name, x):
