@@ -8,13 +8,14 @@ turns, in three rounds; the least time of a run counts, as the mean of four that
 """
 
 import argparse
-import json
+import importlib
 import math
 import os
 import pathlib
-import subprocess
 import sys
 import time
+
+from library_processes import LibraryProcess, answer_requests
 
 HERE = pathlib.Path(__file__)
 ROUNDS = 3
@@ -22,31 +23,30 @@ IN_FLIGHT = 4
 SECONDS_OF_A_ROUND = 0.05
 
 
-def serve(library):
-    """Answer requests of the parent, a line each: compile or run a program; print JSON."""
-    if library == "jax":
-        import jax
-    else:
-        import hlofront as jax
-    from accelerator_models import MODELS
+class Programs:
+    """The compiled programs of a library, in its own process."""
 
-    programs = {}
-    for line in sys.stdin:
-        request, name = line.split()
-        if request == "compile":
-            function, arguments = MODELS[name](jax)
-            start = time.perf_counter()
-            lowered = jax.jit(function).lower(*arguments)
-            lowering = time.perf_counter() - start
-            start = time.perf_counter()
-            compiled = lowered.compile()
-            seconds = time.perf_counter() - start
-            programs[name] = compiled, jax.device_put(arguments)
-            temporaries = compiled.memory_analysis().temp_size_in_bytes
-            answer = {"lower": lowering, "compile": seconds, "temporaries": temporaries}
-        else:
-            answer = {"run": fastest_run(jax, *programs[name])}
-        print(json.dumps(answer), flush=True)
+    def __init__(self, library):
+        self.jax = importlib.import_module(library)
+        self.compiled = {}
+
+    def prepared(self, name):
+        """Lower and compile a program; return the seconds of both, and its temporaries."""
+        from accelerator_models import MODELS
+
+        function, arguments = MODELS[name](self.jax)
+        start = time.perf_counter()
+        lowered = self.jax.jit(function).lower(*arguments)
+        lowering = time.perf_counter() - start
+        start = time.perf_counter()
+        compiled = lowered.compile()
+        seconds = time.perf_counter() - start
+        self.compiled[name] = compiled, self.jax.device_put(arguments)
+        temporaries = compiled.memory_analysis().temp_size_in_bytes
+        return {"lower": lowering, "compile": seconds, "temporaries": temporaries}
+
+    def measured(self, name):
+        return fastest_run(self.jax, *self.compiled[name])
 
 
 def fastest_run(jax, compiled, arguments):
@@ -61,59 +61,46 @@ def fastest_run(jax, compiled, arguments):
     return least
 
 
-class Server:
-    """The process of a library."""
-
-    def __init__(self, python, library):
-        command = [python, "-W", "ignore", str(HERE), "--serve", library]
-        # Both have the device's memory in common.
-        environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, env=environment
-        )
-
-    def ask(self, request, name):
-        self.process.stdin.write(f"{request} {name}\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"the process ended at {request} {name}")
-        return json.loads(answer)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
     parser.add_argument("--jax", default=os.environ.get("HLOFRONT_ORACLE_PYTHON"))
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve(options.serve)
+    if options.inside:
+        programs = Programs(options.inside)
+        answer_requests(lambda method, name: getattr(programs, method)(name))
         return
     if not options.jax:
         parser.error("pass --jax, a Python that has jax")
     from accelerator_models import MODELS
 
     pythons = {"hlofront": sys.executable, "jax": options.jax}
-    servers = {library: Server(python, library) for library, python in pythons.items()}
+    # The processes have the device's memory in common.
+    settings = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    workers = {
+        library: LibraryProcess(HERE, library, python, **settings)
+        for library, python in pythons.items()
+    }
     names = ("run", "temporaries", "lower", "compile")
     print(f"{'':20}" + "".join(f"{name:>13}" for name in names) + "   run, ms: hlofront, jax")
     ratios = {name: [] for name in names}
     for model in options.models or MODELS:
-        figures = {library: servers[library].ask("compile", model) for library in servers}
+        figures = {library: worker.ask("prepared", model) for library, worker in workers.items()}
         for _ in range(ROUNDS):
-            for library, server in servers.items():
-                run = server.ask("run", model)["run"]
+            for library, worker in workers.items():
+                run = worker.ask("measured", model)
                 figures[library]["run"] = min(figures[library].get("run", math.inf), run)
         row = []
         for name in names:
-            ours, theirs = (figures[library][name] for library in servers)
+            ours, theirs = (figures[library][name] for library in workers)
             row.append(ours / theirs if theirs else 1.0)
             ratios[name].append(row[-1])
-        runs = "".join(f"{figures[library]['run'] * 1e3:10.3f}" for library in servers)
+        runs = "".join(f"{figures[library]['run'] * 1e3:10.3f}" for library in workers)
         print(f"{model:20}" + "".join(f"{x:13.3f}" for x in row) + runs, flush=True)
     means = [math.exp(sum(math.log(x) for x in r if x) / len(r)) for r in ratios.values()]
+    for worker in workers.values():
+        worker.close()
     print(f"{'geometric mean':20}" + "".join(f"{x:13.3f}" for x in means))
 
 

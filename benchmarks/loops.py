@@ -13,17 +13,16 @@ in hlofront's process: with 1 hlofront decides.
 """
 
 import argparse
-import json
 import math
 import os
 import pathlib
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from library_processes import LibraryProcess, answer_requests
 
 HERE = pathlib.Path(__file__)
 SECONDS_PER_ROUND = 0.05
@@ -266,7 +265,7 @@ class Worker:
         whiles, kernels = text.count(" while("), text.count('xla_cpu_small_call="true"')
         return [seconds, f"{kernels} kernels, {whiles - kernels} whiles"]
 
-    def measured(self, name: str, _: int) -> list[float]:
+    def measured(self, name: str) -> list[float]:
         """Return the least time of a call, and the least processor time of one, in seconds."""
         call = self.calls[name]
         least = spent = math.inf
@@ -280,32 +279,7 @@ class Worker:
         return [least, spent]
 
 
-def serve(library: str) -> None:
-    """Answer lines of [method, row, unroll] until the input ends."""
-    worker = Worker(library)
-    for line in sys.stdin:
-        method, *arguments = json.loads(line)
-        print(json.dumps(getattr(worker, method)(*arguments)), flush=True)
-
-
 # ---- the process that asks -----------------------------------------------------------------------
-
-
-def started(library: str, python: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE.parents[1])}
-    environment |= {"HLOFRONT_CACHE": "0", "HLOFRONT_WARN_RECOMPILES": "0"}
-    command = [python, "-W", "ignore", str(HERE), "--inside", library]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-
-
-def answer(worker: subprocess.Popen[str], *request: object) -> Any:
-    assert worker.stdin is not None and worker.stdout is not None
-    print(json.dumps(request), file=worker.stdin, flush=True)
-    line = worker.stdout.readline()
-    if not line:
-        sys.exit(f"a process ended at {request}")
-    return json.loads(line)
 
 
 def main() -> None:
@@ -317,12 +291,16 @@ def main() -> None:
     parser.add_argument("--inside", choices=LIBRARIES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        serve(options.inside)
+        worker = Worker(options.inside)
+        answer_requests(lambda method, *arguments: getattr(worker, method)(*arguments))
         return
     if not options.jax:
         sys.exit("give the interpreter that has jax: --jax PYTHON, or HLOFRONT_ORACLE_PYTHON")
     pythons = {"jax": options.jax, "hlofront": sys.executable}
-    workers = {library: started(library, python) for library, python in pythons.items()}
+    workers = {
+        library: LibraryProcess(HERE, library, python, JAX_PLATFORMS="cpu", HLOFRONT_CACHE="0")
+        for library, python in pythons.items()
+    }
     unrolls = {"jax": 1, "hlofront": options.unroll}
     print(
         f"{'nanoseconds per step':30}{'jax':>8}{'(cpu)':>8}{'hlofront':>9}{'(cpu)':>8}"
@@ -331,11 +309,11 @@ def main() -> None:
     for name in CASES:
         if options.texts and not any(text in name for text in options.texts):
             continue
-        ready = {x: answer(workers[x], "prepared", name, unrolls[x]) for x in LIBRARIES}
+        ready = {x: workers[x].ask("prepared", name, unrolls[x]) for x in LIBRARIES}
         least = dict.fromkeys(LIBRARIES, (math.inf, math.inf))
         for _ in range(options.rounds):
             for library, worker in workers.items():
-                figures = answer(worker, "measured", name, 1)
+                figures = worker.ask("measured", name)
                 least[library] = tuple(map(min, figures, least[library]))
         times = "".join(
             f"{least[x][0] * 1e9 / STEPS:{width}.1f}{least[x][1] * 1e9 / STEPS:8.1f}"
@@ -345,7 +323,7 @@ def main() -> None:
         compiling = f"{ready['hlofront'][0] * 1e3:8.0f}{ready['jax'][0] * 1e3:6.0f}"
         print(f"{name:30}{times}{ratio:7.2f}{compiling}  {ready['hlofront'][1]}", flush=True)
     for worker in workers.values():
-        worker.communicate()
+        worker.close()
 
 
 if __name__ == "__main__":

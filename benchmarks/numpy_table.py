@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from library_processes import LibraryProcess, answer_requests
 
 HERE = pathlib.Path(__file__)
 HISTORY = HERE.with_suffix(".json")
@@ -289,50 +290,33 @@ class Timer:
         return least, (time.process_time() - processor) / count
 
 
-def serve(library: str) -> None:
-    """Answer lines of [row, size] with lines of seconds, until the input ends."""
-    timer = Timer(library)
-    for line in sys.stdin:
-        name, size = json.loads(line)
-        print(json.dumps(timer.measure(name, size)), flush=True)
-
-
 # ---- the process that asks -----------------------------------------------------------------------
 
 # library -> the least seconds of a call, and the least mean processor time.
 Row = dict[str, list[float]]
 
 
-def started(library: str, python: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE.parents[1])}
-    environment |= {"HLOFRONT_WARN_RECOMPILES": "0", "OMP_NUM_THREADS": "2"}
-    command = [python, "-W", "ignore", str(HERE), "--inside", library]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-
-
 def measured(
     rows: Iterable[str], sizes: list[int], rounds: int, pythons: dict[str, str]
 ) -> Iterator[tuple[str, dict[str, Row]]]:
     """Yield each row with its figures by size."""
-    workers = {library: started(library, python) for library, python in pythons.items()}
+    settings = {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "2"}
+    workers = {
+        library: LibraryProcess(HERE, library, python, **settings)
+        for library, python in pythons.items()
+    }
     for name in rows:
         by_size: dict[str, Row] = {}
         for size in sizes:
             row: Row = {library: [math.inf, math.inf] for library in workers}
             for _ in range(rounds):
                 for library, worker in workers.items():
-                    assert worker.stdin is not None and worker.stdout is not None
-                    print(json.dumps([name, size]), file=worker.stdin, flush=True)
-                    answer = worker.stdout.readline()
-                    if not answer:
-                        sys.exit(f"{library} ended at {name}, {size}")
-                    row[library] = list(map(min, row[library], json.loads(answer)))
+                    row[library] = list(map(min, row[library], worker.ask(name, size)))
             by_size[str(size)] = row
             print(line_of(name, size, row), flush=True)
         yield name, by_size
     for worker in workers.values():
-        worker.communicate()
+        worker.close()
 
 
 def line_of(name: str, size: int, row: Row, before: Row | None = None) -> str:
@@ -394,7 +378,7 @@ def main() -> None:
     parser.add_argument("--inside", choices=LIBRARIES, help="answer what is asked on the input")
     options = parser.parse_args()
     if options.inside:
-        serve(options.inside)
+        answer_requests(Timer(options.inside).measure)
         return
     if options.show:
         show()

@@ -13,12 +13,10 @@ TEXT restricts the rows to those with it in their names. NumPy has no convolutio
 
 import argparse
 import collections
-import json
 import math
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +24,7 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+from library_processes import LibraryProcess, answer_requests
 
 HERE = pathlib.Path(__file__)
 SECONDS_PER_ROUND = 0.05
@@ -278,32 +277,7 @@ class Worker:
         return [least, (time.process_time() - processor) / count]
 
 
-def serve(library: str) -> None:
-    """Answer lines of [method, row] until the input ends."""
-    worker = Worker(library)
-    for line in sys.stdin:
-        method, name = json.loads(line)
-        print(json.dumps(getattr(worker, method)(name)), flush=True)
-
-
 # ---- the process that asks -----------------------------------------------------------------------
-
-
-def started(library: str, python: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE.parents[1])}
-    environment |= {"HLOFRONT_CACHE": "0", "HLOFRONT_WARN_RECOMPILES": "0", "OMP_NUM_THREADS": "2"}
-    command = [python, "-W", "ignore", str(HERE), "--inside", library]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-
-
-def answer(worker: subprocess.Popen[str], method: str, name: str) -> Any:
-    assert worker.stdin is not None and worker.stdout is not None
-    print(json.dumps([method, name]), file=worker.stdin, flush=True)
-    line = worker.stdout.readline()
-    if not line:
-        sys.exit(f"a process ended at {name}")
-    return json.loads(line)
 
 
 def main() -> None:
@@ -314,12 +288,17 @@ def main() -> None:
     parser.add_argument("--inside", choices=LIBRARIES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        serve(options.inside)
+        worker = Worker(options.inside)
+        answer_requests(lambda method, name: getattr(worker, method)(name))
         return
     if not options.jax:
         sys.exit("give the interpreter that has jax: --jax PYTHON, or HLOFRONT_ORACLE_PYTHON")
     pythons = {"numpy": sys.executable, "jax": options.jax, "hlofront": sys.executable}
-    workers = {library: started(library, python) for library, python in pythons.items()}
+    settings = {"JAX_PLATFORMS": "cpu", "HLOFRONT_CACHE": "0", "OMP_NUM_THREADS": "2"}
+    workers = {
+        library: LibraryProcess(HERE, library, python, **settings)
+        for library, python in pythons.items()
+    }
     print(
         f"{'microseconds':48}{'numpy':>10}{'jax':>10}{'hlofront':>10}{'to numpy':>9}{'(cpu)':>7}"
         f"{'to jax':>7}{'(cpu)':>7}{'compile':>8}{'jax':>6}"
@@ -327,11 +306,11 @@ def main() -> None:
     for name in CASES:
         if options.texts and not any(text in name for text in options.texts):
             continue
-        ready = {library: answer(worker, "prepared", name) for library, worker in workers.items()}
+        ready = {library: worker.ask("prepared", name) for library, worker in workers.items()}
         least = dict.fromkeys(LIBRARIES, (math.inf, math.inf))
         for _ in range(options.rounds):
             for library, worker in workers.items():
-                figures = answer(worker, "measured", name)
+                figures = worker.ask("measured", name)
                 least[library] = tuple(map(min, figures, least[library]))
         mine = least["hlofront"]
         times = "".join(f"{least[library][0] * 1e6:10.1f}" for library in LIBRARIES)
@@ -343,7 +322,7 @@ def main() -> None:
             flush=True,
         )
     for worker in workers.values():
-        worker.communicate()
+        worker.close()
 
 
 if __name__ == "__main__":
