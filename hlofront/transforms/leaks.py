@@ -1,6 +1,7 @@
 """The search for leaked tracers, as checking_leaks and jax_check_tracer_leaks enable it."""
 
 import gc
+import sys
 import types
 import weakref
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
       depth: how many levels of containers to describe.
     """
     descriptions: list[str] = []
-    for holder in gc.get_referrers(held):
+    for holder in _referrers(held):
         if holder is ours or isinstance(holder, types.FrameType):
             continue
         if issubclass(type(holder), dict):
@@ -77,6 +78,31 @@ def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
         elif isinstance(holder, Tracer):
             descriptions.append(f"another traced value, {holder}")
     return sorted(descriptions, key=_says_little)[:3]
+
+
+def _referrers(held: object) -> list[Any]:
+    """Return what refers to an object, with modules and their variables, which may be frozen.
+
+    The garbage collector does not look at objects that gc.freeze() has set aside.
+    """
+    referrers: list[Any] = gc.get_referrers(held)
+    known = {id(holder) for holder in referrers}
+    for module in tuple(sys.modules.values()):
+        variables = getattr(module, "__dict__", {})
+        for holder in (variables, *variables.values()):
+            if _contains(holder, held) and id(holder) not in known:
+                known.add(id(holder))
+                referrers.append(holder)
+    return referrers
+
+
+def _contains(container: Any, held: object) -> bool:
+    """Return whether an object is an element of a container, or a value of a dict."""
+    if issubclass(type(container), dict):
+        return any(value is held for value in container.values())
+    if issubclass(type(container), list | tuple | set):
+        return any(element is held for element in container)
+    return False
 
 
 def _says_little(holder: str) -> bool:

@@ -53,6 +53,13 @@ def test_the_error_names_the_function_and_the_keeper():
     assert "'kept' of module" in str(caught.value)
 
 
+def test_the_keeper_is_named_where_the_collector_does_not_look():
+    gc.freeze()
+    with jax.checking_leaks(), pytest.raises(jax.errors.TracerLeakError) as caught:
+        jax.jit(keeps)(x)
+    assert "'kept' of module" in str(caught.value)
+
+
 def test_nothing_is_looked_for_by_default():
     jax.grad(keeps)(x)
     assert len(kept) == 1
