@@ -225,6 +225,29 @@ def test_bessel_functions():
     np.testing.assert_allclose(special.bessel_jn(z.astype(np.float32), v=4), wanted, 1e-4, 1e-6)
 
 
+@pytest.mark.parametrize("v", [0, 1, 3, 12, 40])
+def test_bessel_functions_of_many_orders(v):
+    """Elements of all sizes beside each other, where the recurrence would over- or underflow."""
+    size = 10.0 ** np.array([-300, -30, -12, -3, -1, 0.3, 1, 1.7, 2, 2.4])
+    z = np.concatenate([size, -size, [0.0, np.inf, -np.inf]])
+    wanted = scipy.special.jv(np.arange(v + 1)[:, None], z)
+    # SciPy's jn has the limits at infinity, jv has none.
+    wanted[:, np.isinf(z)] = 0
+    with jax.enable_x64(True):
+        found = np.asarray(special.bessel_jn(z, v=v, n_iter=400))
+        np.testing.assert_allclose(found, wanted, 1e-9, 2e-14)
+        mapped = jax.vmap(lambda z: special.bessel_jn(z, v=v, n_iter=400))(z)
+        np.testing.assert_allclose(mapped, found.T, 1e-11, 1e-15)
+        assert np.isnan(special.bessel_jn(np.nan, v=v)).all()
+        zeros = special.bessel_jn(np.array([0.0, -0.0]), v=v)
+        assert (np.signbit(zeros[1::2]) == [False, True]).all()
+    z = z[np.abs(z) > 1e-30].astype(np.float32)
+    wanted = scipy.special.jv(np.arange(v + 1)[:, None], z.astype(float))
+    wanted[:, np.isinf(z)] = 0
+    np.testing.assert_allclose(special.bessel_jn(z, v=v, n_iter=400), wanted, 1e-3, 3e-6)
+    assert special.bessel_jn(np.zeros(0, np.float32), v=v).shape == (v + 1, 0)
+
+
 def test_spherical_harmonics():
     n = _random.integers(0, 8, 100)
     m = _random.integers(-8, 9, 100)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
+
+import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.scan import scan
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.near_zero import bessel_i0, bessel_i1
-from hlofront.primitives import elementwise, special
+from hlofront.primitives import special
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
@@ -89,43 +93,103 @@ def i1(x: ArrayLike) -> Array:
     return _weak_as(x, bessel_i1(x))
 
 
+# The steps of the recurrence in one iteration, and the longest upper part that is no loop.
+_STEPS, _UNROLLED = 2, 8
+# Where f leaves the range from this to its inverse, it is scaled by a power of two.
+_SMALL = 2.0**-30
+
+
 def _recurrence(z: Array, v: int, n_iter: int) -> Array:
     """Return J of the orders 0 to v at z, by Miller's algorithm, DLMF 3.6(iii).
 
-    The recurrence runs downwards from order n_iter; its values are then divided by the sum
-    J_0 + 2 J_2 + 2 J_4 + ..., which is 1.
+    The recurrence runs downwards from order n_iter, or from a lower one beyond which J is
+    negligible for all elements; its values are then divided by the sum J_0 + 2 J_2 + 2 J_4 + ...,
+    which is 1. Above order v it is the recurrence of f_k = J_k k! / (z / 2)^k, which needs no
+    division and does not overflow where z is tiny.
+
+    Nanoseconds for an element of 10,000 from 0.1 to 8, with v = 3 and n_iter = 50, by AVX-512, of
+    float32: 75 with all the steps, each of which also selected values; 16 now, and 53 in jax. Of
+    float64: 210, 45 and 101.
     """
-    limit = math.sqrt(float(finfo(typeof(z).dtype).max)) / (4 * (n_iter + 1))
-    # Each step multiplies by at most 2 n / z, so that overflow needs a tiny z.
-    tiny = jnp.abs(z) < 2.0 * (n_iter + 1) / math.sqrt(limit)
-    divisor = jnp.where(tiny, 1.0, z)
-    orders = jnp.arange(v + 1).reshape((-1,) + (1,) * typeof(z).ndim)
+    dtype = typeof(z).dtype
+    infinite = jnp.isinf(z)
+    size = jnp.where(infinite, 0.0, jnp.abs(z))
+    half = size / 2
+    last = max(v, 1)
+    steps = _iterations(size, last, n_iter)
 
-    def step(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        above, here, total, values = carry
-        order = n_iter - k
-        # `here` has this order; it is a result, and enters the normalizing sum where even.
-        values = jnp.where(orders == order, here, values)
-        total = total + jnp.where(order % 2 == 0, here, 0.0) * jnp.where(order == 0, 1.0, 2.0)
-        below = (2.0 * order / divisor) * here - above
-        scale = jnp.where(jnp.abs(below) > math.sqrt(limit), 1 / math.sqrt(limit), 1.0)
-        return here * scale, below * scale, total * scale, values * scale[None]
+    def step(k: Array, values: Sequence[Array], is_even: bool) -> list[Array]:
+        above, here, total = values
+        below = here - half * half * (1 / (k * (k + 1))) * above
+        # The terms of the sum from order k on, relative to (z / 2)^k / k!.
+        total = half * (1 / k) * total
+        return [here, below, total + 2 * below if is_even else total]
 
-    start = (
-        jnp.zeros_like(z),
-        jnp.ones_like(z),
-        jnp.zeros_like(z),
-        jnp.zeros((v + 1, *typeof(z).shape), typeof(z).dtype),
-    )
-    _, last, total, values = fori_loop(0, n_iter, step, start)
-    values = jnp.where(orders == 0, last, values)
-    by_recurrence = values / (total + last)[None]
-    # Where z is tiny, the first term of the power series is exact.
-    factorials = [1 / math.factorial(k) for k in range(v + 1)]
-    shape = typeof(values).shape
-    powers = elementwise.pow(jnp.broadcast_to(z / 2, shape), jnp.broadcast_to(orders, shape))
-    leading = jnp.asarray(factorials, typeof(z).dtype).reshape(orders.shape) * powers
-    return jnp.where(tiny, leading, by_recurrence)
+    def several(i: Array, values: Sequence[Array]) -> list[Array]:
+        highest = (last + _STEPS * (steps - i)).astype(dtype)
+        for j in range(_STEPS):
+            values = step(highest - j, values, is_even=(last - j) % 2 != 0)
+        reach = jnp.abs(values[0]) + jnp.abs(values[1])
+        large = jnp.where(reach > 1 / _SMALL, _SMALL, 1.0)
+        scale = jnp.where(reach < _SMALL, 1 / _SMALL, large)
+        return [value * scale for value in values]
+
+    one = jnp.ones_like(z)
+    total = jnp.zeros_like(z) if last % 2 else 2 * one
+    above, here, total = fori_loop(0, steps, several, [one, one, total])
+    return _lower_orders(z, half, (above * half / (last + 1), here, total), last, infinite)[: v + 1]
+
+
+def _iterations(size: Array, last: int, n_iter: int) -> Array:
+    """Return the number of iterations down to order `last`, from n_iter or the first needed.
+
+    Beyond order n and argument z <= n the function falls as Airy's, DLMF 9.7.5 and 10.20.4: it is
+    negligible from order n + (-3 log(eps) / sqrt(8))^(2/3) n^(1/3) on.
+    """
+    most = jnp.max(jnp.where(size < 1e6, size, 0.0), initial=last)
+    width = (-3 * math.log(float(finfo(typeof(size).dtype).eps)) / math.sqrt(8)) ** (2 / 3)
+    needed = most + width * jnp.cbrt(most) + 3 - last
+    return jnp.ceil(jnp.clip(needed, 1, max(n_iter - last, 1)) / _STEPS).astype(int)
+
+
+def _lower_orders(
+    z: Array, half: Array, start: tuple[Array, Array, Array], last: int, infinite: Array
+) -> Array:
+    """Return J of the orders 0 to `last`, of their ratios to products of min(1, z / (2 k)).
+
+    Args:
+      z: the argument.
+      half: half of its absolute value.
+      start: multiples of J of the orders last + 1 and last, and of the sum from the latter on.
+      last: the greatest order, at least 1.
+      infinite: a mask of where the result is 0.
+    """
+    dtype = typeof(z).dtype
+    orders = np.arange(last, 0, -1).astype(dtype)
+    weights = np.where(orders % 2 == 0, 0, np.where(orders == 1, 1, 2)).astype(dtype)
+    unroll = last if last <= _UNROLLED else 1
+
+    def ratio(k: Array) -> Array:
+        return jnp.where(k < half, 1.0, half / k)
+
+    def down(values: tuple[Array, ...], at: tuple[Array, Array]) -> tuple[tuple[Array, ...], Array]:
+        above, here, total = values
+        k, weight = at
+        below = jnp.where(k < half, k / half, 1.0) * here - ratio(k) * above
+        return (ratio(k) * here, below, ratio(k) * total + weight * below), here
+
+    (_, first, total), several = scan(down, start, (orders, weights), unroll=unroll)
+    sign = jnp.where(jnp.signbit(z), -1.0, 1.0)
+
+    def up(factor: Array, at: tuple[Array, Array]) -> tuple[Array, Array]:
+        k, value = at
+        factor = factor * sign * ratio(k)
+        return factor, factor * value
+
+    factor = jnp.where(infinite, 0.0, 1 / total)
+    ascending = (orders[::-1], several[::-1])
+    later = scan(up, factor, ascending, unroll=unroll)[1]
+    return jnp.concatenate([(factor * first)[None], later])
 
 
 def _orders(z: Array, v: int, n_iter: int) -> Array:
