@@ -43,13 +43,18 @@ class _ManyNumbers(NamedTuple):
     """The result, in the dtype of the operands."""
     is_unusual: OfOperands | None
     """The elements for which the formula is wrong."""
+    fewest: int
+    """The least number of elements for which the formula takes less time."""
 
 
 _RULES: dict[tuple[Primitive, NumPyDType], _ManyNumbers] = {}
 
 
 def of_many(
-    primitive: Primitive, dtype: NumPyDType, is_unusual: OfOperands | None = None
+    primitive: Primitive,
+    dtype: NumPyDType,
+    is_unusual: OfOperands | None = None,
+    fewest: int = _FEWEST,
 ) -> Callable[[OfOperands], OfOperands]:
     """Register a formula as the rule of many numbers on CPUs.
 
@@ -59,6 +64,7 @@ def of_many(
         to it.
       is_unusual: a function of the operands, which returns where the formula is wrong; None if it
         is right for all.
+      fewest: the least number of elements for which the formula takes less time.
 
     Returns:
       A decorator of a function of formulas.
@@ -68,7 +74,7 @@ def of_many(
         if not any(known is primitive for known, _ in _RULES):
             pays = partial(_pays, primitive)
             formula_on_cpu(primitive, when=pays, stored=True, elementwise=True)(_emit)
-        _RULES[primitive, dtype] = _ManyNumbers(formula, is_unusual)
+        _RULES[primitive, dtype] = _ManyNumbers(formula, is_unusual, fewest)
         return formula
 
     return register
@@ -82,13 +88,14 @@ def _dtype_of(result: ShapedArray) -> NumPyDType:
 def _pays(primitive: Primitive, equation: Candidate) -> bool:
     """Return whether the equation has many numbers, of a dtype that the primitive has rules for."""
     (result,) = equation.avals_out
-    if (primitive, _dtype_of(result)) not in _RULES:
+    rule = _RULES.get((primitive, _dtype_of(result)))
+    if rule is None:
         return False
     # LLVM makes products of quotients of integers by a constant, which most scalars are.
     if _is_integer(result) and equation.avals_in[1].size == 1:
         return False
     is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
-    return is_usual and result.size >= _FEWEST
+    return is_usual and result.size >= rule.fewest
 
 
 def _is_integer(result: ShapedArray) -> bool:
@@ -98,7 +105,7 @@ def _is_integer(result: ShapedArray) -> bool:
 def _emit(build: Builder, *operands: Value, **params: object) -> Value:
     (result,) = build.avals_out
     dtype = _dtype_of(result)
-    formula, is_unusual = _RULES[build.primitive, dtype]
+    formula, is_unusual, _ = _RULES[build.primitive, dtype]
     if is_unusual is not None and build.module.several_devices:
         # Each device would have to know whether another one has an unusual operand.
         return lower[build.primitive](build, *operands, **params)
