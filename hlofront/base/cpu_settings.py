@@ -3,7 +3,7 @@
 Processes that compile nothing have them too, and load no module of lowering.
 """
 
-from typing import NamedTuple
+from hlofront.base.named_tuple import NamedTuple
 
 
 class CpuSettings(NamedTuple):

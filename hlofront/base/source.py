@@ -8,8 +8,9 @@ import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import fast_parts, state
 
 # Returns the current stack as a C++ object, in 0.1 to 0.7 us.

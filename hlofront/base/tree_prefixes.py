@@ -1,8 +1,9 @@
 """Pytree prefixes, whose leaves stand for whole subtrees, and the differences of two pytrees."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree_nodes import (
     DictKey,
     IsLeaf,

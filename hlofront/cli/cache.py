@@ -8,8 +8,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.cli.target import UsageError
 from hlofront.pjrt import configured_stores
 from hlofront.pjrt.cache_store import Entry, Removed, Store

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.version import __version__
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.pjrt import clients, configured_stores, hardware, platforms, targets, toolchain

@@ -5,8 +5,8 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered

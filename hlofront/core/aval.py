@@ -4,7 +4,7 @@ import enum
 import math
 import operator
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from hlofront.base.dtypes import (
     short_name,
 )
 from hlofront.base.elements import exact_dtype_types
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, NumPyArray, Shape
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
@@ -478,8 +479,7 @@ class HostValues(dict[type, Callable[[Any], Any]]):
     """A table from types of host values to functions that convert such a value to an operand.
 
     An operand is an array, or a NumPy array or scalar. A function also converts values of the
-    subclasses of its type; NumPy converts values of types without a function. Packages add to the
-    table.
+    subclasses of its type; NumPy converts those of other types. Packages add to the table.
     """
 
     __slots__ = ()

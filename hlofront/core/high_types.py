@@ -7,8 +7,9 @@ that are traced see values of the user's class again.
 # pyright: strict
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree_nodes import register_pytree_node
 from hlofront.core.aval import AbstractValue, pytype_aval_mappings, types_of_mutable_values
 from hlofront.core.partition import PartitionSpec

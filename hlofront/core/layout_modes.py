@@ -1,6 +1,6 @@
 """Layout modes: the orders in memory that a program's inputs and outputs are compiled with."""
 
-from typing import NamedTuple
+from hlofront.base.named_tuple import NamedTuple
 
 
 class LayoutModes(NamedTuple):

@@ -1,9 +1,10 @@
 """Equations between the symbolic shapes of arguments and the sizes that arguments have."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base.errors import InconclusiveDimensionOperation
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.core.size_scopes import SymbolicScope
 from hlofront.core.symbolic_sizes import (
     Scope,

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from hlofront.base import source
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.fast_parts import get_traceback
 from hlofront.core.size_bounds import Assumptions
 from hlofront.core.size_parsing import Parser

@@ -1,8 +1,9 @@
 """Subprograms of equations: their roles, and how operands map to their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeGuard, cast
+from typing import Literal, TypeGuard, cast
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Value
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr

@@ -2,13 +2,13 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.boundary import user_context
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import typeof

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import without_operands
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules

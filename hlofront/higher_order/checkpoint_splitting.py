@@ -1,8 +1,9 @@
 """The splitting of checkpointed programs into what a policy saves and what is recomputed."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Var

@@ -1,12 +1,12 @@
 """The functions custom_linear_solve and custom_root, with implicit derivatives of solutions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
@@ -84,8 +84,7 @@ def _(*, const_lengths: _Lengths, jaxprs: _Programs) -> list[Subprogram]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Staged:
+class _Staged(NamedTuple):
     """A user's function of a linear or nonlinear solve, traced to a program.
 
     Attributes:
@@ -369,8 +368,7 @@ def _(
 # ---- custom_root ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RootPrograms:
+class _RootPrograms(NamedTuple):
     """The programs behind custom_root, each with its captured values as first inputs."""
 
     f: ClosedJaxpr

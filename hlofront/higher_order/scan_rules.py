@@ -1,8 +1,9 @@
 """The rules of the scan primitive: jvp, transpose, batching, dead code."""
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof

@@ -1,8 +1,9 @@
 """The partial evaluation of scan: a known scan, residuals, loop-invariant code, an unknown scan."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple
+from typing import Generic
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.core import rules
 from hlofront.core.derived import DerivedCache, Key, Value
 from hlofront.core.effects import no_effects

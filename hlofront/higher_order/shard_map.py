@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable, Collection, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state

@@ -1,8 +1,9 @@
 """The derivatives, batching and simplification of shard_map, which change its program and specs."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof

@@ -5,8 +5,9 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Shape
 
 # The mark of leading axes in an ArrayMapping: "..." in the text of a rule.

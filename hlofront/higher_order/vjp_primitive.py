@@ -6,10 +6,11 @@ operands and results the low values of the object's.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.elements import float0
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof

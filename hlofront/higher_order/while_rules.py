@@ -1,8 +1,9 @@
 """The rules of the while primitive: jvp, partial evaluation, batching, dead code."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray

@@ -6,8 +6,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.inspect.comparison.columns import (
     Artifact,
     Column,

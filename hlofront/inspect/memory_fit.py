@@ -3,9 +3,9 @@
 import contextlib
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from hlofront.base.errors import JaxRuntimeError
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.inspect.cost import costs
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target

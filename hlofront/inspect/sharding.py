@@ -1,8 +1,8 @@
 """The description of how a program is split over devices: shardings of values, and collectives."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
 from hlofront.core.subprograms import called_by, inputs_among

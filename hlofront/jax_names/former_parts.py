@@ -2,11 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.errors import ConcretizationTypeError, TracerBoolConversionError
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.client import HloSharding
 from hlofront.core.aval import AbstractValue, ShapedArray

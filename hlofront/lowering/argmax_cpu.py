@@ -34,11 +34,11 @@ By slices there, 1,000 lines of 1,000 4,300, 2,300, and 550 of processor time, 1
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray

@@ -13,10 +13,10 @@ the border, rather than the limit and a quotient, errors were 10 units.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, clip, exp, polynomial, sqrt, where
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import filled_like, reinterpreted, shifted_right

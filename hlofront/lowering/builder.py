@@ -5,13 +5,14 @@
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Concatenate, NamedTuple, cast
+from typing import Any, Concatenate, cast
 
 import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import InconclusiveDimensionOperation
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval

@@ -1,13 +1,14 @@
 """The lowering rule of dot_general."""
 
 import math
-from typing import NamedTuple, cast
+from typing import cast
 
 import ml_dtypes
 import numpy as np
 
 from hlofront.base.caches import memoize
 from hlofront.base.dtypes import dtype_of, issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import DType, DTypeLike
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray

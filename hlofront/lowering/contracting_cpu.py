@@ -15,12 +15,12 @@ for 30 to 60 for uint8, and half of XLA's time for bfloat16 and vectors.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.lowering.builder import Builder

@@ -1,10 +1,9 @@
 """Lowering rules of cumulative operations."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower

@@ -18,11 +18,11 @@ XLA's windows, with 1.1 in 1,000 lines of 1,000 numbers of one sign.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.higher_order.while_loop import while_loop

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray

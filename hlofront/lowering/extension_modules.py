@@ -4,8 +4,9 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import AbstractValue, token_aval
 from hlofront.core.effects import Effect

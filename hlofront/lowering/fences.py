@@ -12,11 +12,12 @@ import weakref
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 from typing import Literal as OneOf
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.bridge.fast_parts import Traceback
 from hlofront.core.aval import AbstractValue

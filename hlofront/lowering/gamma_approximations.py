@@ -3,7 +3,7 @@
 All are interpolations at Chebyshev's points.
 """
 
-from typing import NamedTuple
+from hlofront.base.named_tuple import NamedTuple
 
 Quotient = tuple[list[float], list[float]]
 """The coefficients of a numerator and a denominator, first those of the least powers."""

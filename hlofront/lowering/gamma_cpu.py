@@ -16,10 +16,10 @@ digamma of float32 20,400 and 3,400 to 5,200, of float64 48,300 and 7,400; by AV
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering import gamma_approximations as approximations
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
 from hlofront.lowering.gamma_approximations import Approximation

@@ -1,10 +1,10 @@
 """The lowering rule of gather, with a mask for the modes that need one."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray, SymbolicSize
 from hlofront.core.rules import lower

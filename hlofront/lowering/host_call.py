@@ -1,8 +1,8 @@
 """The record of a call from a module to the host, from which the runtime builds a function."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
 

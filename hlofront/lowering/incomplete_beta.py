@@ -6,11 +6,11 @@ Sources: the continued fraction of DLMF 8.17.22, by the modified Lentz method (T
 
 import math
 from math import inf, nan
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.builder import Builder

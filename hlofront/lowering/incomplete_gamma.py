@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import inf, nan
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.builder import Builder

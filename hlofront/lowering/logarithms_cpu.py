@@ -13,10 +13,10 @@ parts log takes 1,500 and errs by 0.85 units.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, parallel_polynomial, sqrt, where
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import filled_like, without_last_bits

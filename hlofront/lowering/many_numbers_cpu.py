@@ -8,12 +8,12 @@ operands first, and computes the formula, or XLA's operation if a single operand
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray

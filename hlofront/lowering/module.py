@@ -6,10 +6,11 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.errors import VerificationError
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import (
     Operation,
     Value,

@@ -6,10 +6,10 @@
 import contextlib
 import re
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base.cpu_settings import CpuSettings
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
@@ -29,8 +29,7 @@ AfterEquation = Callable[[Any, Equation, Mapping[Var, Value]], None]
 MeshKey = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ManualMesh:
+class ManualMesh(NamedTuple):
     """The mesh of the `shard_map` whose body is being lowered.
 
     Attributes:

@@ -6,8 +6,9 @@ are lowered as the primitives of maxima and minima are (reducing_cpu.py and wind
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr

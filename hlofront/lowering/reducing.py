@@ -1,11 +1,12 @@
 """Lowering rules of reductions."""
 
 from collections.abc import Callable, Sequence
-from typing import Concatenate, NamedTuple
+from typing import Concatenate
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray

@@ -11,10 +11,11 @@ they took, and access 0.90 of the bytes.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder

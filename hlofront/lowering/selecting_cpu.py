@@ -17,12 +17,13 @@ loaded Intel Xeon of 2 cores by AVX-512: 10^6 elements of float32 137, 10.6 and 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.core.aval import ShapedArray
 from hlofront.core.compile_time import folding_constants

@@ -1,11 +1,11 @@
 """Lowering rules of sort, top_k and approx_top_k."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray

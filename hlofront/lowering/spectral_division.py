@@ -9,11 +9,12 @@ split H into two blocks, which are divided in turn.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process

@@ -14,10 +14,10 @@ and a cosine beside the sine 500.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, clip, polynomial, rounded, sqrt, where
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,

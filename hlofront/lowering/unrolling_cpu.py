@@ -36,10 +36,11 @@ loop.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import SymbolicSize
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal

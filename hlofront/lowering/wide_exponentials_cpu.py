@@ -12,10 +12,10 @@ numbers take 64 for 22, as XLA uses two threads, so that it keeps the operation.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.symbolic_sizes import has_symbolic_size

@@ -15,10 +15,10 @@ others 46 to 54 for 35 to 40. With a quotient for the reciprocal, which XLA stor
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, sqrt, where
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (

@@ -4,8 +4,9 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value, context, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive

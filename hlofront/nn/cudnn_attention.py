@@ -10,12 +10,13 @@ import functools
 import json
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.elements import bfloat16
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.client import Device, NamedSharding
 from hlofront.core.aval import typeof

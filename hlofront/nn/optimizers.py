@@ -12,10 +12,10 @@ the state after step i, and `params_fn(state)` the parameters.
 import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 

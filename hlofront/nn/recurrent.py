@@ -7,9 +7,9 @@ forget gates of Gers, Schmidhuber and Cummins (2000); the order of the weights i
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
 
 import hlofront.numpy as jnp
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.higher_order.scan import scan
 from hlofront.nn.activations import sigmoid

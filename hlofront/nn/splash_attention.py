@@ -10,11 +10,11 @@ import dataclasses
 import enum
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 import hlofront.numpy as jnp
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree_nodes import register_pytree_node_class
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.core.aval import typeof

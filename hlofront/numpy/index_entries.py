@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from hlofront.base import errors, source
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.computed_slices import Slice

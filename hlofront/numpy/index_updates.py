@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import array_dtype, check_integer, issubdtype, lattice_result
 from hlofront.base.elements import host_number
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import tree_leaves
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, typeof

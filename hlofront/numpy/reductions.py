@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from hlofront.base.dtypes import (
     to_numeric_dtype,
 )
 from hlofront.base.elements import bfloat16
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis

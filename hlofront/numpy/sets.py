@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
 from hlofront.base.elements import host_number
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis

@@ -6,8 +6,8 @@ import os
 import stat
 import threading
 import time
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.pjrt import cache_file
 from hlofront.pjrt.cache_file import DamagedEntry
 

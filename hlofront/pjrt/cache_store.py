@@ -6,7 +6,6 @@ strings that two compilations must agree on; and "about", a JSON object for user
 """
 
 import contextlib
-import dataclasses
 import errno
 import json
 import logging
@@ -15,9 +14,10 @@ import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from hlofront.base.events import record_event
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.pjrt import cache_folder
 from hlofront.pjrt.cache_file import DamagedEntry, NewerEntry, pack
 from hlofront.pjrt.cache_folder import DAMAGED, ENDING, SCANNED, TEMPORARY, Unfit
@@ -44,8 +44,7 @@ def _warn_once(folder: str, about: str, message: str, *args: object) -> None:
     logger.log(logging.DEBUG if said else logging.WARNING, message, *args)
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A cache entry without its executable."""
 
     digest: str

@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import source
 from hlofront.base.config import options
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import client as bridge
 from hlofront.bridge import state
 from hlofront.bridge.client import Client, Device

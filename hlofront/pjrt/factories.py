@@ -4,8 +4,9 @@
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import Client
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 import glob
 import os
 import re
-from typing import NamedTuple
+
+from hlofront.base.named_tuple import NamedTuple
 
 # Google's PCI vendor ID; besides TPUs it has other devices, such as network cards.
 _GOOGLE = "0x1ae0"

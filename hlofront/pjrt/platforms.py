@@ -5,7 +5,6 @@ an environment variable names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_
 Python modules beside the libraries import jax, and are never run.
 """
 
-import dataclasses
 import glob
 import importlib.util
 import json
@@ -13,9 +12,9 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from hlofront.base.errors import PluginError
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Client
@@ -39,8 +38,7 @@ _PACKAGES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Plugin:
+class Plugin(NamedTuple):
     """A PJRT plugin: the library that drives devices of one platform, and its origin."""
 
     name: str
@@ -400,8 +398,7 @@ def make_client(name: str, group: GroupMember | None = None) -> Client:
 # ---- priorities ----------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """The rank of a platform and whether it has devices, as known before it is used."""
 
     name: str

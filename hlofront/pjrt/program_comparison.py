@@ -22,9 +22,10 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, NoReturn, Protocol
+from typing import ClassVar, NoReturn, Protocol
 
 from hlofront.base.config import options
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient
 

@@ -11,7 +11,8 @@ import pathlib
 import re
 import socket
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+
+from hlofront.base.named_tuple import NamedTuple
 
 _ESTABLISHED, _LISTENING = "01", "0A"
 

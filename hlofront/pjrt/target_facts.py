@@ -6,7 +6,8 @@ sources differ the higher one is taken.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from hlofront.base.named_tuple import NamedTuple
 
 _G, _T = 10**9, 10**12
 _GiB, _KiB, _MiB = 2**30, 2**10, 2**20

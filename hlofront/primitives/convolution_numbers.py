@@ -1,9 +1,9 @@
 """The dimension numbers of convolutions: the roles of the axes of input, kernel and output."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import is_tuple_or_list
 from hlofront.core.dimensions import integers
 

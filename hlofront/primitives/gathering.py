@@ -2,13 +2,14 @@
 
 import enum
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, exact_dtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof

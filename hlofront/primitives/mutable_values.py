@@ -8,10 +8,11 @@ program, which `operate` makes when the program first uses the object.
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary, ref
 
 from hlofront.base import tree
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
 from hlofront.core.aval import typeof
 from hlofront.core.high_types import AvalQDD, MutableHiType, is_mutable, mutable_types_exist

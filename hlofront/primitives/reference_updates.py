@@ -2,10 +2,11 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.computed_slices import Slice

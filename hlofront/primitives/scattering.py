@@ -1,9 +1,10 @@
 """The scatter primitives: an array with elements at computed indices replaced or combined."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base.caches import memoize
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof

@@ -1,11 +1,12 @@
 """The layout of sparse arrays in coordinates (BCOO), and reads and sums at their coordinates."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from hlofront.base.elements import NumPyDType
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.primitives.comparing import ge, ne, select

@@ -1,8 +1,9 @@
 """Primitives of sparse matrices in coordinates (COO) and in compressed rows (CSR), unbatched."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof

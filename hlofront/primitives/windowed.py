@@ -1,12 +1,13 @@
 """Primitives over sliding windows: reduce_window_sum, _max and _min, and select_and_scatter_add."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof

@@ -1,10 +1,10 @@
 """Sparse linear algebra: eigenvectors by LOBPCG, and the direct solution of linear systems."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
 from hlofront.higher_order.while_loop import while_loop

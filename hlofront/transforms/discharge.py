@@ -5,9 +5,9 @@ the array that it holds at the end becomes an output.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from hlofront.base.boundary import user_context
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program

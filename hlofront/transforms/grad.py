@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import host_number
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, NumPyArray, is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef

@@ -1,11 +1,11 @@
 """Pullbacks, as vjp returns them: linear functions of cotangents, and pytrees of residuals."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray

@@ -2,8 +2,9 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Value

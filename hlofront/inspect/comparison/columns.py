@@ -9,11 +9,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.config import options
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray, Shape
 from hlofront.bridge import state
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version

@@ -3,8 +3,8 @@
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.inspect.comparison.columns import (
     Artifact,
     Column,

@@ -1,11 +1,11 @@
 """The kind of an operation's loss of digits, from three computations of its result."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, issubdtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, NumPyArray, Shape
 from hlofront.core.jaxpr import Equation
 from hlofront.inspect.error.measure import is_inexact, relative_error, relative_size, wide_host

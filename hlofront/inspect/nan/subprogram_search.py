@@ -6,11 +6,11 @@ alone is run one operation at a time.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache

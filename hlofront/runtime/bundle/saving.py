@@ -3,9 +3,10 @@
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.core.mesh import Mesh
 from hlofront.pjrt import cache_file

@@ -1,8 +1,8 @@
 """The report of a jitted function's programs, their causes and times: `f.cache_report()`."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import PjitFunction
 from hlofront.bridge.members import call_cache_size
 from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram, timings_of

@@ -7,11 +7,12 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hlofront.base import events
 from hlofront.base.caches import CacheTable
 from hlofront.base.config import options
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import client as bridge
 from hlofront.bridge.client import Device, LoadedExecutable
 from hlofront.bridge.kernels import load_host_kernels

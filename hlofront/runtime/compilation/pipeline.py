@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hlofront.base import events, source
 from hlofront.base.compute_once import compute_once
@@ -12,6 +12,7 @@ from hlofront.base.config import options
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.events import timed
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.option import changed_options
 from hlofront.bridge.client import LoadedExecutable, is_absent
 from hlofront.core.derived import DerivedCache

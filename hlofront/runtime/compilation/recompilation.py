@@ -7,10 +7,10 @@ import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from hlofront.base import errors, events, source
 from hlofront.base.config import options
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray

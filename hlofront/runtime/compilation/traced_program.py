@@ -2,8 +2,9 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue

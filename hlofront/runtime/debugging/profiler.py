@@ -13,8 +13,9 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import profiler as bridge
 from hlofront.bridge.profiler import ProfileOptions
 from hlofront.pjrt import clients

@@ -8,9 +8,10 @@ import itertools
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.client import Sharding
 from hlofront.runtime.debugging.sharding_inspection import inspect_array_sharding

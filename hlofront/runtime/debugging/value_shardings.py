@@ -5,8 +5,9 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.bridge.client import Sharding, is_absent
 from hlofront.core.aval import ShapedArray

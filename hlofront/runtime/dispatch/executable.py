@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import JaxRuntimeError
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts

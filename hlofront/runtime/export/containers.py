@@ -3,8 +3,9 @@
 import collections
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef, is_tree_node, tree_structure
 from hlofront.bridge import fast_parts
 

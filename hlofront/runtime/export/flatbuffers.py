@@ -8,7 +8,9 @@ All numbers are little-endian and aligned. Numbers here have at most 4 bytes.
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from hlofront.base.named_tuple import NamedTuple
 
 # The types of numbers, as the module struct spells them: 1, 1, 1, 2, 2 and 4 bytes.
 NumberType = Literal["?", "b", "B", "H", "h", "I"]

@@ -1,8 +1,8 @@
 """DeviceAssignment: the devices of a program for several, and the shardings of its values."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import (
     ArrayImpl,
     Device,

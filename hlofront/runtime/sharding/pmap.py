@@ -1,12 +1,13 @@
 """pmap: a function that runs on each of several devices, on its part along one axis of arrays."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hlofront.base import caches, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.base.typing import ArrayLike

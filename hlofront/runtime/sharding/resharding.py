@@ -3,12 +3,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.caches import memoize
 from hlofront.base.config import options
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.arrays import (
     CopySemantics,

@@ -6,11 +6,11 @@ In each one a device sends one part at most, and receives one. No device holds t
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.caches import memoize
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.arrays import batched_device_put, pieces
 from hlofront.bridge.client import (

@@ -3,11 +3,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.caches import memoize
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.arrays import KEEP, batched_device_put, pieces
 from hlofront.bridge.client import Device, NamedSharding, Sharding, SingleDeviceSharding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,7 @@ import hlofront.numpy as jnp
 import hlofront.numpy.fft as fourier
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex, to_complex_dtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis

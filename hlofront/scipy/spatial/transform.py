@@ -6,12 +6,12 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.dtypes import finfo
 from hlofront.base.lazy import dir_of
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
