@@ -247,7 +247,8 @@ def _angle_between(y: Formula, x: Formula) -> _AngleInParts:
     short, long = where(is_steep, x, y), where(is_steep, y, x)
     # Scale extreme coordinates, so that sums are finite and lost parts are not subnormal.
     one = filled_like(x, 1, _float64)
-    scale = where(long < 2.0**-400, 2.0**600, where(long > 2.0**500, 2.0**-600, one))
+    scale = where(long < 2.0**400, 2.0**100, one * 2.0**-100)
+    scale = where(long < 2.0**-400, 2.0**600, scale)
     short, long = short * scale, long * scale
     # The angle of infinite ones is pi/4, that of zeros is 0.
     is_infinite = long.equals(np.inf)
@@ -261,7 +262,9 @@ def _angle_between(y: Formula, x: Formula) -> _AngleInParts:
     numerator, denominator = where(is_wide, difference, short), where(is_wide, total, long)
     # The first bits of the ratio, whose product with those of the denominator is exact.
     inverse = reciprocal(denominator)
-    first = without_last_bits(numerator * inverse, 27)
+    guess = numerator * inverse
+    # The last bits of less would be subnormal.
+    first = where(abs(guess) < _LEAST, guess, without_last_bits(guess, 27))
     bits = without_last_bits(denominator, 27)
     left = (numerator - first * bits) - first * ((denominator - bits) + lost_of_total)
     lost = (left + lost_of_difference) * inverse

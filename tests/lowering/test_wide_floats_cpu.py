@@ -142,6 +142,17 @@ def test_angles_of_points(scale):
             assert abs(mpmath.mpf(value) - exact) <= 0.95 * np.spacing(abs(float(exact))), (a, b)
 
 
+def test_angles_of_points_whose_coordinates_are_far_apart():
+    y, x = 2.0 ** random.uniform(-1021, 1023, (2, 1000))
+    y[:3], x[:3] = [3e-131, 5e-306, 1e-128], [4e154, 1e-93, 3e155]
+    least = np.finfo(float).tiny
+    with mpmath.workdps(40):
+        for a, b, value in zip(y.tolist(), x.tolist(), angles(y, x).tolist()):
+            exact = mpmath.atan2(mpmath.mpf(a), mpmath.mpf(b))
+            unit = max(np.spacing(float(exact)), least)
+            assert abs(mpmath.mpf(value) - exact) <= 1.1 * unit, (a, b)
+
+
 def test_quadrants_and_ends_of_angles():
     numbers = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-300, -3e307, 1.7e308, -3e-308]
     y, x = (each.ravel() for each in np.meshgrid(numbers, numbers))
