@@ -36,43 +36,43 @@ _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 _float64 = np.dtype(np.float64)
 
 
-def _parts(x: Formula) -> tuple[Formula, Formula]:
+def parts_of(x: Formula) -> tuple[Formula, Formula]:
     return Formula(e.real(x.value)), Formula(e.imag(x.value))
 
 
-def _of_parts(real: Formula, imag: Formula) -> Formula:
+def of_parts(real: Formula, imag: Formula) -> Formula:
     return Formula(e.complex(real.value, imag.value))
 
 
 @of_many(e.exp_p, _complex64)
 def _exponential(x: Formula) -> Formula:
-    real, imag = _parts(x)
+    real, imag = parts_of(x)
     size = power_of_two(clip(-1000, wide(real) * (1 / math.log(2)), 1000))
     sine, cosine = narrow_angles.sine_and_cosine(imag)
-    return _of_parts(narrow(size * cosine), where(imag.equals(0), imag, narrow(size * sine)))
+    return of_parts(narrow(size * cosine), where(imag.equals(0), imag, narrow(size * sine)))
 
 
 @of_many(e.log_p, _complex64)
 def _logarithm(x: Formula) -> Formula:
-    real, imag = _parts(x)
+    real, imag = parts_of(x)
     one, other = magnitude(real), magnitude(imag)
     square = one * one + other * other
     size = binary_logarithm(square) * (math.log(2) / 2)
     size = where(square.equals(0), -np.inf, where(square < np.inf, size, square))
     size = where(one.equals(np.inf) | other.equals(np.inf), np.inf, size)
-    return _of_parts(narrow(size), narrow_angles.in_quadrant(imag, real, other, one))
+    return of_parts(narrow(size), narrow_angles.in_quadrant(imag, real, other, one))
 
 
 def _is_huge(x: Formula) -> Formula:
-    return wide_angles.is_huge(_parts(x)[1])
+    return wide_angles.is_huge(parts_of(x)[1])
 
 
 @of_many(e.exp_p, _complex128, _is_huge)
 def _exponential_of_wide(x: Formula) -> Formula:
-    real, imag = _parts(x)
+    real, imag = parts_of(x)
     first, second = halves_of_exponential(real)
     sine, cosine = wide_angles.sine_and_cosine(imag)
-    return _of_parts(first * cosine * second, where(imag.equals(0), imag, first * sine * second))
+    return of_parts(first * cosine * second, where(imag.equals(0), imag, first * sine * second))
 
 
 def _sum(x: Formula, y: Formula) -> tuple[Formula, Formula]:
@@ -96,7 +96,7 @@ def _square_less_one(x: Formula, y: Formula) -> Formula:
 
 @of_many(e.log_p, _complex128)
 def _logarithm_of_wide(x: Formula) -> Formula:
-    real, imag = _parts(x)
+    real, imag = parts_of(x)
     is_steep = abs(imag) > abs(real)
     long, short = where(is_steep, abs(imag), abs(real)), where(is_steep, abs(real), abs(imag))
     # Scale extreme numbers, so that their squares are normal.
@@ -113,4 +113,4 @@ def _logarithm_of_wide(x: Formula) -> Formula:
     size = where(long.equals(0), -np.inf, where(square < np.inf, size, square))
     size = where(real.equals(real) & imag.equals(imag), size, np.nan)
     size = where(abs(real).equals(np.inf) | abs(imag).equals(np.inf), np.inf, size)
-    return _of_parts(size, wide_angles.angle_of_point(imag, real))
+    return of_parts(size, wide_angles.angle_of_point(imag, real))

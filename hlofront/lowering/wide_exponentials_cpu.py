@@ -59,6 +59,22 @@ def _power_of_two(exponent: Formula) -> Formula:
     return reinterpreted(shifted_left(biased, _MANTISSA_WIDTH), _float64)
 
 
+class _OfRemainder(NamedTuple):
+    """The number n of x = n log(2) + r, and the hyperbolic functions of r."""
+
+    whole: Formula
+    sine: Formula
+    cosine: Formula
+    """The hyperbolic cosine, less 1."""
+
+
+def _of_remainder(x: Formula) -> _OfRemainder:
+    whole, rest = _reduced(x)
+    square = rest * rest
+    sine = rest + rest * (square * parallel_polynomial(square, _SINE))
+    return _OfRemainder(whole, sine, square * parallel_polynomial(square, _COSINE))
+
+
 class _Parts(NamedTuple):
     """The hyperbolic functions of n log(2), divided by 2, and those of the remainder."""
 
@@ -71,17 +87,11 @@ class _Parts(NamedTuple):
 
 def _parts(x: Formula) -> _Parts:
     """Return the parts of the hyperbolic functions of |x|; the functions may overflow."""
-    whole, rest = _reduced(clip(0, abs(x), _GREATEST))
+    whole, sine, cosine = _of_remainder(clip(0, abs(x), _GREATEST))
     power = _power_of_two(whole - 2)
     # Of more the inverse is less than half of a unit in the last place.
     inverse = _power_of_two(-2 - clip(0, whole, 100))
-    square = rest * rest
-    return _Parts(
-        power - inverse,
-        power + inverse,
-        rest + rest * (square * parallel_polynomial(square, _SINE)),
-        square * parallel_polynomial(square, _COSINE),
-    )
+    return _Parts(power - inverse, power + inverse, sine, cosine)
 
 
 @of_many(e.sinh_p, _float64)
@@ -96,6 +106,47 @@ def _hyperbolic_cosine(x: Formula) -> Formula:
     sine, cosine, sine_of_rest, cosine_of_rest = _parts(x)
     half = cosine + (cosine * cosine_of_rest + sine * sine_of_rest)
     return half + half
+
+
+# ---- parts of other functions --------------------------------------------------------------------
+
+# The exponentials of more overflow, even as products with all numbers that are not subnormal.
+_GREATEST_OF_FACTOR = 1418.5
+
+
+class ScaledParts(NamedTuple):
+    """The hyperbolic functions of |x|, divided by a power of two, so that they do not overflow."""
+
+    sine: Formula
+    cosine: Formula
+    exponent: Formula
+    """The exponent of that power, a whole number."""
+    inverse_square: Formula
+    """The inverse of the square of the power, which is zero where it would be subnormal."""
+
+
+def scaled_parts(x: Formula) -> ScaledParts:
+    whole, sine_of_rest, less_one = _of_remainder(clip(0, abs(x), _GREATEST_OF_FACTOR))
+    # The bits of 2**-1023 are those of zero here.
+    inverse_square = _power_of_two(clip(0, whole, 511.5) * -2)
+    difference, total = 0.5 - inverse_square * 0.5, 0.5 + inverse_square * 0.5
+    sine = difference + (difference * less_one + total * sine_of_rest)
+    cosine = total + (total * less_one + difference * sine_of_rest)
+    return ScaledParts(sine, cosine, whole, inverse_square)
+
+
+def powers_of_two(exponent: Formula) -> tuple[Formula, Formula]:
+    """Return two finite factors of the powers of two of whole numbers of up to 2046 in size."""
+    half = rounded(exponent * 0.5)
+    return _power_of_two(half), _power_of_two(exponent - half)
+
+
+def halves_of_exponential(x: Formula) -> tuple[Formula, Formula]:
+    """Return two factors of exp(x), which do not overflow; of great numbers the product does."""
+    greatest = _GREATEST_OF_FACTOR
+    whole, sine, cosine = _of_remainder(clip(-greatest, x, greatest))
+    first, second = powers_of_two(whole)
+    return first * (1 + (sine + cosine)), second
 
 
 # ---- expm1 ---------------------------------------------------------------------------------------
@@ -145,13 +196,3 @@ def _less_one(x: Formula) -> Formula:
     power = _power_of_two(whole - 1)
     half = (power - 0.5) + power * quotient
     return where(abs(x) < _LEAST, x, half + half)
-
-
-def halves_of_exponential(x: Formula) -> tuple[Formula, Formula]:
-    """Return two factors of exp(x), which do not overflow; beyond 1400 the product does."""
-    whole, rest = _reduced(clip(-1400, x, 1400))
-    square = rest * rest
-    sine = rest + rest * (square * parallel_polynomial(square, _SINE))
-    cosine = square * parallel_polynomial(square, _COSINE)
-    half = rounded(whole * 0.5)
-    return _power_of_two(half) * (1 + (sine + cosine)), _power_of_two(whole - half)
