@@ -26,6 +26,9 @@ Role = Literal[
 ]
 
 _NONE = range(0)
+# The classes of programs, and of parameters that are or may hold some.
+_PROGRAMS = ClosedJaxpr, Jaxpr
+_HOLDERS = *_PROGRAMS, tuple, list
 
 
 class Subprogram(NamedTuple):
@@ -83,7 +86,7 @@ SubprogramRule = Callable[..., Sequence[Subprogram]]
 
 def is_program(value: object) -> TypeGuard[Program]:
     """Return whether a value is a jaxpr, closed or not."""
-    return isinstance(value, ClosedJaxpr | Jaxpr)
+    return isinstance(value, _PROGRAMS)
 
 
 def opened(program: Program) -> Jaxpr:
@@ -179,8 +182,8 @@ def closed_programs_in(equations: Sequence[Equation]) -> Iterator[ClosedJaxpr]:
 def subprograms_in(equations: Sequence[Equation]) -> Iterator[Subprogram]:
     """Yield the programs that equations hold, each with its role.
 
-    Only equations are read whose primitive has a rule of `core.rules.subprograms`, or a lowering
-    from another package: most equations have neither.
+    Only equations are read whose primitive has a rule of `core.rules.subprograms`, or rules from
+    another package: most equations have neither.
     """
     primitives = {equation.primitive for equation in equations}
     holders = {primitive for primitive in primitives if may_hold_programs(primitive)}
@@ -191,10 +194,14 @@ def subprograms_in(equations: Sequence[Equation]) -> Iterator[Subprogram]:
 
 
 def may_hold_programs(primitive: Primitive) -> bool:
-    """Return whether a primitive has a rule of subprograms, or a lowering from another package."""
+    """Return whether a primitive has a rule of subprograms, or is of another package.
+
+    Our primitives are known by their rules of types, as those of lowering are imported later.
+    """
     if primitive in rules.subprograms:
         return True
-    return primitive not in rules.lower or primitive in rules.lower.foreign
+    is_ours = primitive in rules.infer and primitive not in rules.infer.foreign
+    return not is_ours or primitive in rules.lower.foreign
 
 
 def called_by(equation: Equation) -> Subprogram | None:
@@ -294,7 +301,7 @@ def _programs_in(value: object, path: tuple[int, ...]) -> Iterator[tuple[Program
 def _in_params(equation: Equation) -> Sequence[Subprogram]:
     # Most equations hold no programs, so this loop returns early.
     for value in equation.params.values():
-        if isinstance(value, Jaxpr | ClosedJaxpr | tuple | list):
+        if isinstance(value, _HOLDERS):
             break
     else:
         return ()

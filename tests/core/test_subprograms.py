@@ -1,5 +1,8 @@
 """The table of programs inside equations, for operations of ours and of other packages."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -14,6 +17,7 @@ from hlofront.core.subprograms import (
     closed_programs_of,
     executed_by,
     inputs_among,
+    may_hold_programs,
     replace_programs,
     split_inputs,
     subprograms_of,
@@ -141,6 +145,20 @@ def test_an_operation_without_a_rule_has_the_programs_in_its_parameters():
     assert list(part.operands) == [0] and list(part.results) == [0]
     # Nothing says that it does what its program does, so nothing runs the program in its place.
     assert called_by(equation) is None and executed_by(equation) is None
+
+
+def test_primitives_of_ours_without_programs_are_known_before_lowering_is_imported():
+    code = """
+import sys
+import hlofront.numpy
+from hlofront.core.subprograms import may_hold_programs
+from hlofront.higher_order.jit_call import jit_p
+from hlofront.primitives.elementwise import add_p
+print(may_hold_programs(add_p), may_hold_programs(jit_p), "hlofront.lowering" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]
+    assert may_hold_programs(Primitive("of_another_package"))
 
 
 def test_equations_of_primitives_that_hold_programs_are_asked(monkeypatch):
