@@ -8,7 +8,8 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _lock = threading.Lock()
-_under_way: dict[tuple[int, Hashable], threading.Event] = {}
+# The values that are being computed, each with a lock that is held until it is there.
+_under_way: dict[tuple[int, Hashable], threading.Lock] = {}
 _of_thread = threading.local()
 
 # A thread that is computing a value never waits. Others wait at most this long, and then compute
@@ -35,12 +36,14 @@ def compute_once(table: dict[Key, Value], key: Key, make: Callable[[], Value]) -
             value = table.get(key)
             if value is not None:
                 return value
-            event = _under_way.get(name)
-            ours = event is None
-            if event is None:
-                event = _under_way[name] = threading.Event()
-        if ours or making or not event.wait(_PATIENCE_SECONDS):
+            held = _under_way.get(name)
+            ours = held is None
+            if held is None:
+                held = _under_way[name] = threading.Lock()
+                held.acquire()
+        if ours or making or not held.acquire(timeout=_PATIENCE_SECONDS):
             break
+        held.release()
     _of_thread.making = making + 1
     try:
         value = table[key] = make()
@@ -49,5 +52,5 @@ def compute_once(table: dict[Key, Value], key: Key, make: Callable[[], Value]) -
         if ours:
             with _lock:
                 del _under_way[name]
-            event.set()
+            held.release()
     return value

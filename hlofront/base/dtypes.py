@@ -75,6 +75,12 @@ def dtype_of(dtype: Any) -> Any:
 
 
 @functools.cache
+def full_name(dtype: NumPyDType | ExtendedDType) -> str:
+    """Return the name of a dtype, such as float32; NumPy computes it anew each time, in 2 us."""
+    return "float0" if dtype == float0 else dtype.name
+
+
+@functools.cache
 def short_name(dtype: NumPyDType | ExtendedDType) -> str:
     """Return the name of a dtype in jaxprs, such as f32, bf16, i4, u8, c64 or f8_e4m3fn."""
     if dtype == float0:

@@ -13,6 +13,7 @@ from hlofront.base.dtypes import (
     ExtendedDType,
     array_dtype,
     float0,
+    full_name,
     issubdtype,
     python_scalar_dtype,
     short_name,
@@ -223,7 +224,7 @@ class ShapedArray(AbstractValue):
         return cotangent_of(self.to_tangent_aval())
 
     def str_short(self, short_dtypes: bool = False, **_: object) -> str:
-        name = short_name(self.dtype) if short_dtypes else _dtype_name(self.dtype)
+        name = short_name(self.dtype) if short_dtypes else full_name(self.dtype)
         if self.memory_space is not MemorySpace.Device:
             name += f"<{self.memory_space.name.lower()}>"
         if self.spec is None and self.manual_axis_type is SAME:
@@ -460,10 +461,6 @@ class SymbolicSize:
     """The base class of symbolic sizes, whose values are unknown; see `core/symbolic_sizes.py`."""
 
     __slots__ = ()
-
-
-def _dtype_name(dtype: DType) -> str:
-    return "float0" if dtype == float0 else dtype.name
 
 
 # ---- the aval of any value -------------------------------------------------------------------

@@ -107,26 +107,25 @@ def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
         )
     if version < 1 or count > _MOST_FIELDS:
         raise DamagedEntry(f"claims format version {version} and {count} fields")
-    table: list[tuple[str, int]] = []
+    lengths: dict[bytes, int] = {}
     offset = _HEADER.size
     for _ in range(count):
         if offset + _FIELD.size > len(head):
             raise DamagedEntry("was cut off within its table of fields")
         name_length, value_length = _FIELD.unpack_from(head, offset)
-        offset += _FIELD.size
-        encoded = head[offset : offset + name_length]
-        offset += name_length
-        if name_length > _LONGEST_NAME or len(encoded) < name_length:
+        offset += _FIELD.size + name_length
+        name = head[offset - name_length : offset]
+        if name_length > _LONGEST_NAME or len(name) < name_length:
             raise DamagedEntry("was cut off within its table of fields")
-        try:
-            table.append((encoded.decode(), value_length))
-        except UnicodeDecodeError:
-            raise DamagedEntry(f"has a field with the name {encoded!r}") from None
+        if name in lengths:
+            raise DamagedEntry(f"has two fields with the name {name.decode(errors='replace')!r}")
+        lengths[name] = value_length
     spans: dict[str, tuple[int, int]] = {}
-    for name, length in table:
-        if name in spans:
-            raise DamagedEntry(f"has two fields with the name {name!r}")
-        spans[name] = (offset, offset + length)
+    for name, length in lengths.items():
+        try:
+            spans[name.decode()] = offset, offset + length
+        except UnicodeDecodeError:
+            raise DamagedEntry(f"has a field with the name {name!r}") from None
         offset += length
     if offset + _CHECKSUM != size:
         raise DamagedEntry(f"has {size} bytes where its fields ask for {offset + _CHECKSUM}")

@@ -101,9 +101,12 @@ def numbers_in_key(devices: Sequence[Device]) -> list[int]:
     return [number - numbers[0] for number in numbers]
 
 
+_encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
 def encoded(key: Key) -> bytes:
     """Serialize a key: JSON with its fields in order."""
-    return json.dumps(key, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encoder.encode(key).encode()
 
 
 def key_digest(key: Key) -> str:
@@ -133,16 +136,17 @@ def digest_of_sources(package: pathlib.Path) -> str:
     """
     installed = package.parent.name in ("site-packages", "dist-packages")
     files: list[tuple[str, int, int]] = []
-    folders = [package / folder for folder in DECISIVE_FOLDERS]
+    root = str(package)
+    folders = [os.path.join(root, folder) for folder in DECISIVE_FOLDERS]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith(".py"):
                     status = entry.stat()
-                    name = entry.path.removeprefix(str(package))
-                    files.append((name, status.st_size, 0 if installed else status.st_mtime_ns))
+                    modified = 0 if installed else status.st_mtime_ns
+                    files.append((entry.path.removeprefix(root), status.st_size, modified))
                 elif entry.is_dir() and entry.name != "__pycache__":
-                    folders.append(pathlib.Path(entry.path))
+                    folders.append(entry.path)
     return hashlib.sha256(repr(sorted(files)).encode()).hexdigest()[:16]
 
 

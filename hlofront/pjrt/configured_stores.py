@@ -27,15 +27,17 @@ def small_store() -> Store | None:
     """
     if not _on.value:
         return None
-    folder = _absolute(_folder.value) if _folder.value else default_folder()
+    folder = _folder.value
+    folder = _absolute(folder) if folder else default_folder()
     return None if folder is None else _store(folder, _max_bytes.value, _raises_errors.value)
 
 
 def whole_store() -> Store | None:
     """Return the disk store of all executables, if jax_compilation_cache_dir names its folder."""
-    if not _whole_on.value or not _whole_folder.value:
+    folder = _whole_folder.value
+    if not folder or not _whole_on.value:
         return None
-    return _store(_absolute(_whole_folder.value), _whole_max_bytes.value, _raises_errors.value)
+    return _store(_absolute(folder), _whole_max_bytes.value, _raises_errors.value)
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
@@ -50,6 +52,7 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
 def reset_cache() -> None:
     """Forget what is known of the folders of executables: the next use reads them anew."""
     _store.cache_clear()
+    _folder_in.cache_clear()
 
 
 def default_folder() -> str | None:
@@ -57,7 +60,12 @@ def default_folder() -> str | None:
     if sys.platform == "win32":
         caches = os.environ.get("LOCALAPPDATA", "")
         return os.path.join(caches, "hlofront", "executables") if caches else None
-    caches = os.environ.get("XDG_CACHE_HOME", "")
+    return _folder_in(os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME"))
+
+
+@functools.lru_cache(maxsize=16)
+def _folder_in(caches: str, _: str | None) -> str | None:
+    """Return the folder by the values of XDG_CACHE_HOME and HOME."""
     if not os.path.isabs(caches):  # By the XDG standard a relative path is ignored.
         home = os.path.expanduser("~")
         # "/" and missing folders are the homes of users without one.
@@ -72,4 +80,5 @@ _MACOS = sys.platform == "darwin"
 
 def _absolute(folder: str) -> str:
     # Resolved here, not in Store, as a relative folder depends on the current directory.
-    return folder if "://" in folder else os.path.abspath(os.path.expanduser(folder))
+    is_resolved = "://" in folder or os.path.isabs(folder)
+    return folder if is_resolved else os.path.abspath(os.path.expanduser(folder))

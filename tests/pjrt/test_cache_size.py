@@ -344,6 +344,7 @@ def test_where_the_small_store_is(no_environment, tmp_path, monkeypatch):
     assert configured_stores.small_store().folder == "/xdg/hlofront/executables"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(configured_stores, "_MACOS", True)
+    configured_stores.reset_cache()
     assert (
         configured_stores.small_store().folder == f"{tmp_path}/Library/Caches/hlofront/executables"
     )

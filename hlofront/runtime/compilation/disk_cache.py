@@ -148,7 +148,7 @@ class CacheEntry:
             if store is None or fields is None:
                 continue
             try:
-                call = json.loads(fields["call"])
+                call = json.loads(fields["call"].decode())
                 stored_call = StoredCall(
                     call["kept"],
                     call["has_barriers"],
@@ -165,7 +165,7 @@ class CacheEntry:
                 loaded = bridge.deserialize(
                     devices[0].client, fields["executable"], devices, settings
                 )
-                saved = json.loads(fields["about"])["compile_seconds"]
+                saved = call["compile_seconds"]
             except (KeyError, ValueError, TypeError, bridge.JaxRuntimeError) as error:
                 if NOT_REGISTERED in str(error):
                     continue  # It is complete, but calls an unregistered user function.
@@ -223,22 +223,19 @@ class CacheEntry:
         )
         return f"{self._name} is not in the cache on disk: the nearest entry differs in {differing}"
 
-    def keep(
-        self, program: ClosedJaxpr, loaded: LoadedExecutable, module: "Module", seconds: float
-    ) -> None:
+    def keep(self, loaded: LoadedExecutable, module: "Module", seconds: float) -> None:
         """Write a compiled program to disk, if a store accepts executables of its kind.
 
         Of the processes that share a program and a folder, one writes.
         """
         whole = self._whole if seconds >= _least_seconds.value else None
-        small = self._small if len(program.jaxpr.eqns) <= _MOST_EQUATIONS else None
-        store = whole or small
+        store = whole or self._small
         if store is None:
             return
         claim = store.claimed(self.digest) if self._is_shared else contextlib.nullcontext(True)
         with claim as may_write:
             if may_write:
-                self._put(loaded, module, seconds, whole, small)
+                self._put(loaded, module, seconds, whole, self._small)
 
     def _put(
         self,
@@ -271,6 +268,8 @@ class CacheEntry:
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,
             "lapack": any(mark in stablehlo for mark in _LAPACK),
+            # It is here as well because `load` does not read what the entry is about.
+            "compile_seconds": about["compile_seconds"],
         }
         store.put(
             self.digest,
@@ -290,14 +289,15 @@ def has_digest(program: ClosedJaxpr) -> bool:
 
     Programs that are never stored have no entry, and so need no module either.
     """
-    return bool(program.effects) or not _stores_take(program) or program_digest(program) is not None
-
-
-def _stores_take(program: ClosedJaxpr) -> bool:
-    """Return whether a store accepts programs with as many equations."""
-    if whole_store() is not None:
+    if program.effects or not any(_stores_of(program)):
         return True
-    return small_store() is not None and len(program.jaxpr.eqns) <= _MOST_EQUATIONS
+    return program_digest(program) is not None
+
+
+def _stores_of(program: ClosedJaxpr) -> tuple[Store | None, Store | None]:
+    """Return the stores that may have a program of as many equations: the small one, the whole."""
+    is_small = len(program.jaxpr.eqns) <= _MOST_EQUATIONS
+    return small_store() if is_small else None, whole_store()
 
 
 def cache_entry_for(
@@ -318,7 +318,8 @@ def cache_entry_for(
       settings: other settings that affect the lowering of the program.
       module: the lowered program, required if the program has no digest.
     """
-    if program.effects or not _stores_take(program):
+    small, whole = _stores_of(program)
+    if program.effects or (small is None and whole is None):
         return None
     digest = program_digest(program)
     if digest is None:
@@ -336,7 +337,7 @@ def cache_entry_for(
         **compiler.fields,
     }
     is_shared = any(device.process_index != devices[0].process_index for device in devices)
-    return CacheEntry(key, compiler, small_store(), whole_store(), is_shared)
+    return CacheEntry(key, compiler, small, whole, is_shared)
 
 
 class _Compiler(NamedTuple):

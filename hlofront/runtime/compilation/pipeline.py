@@ -314,7 +314,7 @@ class Compilation:
         run_log.compiled(name, module, loaded, clock.seconds)
         events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)
         if cache_entry is not None:
-            cache_entry.keep(self._program, loaded, module, clock.seconds)
+            cache_entry.keep(loaded, module, clock.seconds)
         return CompiledProgram(loaded, module, host_failures)
 
     def executable(

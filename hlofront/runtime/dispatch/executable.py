@@ -17,7 +17,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, LoadedExecutable, Sharding, result_handler
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
+from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt.clients import check_not_forked
@@ -136,8 +136,8 @@ class Executable:
         self.plain = not (
             self.unordered
             or call.ordered
-            or token_aval in program.out_avals
-            or token_aval in program.in_avals
+            or AbstractToken in map(type, program.out_avals)
+            or AbstractToken in map(type, program.in_avals)
         )
         self.host_calls = None if self.plain else host_side()
         self.loaded = loaded
