@@ -33,6 +33,7 @@ MODULES: dict[str, str] = {
     "collectives_cpu": "pmax pmin unreduced_pmax unreduced_pmin",
     "comparing": "eq eq_to ge gt le le_to lt lt_to ne select_n",
     "complex_cpu": "exp log",
+    "complex_powers_cpu": "pow rsqrt sqrt",
     "complex_trigonometric_cpu": "cos cosh sin sinh tan tanh",
     "composite": "composite",
     "contracting": "dot_general",

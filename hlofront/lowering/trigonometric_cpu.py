@@ -188,6 +188,17 @@ def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
     return _sine_of(_reduced(x, 2)), _sine_of(_reduced(x, 2, shift=0.5))
 
 
+def sine_and_cosine_of_turns(turns: Formula) -> tuple[Formula, Formula]:
+    """Return the sines and cosines of angles of float64, as numbers of whole turns."""
+    turns = turns - rounded(turns)
+
+    def sine_of(shift: float) -> Formula:
+        multiple = rounded(turns * 2 + shift)
+        return _sine_of(_Angle(last_bits(multiple), turns - (multiple - shift) * 0.5))
+
+    return sine_of(0.0), sine_of(0.5)
+
+
 def _sine_of(angle: _Angle) -> Formula:
     """Return the sine of an angle in halves of a turn."""
     sine = reinterpreted(angle.rest * polynomial(angle.rest * angle.rest, _SINE), _int64)
@@ -218,9 +229,14 @@ def _arc_tangent_of_ratio(y: Formula, x: Formula) -> Formula:
 
 def in_quadrant(y: Formula, x: Formula, distance_of_y: Formula, distance_of_x: Formula) -> Formula:
     """Return the angle of the point (x, y) from the distances of its coordinates from zero."""
-    angle = _angle_between(distance_of_y, distance_of_x)
-    angle = where(sign_bit(x).equals(0), angle, math.pi - angle)
+    angle = angle_from_right(x, distance_of_y, distance_of_x)
     return with_sign(narrow(angle), sign_bit(y))
+
+
+def angle_from_right(x: Formula, distance_of_y: Formula, distance_of_x: Formula) -> Formula:
+    """Return the angle from 0 to pi in float64."""
+    angle = _angle_between(distance_of_y, distance_of_x)
+    return where(sign_bit(x).equals(0), angle, math.pi - angle)
 
 
 @in_float64(e.asin_p)

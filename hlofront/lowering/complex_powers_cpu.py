@@ -1,0 +1,137 @@
+"""Lowering rules of square roots and powers of complex numbers for CPUs.
+
+Formulas of complex64 compute in float64. The errors are 0.5 units in the last place of a part, and
+those of powers 0.7 of the last place of the size; XLA's operations have 1.8 (sqrt), all bits of the
+real parts of inverse roots of negative numbers, and 10 to 10^7 of powers, more for large exponents.
+In complex128 the errors are at most 1.8 (sqrt) and 3.3 (rsqrt), and XLA's 1.8 and any.
+
+The processor time of 100,000 elements in nanoseconds each, as XLA's operation and so, on a loaded
+Intel Xeon of 2 cores: of complex64 by AVX-512 sqrt 5.3 and 2.9, rsqrt 33.8 and 3.1, pow 43.2 and
+6.8, by AVX2 5.8 and 4.3, 35 and 4.9, 42.6 and 10; of complex128 sqrt 14.5 and 4.6, rsqrt 34.5 and
+7.7, by AVX2 14.9 and 4.7, 38 and 8.4. To compile them takes 92 ms for 46 (sqrt), 35 for 45 and 73
+(rsqrt), and 45 for 67. Quotients by scales, which XLA moves to the dividends, took 2 ns more; sqrt
+of complex64 by the processor's square roots and quotients takes 4.9, rsqrt 7.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hlofront.lowering.complex_cpu import of_parts, parts_of
+from hlofront.lowering.formulas import Formula, clip, sqrt, where
+from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.narrow_floats_cpu import (
+    as_dtype,
+    filled_like,
+    inverse_square_root,
+    magnitude,
+    narrow,
+    reinterpreted,
+    wide,
+    with_sign_of,
+)
+from hlofront.lowering.powers_cpu import binary_logarithm, power_of_two
+from hlofront.lowering.trigonometric_cpu import angle_from_right, sine_and_cosine_of_turns
+from hlofront.primitives import elementwise as e
+
+_complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+_float32, _float64, _int64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+
+# ---- square roots --------------------------------------------------------------------------------
+
+
+class _Root(NamedTuple):
+    """The parts of the square root of |a| + |b| i, of which the first is the larger one."""
+
+    long: Formula
+    short: Formula
+    inverse_size: Formula
+    """1 / |a + b i|."""
+
+
+# The square of it is finite in float64, and its root is infinite in float32.
+_INFINITE = 1e150
+
+
+def _narrow_root(real: Formula, imag: Formula) -> _Root:
+    one, other = (clip(0, magnitude(part), _INFINITE) for part in (real, imag))
+    square = one * one + other * other
+    inverse_size = inverse_square_root(square)
+    half = (one + square * inverse_size) * 0.5
+    inverse = inverse_square_root(half)
+    return _Root(half * inverse, other * 0.5 * inverse, inverse_size)
+
+
+def _wide_root(real: Formula, imag: Formula) -> _Root:
+    one, other = abs(real), abs(imag)
+    # Scale extreme numbers, so that their squares are normal.
+    greatest = where(one > other, one, other)
+    is_small, is_large = greatest < 2.0**-400, greatest > 2.0**400
+    like = filled_like(one, 1, _float64)
+    scale = where(is_small, 2.0**600, where(is_large, 2.0**-600, like))
+    scaled, other_scaled = one * scale, other * scale
+    size = sqrt(scaled * scaled + other_scaled * other_scaled)
+    root_of_scale = where(is_small, 2.0**-300, where(is_large, 2.0**300, like))
+    long = sqrt((scaled + size) * 0.5) * root_of_scale
+    short = where(long.equals(0), other, other * 0.5 / long)
+    # The products are NaN if the other part is.
+    is_infinite = one.equals(np.inf)
+    long = where(other.equals(np.inf), other, where(is_infinite, one, long))
+    short = where(other.equals(np.inf), other, where(is_infinite, other * 0, short))
+    return _Root(long, short, 1 / size * scale)
+
+
+def _in_quadrant(x: Formula, long: Formula, short: Formula) -> tuple[Formula, Formula]:
+    """Return the parts of a root of x: they are exchanged where the real part of x is negative."""
+    real, imag = parts_of(x)
+    is_left = reinterpreted(wide(real), _int64) < 0
+    root, other = where(is_left, short, long), where(is_left, long, short)
+    return as_dtype(root, real.dtype), as_dtype(with_sign_of(wide(imag), other), real.dtype)
+
+
+def _root(x: Formula) -> _Root:
+    return (_narrow_root if x.dtype == _complex64 else _wide_root)(*parts_of(x))
+
+
+@of_many(e.sqrt_p, _complex64)
+@of_many(e.sqrt_p, _complex128)
+def _square_root(x: Formula) -> Formula:
+    root = _root(x)
+    return of_parts(*_in_quadrant(x, root.long, root.short))
+
+
+@of_many(e.rsqrt_p, _complex64)
+@of_many(e.rsqrt_p, _complex128)
+def _inverse_root(x: Formula) -> Formula:
+    long, short, inverse_size = _root(x)
+    is_zero, is_infinite = long.equals(0), long.equals(np.inf)
+    long, short = (where(is_infinite, 0, part * inverse_size) for part in (long, short))
+    real, imag = _in_quadrant(x, long, short)
+    return of_parts(where(is_zero, np.inf, real), where(is_zero, np.nan, -imag))
+
+
+# ---- powers --------------------------------------------------------------------------------------
+
+
+@of_many(e.pow_p, _complex64)
+def _power(x: Formula, y: Formula) -> Formula:
+    (real, imag), (of_size, of_angle) = parts_of(x), (wide(part) for part in parts_of(y))
+    one, other = magnitude(real), magnitude(imag)
+    square = one * one + other * other
+    is_zero = square.equals(0)
+    angle = with_sign_of(wide(imag), angle_from_right(real, other, one))
+    angle = where(is_zero, 0, angle)
+    size = binary_logarithm(square) * (math.log(2) / 2)
+    # Infinite bases have powers if they are positive, and zero has those of positive exponents.
+    of_infinite = where(angle.equals(0), square, np.nan)
+    of_zero = where(of_size > 0, filled_like(size, -np.inf, _float64), np.nan)
+    size = where(is_zero, of_zero, where(square < np.inf, size, of_infinite))
+    turns = where(angle.equals(0), 0, of_size * angle)
+    turns = (turns + where(of_angle.equals(0), 0, of_angle * size)) * (0.5 / math.pi)
+    sine, cosine = sine_and_cosine_of_turns(turns)
+    exponent = (of_size * size - of_angle * angle) * (1 / math.log(2))
+    power = power_of_two(clip(-1000, exponent, 1000))
+    is_one = of_size.equals(0) & of_angle.equals(0)
+    result, other_result = where(is_one, 1, power * cosine), where(is_one, 0, power * sine)
+    return of_parts(narrow(result), narrow(other_result))
