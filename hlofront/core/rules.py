@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
+from hlofront.base.dtypes import full_name
 from hlofront.base.errors import NoRuleError, missing_rule
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray
@@ -136,7 +137,8 @@ class LoweringTable(RuleTable[LoweringRule]):
 
     The modules with rules of a primitive are imported when one of them is looked up, and before
     another package gives one, which then stands beside them or replaces them. `in` and iteration
-    see what has been imported.
+    see what has been imported. An equation imports those that concern it: a module whose name ends
+    in a platform's has rules for that platform alone, and one in `dtypes` for results of these.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
@@ -149,12 +151,50 @@ class LoweringTable(RuleTable[LoweringRule]):
         self.on_each: set[PrimitiveLike] = set()
         # The modules with rules that are still to be imported, by the names of primitives.
         self.modules: dict[str, list[str]] = {}
+        # The names of dtypes, by modules with rules for results of these dtypes alone.
+        self.dtypes: dict[str, frozenset[str]] = {}
+        # The names of primitives, platforms and dtypes whose modules have all been imported.
+        self._loaded: set[tuple[str, tuple[str, ...], object]] = set()
 
     def load(self, primitive: PrimitiveLike) -> None:
         """Import the modules with rules of a primitive."""
         for module in self.modules.get(primitive.name, ()):
             importlib.import_module(module)
         self.modules.pop(primitive.name, None)
+
+    def load_for(
+        self, primitive: PrimitiveLike, platforms: tuple[str, ...], result: AbstractValue | None
+    ) -> None:
+        """Import the modules with rules of a primitive that concern an equation.
+
+        Args:
+          primitive: the primitive of the equation.
+          platforms: those that it is lowered for.
+          result: the aval of its first result; None if it has none.
+        """
+        dtype = getattr(result, "dtype", None)
+        key = primitive.name, platforms, dtype
+        if primitive.name not in self.modules or key in self._loaded:
+            return
+        name = None if dtype is None else full_name(dtype)
+        left: list[str] = []
+        for module in self.modules[primitive.name]:
+            if self._concerns(module, platforms, name):
+                importlib.import_module(module)
+            else:
+                left.append(module)
+        if left:
+            self.modules[primitive.name] = left
+            self._loaded.add(key)
+        else:
+            del self.modules[primitive.name]
+
+    def _concerns(self, module: str, platforms: tuple[str, ...], dtype: str | None) -> bool:
+        """Return whether a module may have a rule for some platforms and results of a dtype."""
+        own = _PLATFORMS.get(module.rpartition("_")[2])
+        if own is not None and not any(platform in own for platform in platforms):
+            return False
+        return dtype is None or dtype in self.dtypes.get(module, (dtype,))
 
     def add(self, primitive: PrimitiveLike, rule: LoweringRule) -> None:
         self._load_before(primitive, rule)
@@ -213,11 +253,13 @@ class LoweringTable(RuleTable[LoweringRule]):
     ) -> LoweringRule:
         """Return the lowering rule for a platform of the builder's equation, or the general one.
 
+        The modules with its rules are imported, see `load_for`.
+
         Raises:
           NoRuleError: if there is neither.
         """
         if primitive.name in self.modules:
-            self.load(primitive)
+            self.load_for(primitive, (platform,), _result_of(builder))
         if primitive not in self.on_some:
             return self[primitive]
         rule = self._own_rule(primitive, platform, builder) or self.get(primitive)
@@ -245,10 +287,11 @@ class LoweringTable(RuleTable[LoweringRule]):
         """Return pairs of a lowering rule and the platforms that it lowers in one call.
 
         The general rule is called once for all platforms without their own rule, unless it is
-        registered to be called for each platform.
+        registered to be called for each platform. The modules with its rules are imported, see
+        `load_for`.
         """
         if primitive.name in self.modules:
-            self.load(primitive)
+            self.load_for(primitive, platforms, _result_of(builder))
         if primitive not in self.on_some and primitive not in self.on_each:
             return [(self[primitive], platforms)]
         groups: list[tuple[LoweringRule, tuple[str, ...]]] = []
@@ -262,6 +305,12 @@ class LoweringTable(RuleTable[LoweringRule]):
         if general:
             groups.append((self[primitive], tuple(general)))
         return groups
+
+
+def _result_of(builder: object) -> AbstractValue | None:
+    """Return the aval of the first result of a builder's equation, or None if it has none."""
+    results: Sequence[AbstractValue] = getattr(builder, "avals_out", ())
+    return results[0] if results else None
 
 
 class AxisNameRules:

@@ -190,7 +190,7 @@ class Builder(Emitter):
         name = DIRECT.get(primitive)
         if name is not None:
             if primitive.name in lower.modules:
-                lower.load(primitive)
+                lower.load_for(primitive, self.module.platforms, outvars[0].aval)
             if primitive in lower.on_some or primitive in self.module.overrides:
                 name = None
             for value in equation.params.values():

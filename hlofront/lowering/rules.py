@@ -1,7 +1,8 @@
 """The modules of lowering rules, and the primitives that each has rules of.
 
-A module is imported when one of its primitives is first lowered: most programs need few of them.
-`direct` is not listed: its rules are there with the builder.
+A module is imported when one of its primitives is first lowered, for the platform at the end of its
+name if there is one: most programs need few of them. `direct` is not listed: its rules are there
+with the builder.
 """
 
 import importlib
@@ -136,9 +137,26 @@ MODULES: dict[str, str] = {
     "windowed_cpu": "reduce_window_max reduce_window_min reduce_window_sum select_and_scatter_add",
 }
 
+# The dtypes of the results that a module has rules for, by the name of the module or the first word
+# of it. Modules that are not here have rules for many.
+DTYPES: dict[str, str] = {
+    "complex": "complex64 complex128",
+    "integer_division_cpu": "int8 int16 int32 uint8 uint16 uint32",
+    "logarithms_cpu": "float64",
+    "wide": "float64",
+}
+
+
+def _dtypes_of(module: str) -> str:
+    """Return the dtypes of the results that a module has rules for; "" if they are many."""
+    return DTYPES.get(module) or DTYPES.get(module.partition("_")[0], "")
+
+
 for _module, _names in MODULES.items():
     for _name in _names.split():
         lower.modules.setdefault(_name, []).append(f"{__package__}.{_module}")
+    if _dtypes := _dtypes_of(_module):
+        lower.dtypes[f"{__package__}.{_module}"] = frozenset(_dtypes.split())
 
 
 def import_all() -> None:

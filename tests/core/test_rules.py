@@ -6,6 +6,7 @@ import pytest
 
 from hlofront.base.errors import NoRuleError
 from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import LoweringTable
 
@@ -82,3 +83,52 @@ def test_a_primitive_without_modules_has_no_rule(table):
             table[other]
     finally:
         del ALL["other_for_test"]
+
+
+@pytest.fixture
+def table_of_three(twice, monkeypatch):
+    """A table with rules in three modules, and the list of those that were imported."""
+    table = LoweringTable("lower", "a file", "a question")
+    table.modules[twice.name] = ["doubling", "wide_doubling_cpu", "doubling_tpu"]
+    table.dtypes["wide_doubling_cpu"] = frozenset(["float64"])
+    imported = []
+
+    def import_module(module):
+        imported.append(module)
+        if module == "doubling":
+            table(twice)(common)
+        else:
+            table(twice, platform=module[-3:])(for_cpus)
+
+    monkeypatch.setattr(rules, "importlib", types.SimpleNamespace(import_module=import_module))
+    return table, imported
+
+
+def builder_of(dtype):
+    return types.SimpleNamespace(avals_out=[ShapedArray((3,), dtype)])
+
+
+def test_an_equation_imports_the_modules_of_its_platform_and_dtype(table_of_three, twice):
+    table, imported = table_of_three
+    for _ in range(2):
+        assert table.for_platform(twice, "cpu", builder_of("float32")) is common
+        assert imported == ["doubling"]
+    assert table.for_platform(twice, "cpu", builder_of("float64")) is for_cpus
+    assert imported == ["doubling", "wide_doubling_cpu"]
+    table.for_platforms(twice, ("cuda", "tpu"), builder_of("float32"))
+    assert imported == ["doubling", "wide_doubling_cpu", "doubling_tpu"]
+    assert twice.name not in table.modules
+
+
+def test_an_equation_of_unknown_results_imports_the_modules_of_its_platform(table_of_three, twice):
+    table, imported = table_of_three
+    table.for_platform(twice, "cpu", types.SimpleNamespace(avals_out=[]))
+    assert imported == ["doubling", "wide_doubling_cpu"]
+
+
+def test_another_packages_rule_comes_after_all_modules(table_of_three, twice):
+    table, imported = table_of_three
+    table.for_platform(twice, "cpu", builder_of("float32"))
+    table(twice, platform="tpu")(of_others)
+    assert imported == ["doubling", "wide_doubling_cpu", "doubling_tpu"]
+    assert table.for_platform(twice, "tpu", builder_of("float32")) is of_others

@@ -1,5 +1,8 @@
 """The option hlofront_cpu_formulas, which switches off the formulas for CPUs."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,8 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
+from hlofront.core.rules import lower
+from hlofront.lowering import many_numbers_cpu, rules
 
 with_formulas = options["hlofront_cpu_formulas"]
 x = np.random.default_rng(0).normal(size=(8, 4096)).astype(np.float32)
@@ -64,3 +69,33 @@ def test_exports_follow_the_option():
     assert "bitcast_convert" in export(x).mlir_module()
     with with_formulas(False):
         assert "bitcast_convert" not in export(x).mlir_module()
+
+
+def test_modules_have_rules_for_the_dtypes_that_they_are_listed_with():
+    rules.import_all()
+    for (primitive, dtype), rule in many_numbers_cpu._RULES.items():
+        listed = lower.dtypes.get(rule.formula.__module__)
+        assert listed is None or dtype.name in listed, (primitive, dtype, rule.formula.__module__)
+
+
+@pytest.mark.cpu
+def test_rules_of_other_dtypes_and_platforms_are_not_imported():
+    code = """
+import sys
+import numpy as np
+import hlofront as jax
+from hlofront import lax
+
+def imported(function, dtype):
+    text = jax.jit(function).lower(np.ones(10_000, dtype)).as_text()
+    names = [name.removeprefix("hlofront.lowering.") for name in sys.modules]
+    modules = [name for name in names if name.startswith(("complex_", "wide_")) or "_tpu" in name]
+    return ",".join(sorted(modules)) or "none", "stablehlo.tanh" in text
+
+print(*imported(lambda x: lax.tanh(x).sum(), np.float32))
+print(*imported(lambda x: lax.tanh(x).sum(), np.complex64))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    narrow, of_complex = done.stdout.splitlines()
+    assert narrow == "none True"
+    assert "complex_trigonometric_cpu" in of_complex and of_complex.endswith(" False")
