@@ -3,6 +3,8 @@
 All are interpolations at Chebyshev's points.
 """
 
+from fractions import Fraction
+
 from hlofront.base.named_tuple import NamedTuple
 
 Quotient = tuple[list[float], list[float]]
@@ -25,6 +27,26 @@ class Approximation(NamedTuple):
     cosine: list[float]
     """The quotient cos(pi x) / (1/4 - x**2) to 1/2, as a polynomial of the square."""
 
+
+BERNOULLI = [
+    Fraction(*numbers)
+    for numbers in [
+        (1, 6),
+        (-1, 30),
+        (1, 42),
+        (-1, 30),
+        (5, 66),
+        (-691, 2730),
+        (7, 6),
+        (-3617, 510),
+        (43867, 798),
+        (-174611, 330),
+        (854513, 138),
+        (-236364091, 2730),
+        (8553103, 6),
+    ]
+]
+"""The Bernoulli numbers of the indices 2, 4, 6, ..."""
 
 # Errors are below 1e-9.
 SINGLE = Approximation(

@@ -22,7 +22,7 @@ import numpy as np
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering import gamma_approximations as approximations
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
-from hlofront.lowering.gamma_approximations import Approximation
+from hlofront.lowering.gamma_approximations import BERNOULLI, Approximation
 from hlofront.lowering.logarithms_cpu import logarithm
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
@@ -40,23 +40,6 @@ _float64 = np.dtype(np.float64)
 # Stirling's series holds from here on. From the limit on all of its terms but the first are zero.
 _LARGE = 7.0
 _LIMIT = 1e14
-
-_BERNOULLI = [
-    Fraction(*numbers)
-    for numbers in [
-        (1, 6),
-        (-1, 30),
-        (1, 42),
-        (-1, 30),
-        (5, 66),
-        (-691, 2730),
-        (7, 6),
-        (-3617, 510),
-        (43867, 798),
-        (-174611, 330),
-    ]
-]
-"""The Bernoulli numbers of the indices 2, 4, 6, ..."""
 
 # The positive zero of digamma is the sum of both.
 _DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
@@ -95,7 +78,7 @@ def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Fo
     numerator, denominator = (parallel_polynomial(point, each) for each in known.lgamma)
     numerator = numerator * ((point - 1) * (point - 2))
     is_large = point >= _LARGE
-    series = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(_BERNOULLI, 1)]
+    series = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(BERNOULLI, 1)]
     tail = _tail(point, series[: known.terms])
     numerator = where(is_large, tail.numerator, numerator)
     denominator = where(is_large, tail.power * tail.point, denominator)
@@ -120,7 +103,7 @@ def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> F
     # XLA would add the two constants of point - zero - rest.
     numerator = numerator * (point - _DIGAMMA_ZERO) - numerator * _DIGAMMA_ZERO_REST
     is_large = point >= _LARGE
-    series = [-number / (2 * k) for k, number in enumerate(_BERNOULLI, 1)]
+    series = [-number / (2 * k) for k, number in enumerate(BERNOULLI, 1)]
     tail = _tail(point, series[: known.terms])
     numerator = where(is_large, tail.numerator - tail.power * tail.point * 0.5, numerator)
     denominator = where(is_large, tail.power * (tail.point * tail.point), denominator)

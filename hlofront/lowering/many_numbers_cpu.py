@@ -8,6 +8,7 @@ operands first, and computes the formula, or XLA's operation if a single operand
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import convert
 from hlofront.primitives.reducing import reduce_max
 
-_float32, _int32 = np.dtype(np.float32), np.dtype(np.int32)
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+_int32 = np.dtype(np.int32)
 
 # Arrays of fewer elements keep one operation, which is easier to read.
 _FEWEST = 4096
@@ -102,10 +104,33 @@ def _is_integer(result: ShapedArray) -> bool:
     return issubdtype(result.dtype, np.integer)
 
 
-def _emit(build: Builder, *operands: Value, **params: object) -> Value:
+def _emit(build: Builder, *operands: Value, **params: Any) -> Value:
     (result,) = build.avals_out
     dtype = _dtype_of(result)
     formula, is_unusual, _ = _RULES[build.primitive, dtype]
+    return emit(build, formula, is_unusual, dtype, *operands, **params)
+
+
+def emit(
+    build: Builder,
+    formula: OfOperands,
+    is_unusual: OfOperands | None,
+    dtype: NumPyDType,
+    *operands: Value,
+    more: Sequence[Value] = (),
+    **params: Any,
+) -> Value:
+    """Emit a formula behind a barrier, or if any operand is unusual, the equation's operation.
+
+    Args:
+      formula: a function of the operands in the dtype, and more values.
+      is_unusual: a function of the operands, which returns where the formula is wrong, or None.
+      dtype: the dtype to which the operands are converted.
+      operands: those of the equation.
+      more: float64 values of the shape of the result.
+      params: those of the equation.
+    """
+    (result,) = build.avals_out
     if is_unusual is not None and build.module.several_devices:
         # Each device would have to know whether another one has an unusual operand.
         return lower[build.primitive](build, *operands, **params)
@@ -116,11 +141,14 @@ def _emit(build: Builder, *operands: Value, **params: object) -> Value:
         return [Formula(convert(x, dtype, False)) for x in arrays]
 
     def of_arrays(*arrays: Array) -> Array:
-        return convert(formula(*converted(arrays)).value, result.dtype, False)
+        first, others = arrays[: len(operands)], arrays[len(operands) :]
+        value = formula(*converted(first), *map(Formula, others)).value
+        return convert(value, result.dtype, False)
 
     def by_formula(build: Builder) -> list[Value]:
+        more_avals = [result.update(dtype=_float64)] * len(more)
         with enable_x64(True):
-            return build.by_tracing(of_arrays, operands, avals)
+            return build.by_tracing(of_arrays, (*operands, *more), [*avals, *more_avals])
 
     def by_operation(build: Builder) -> list[Value]:
         build.avals_in, build.avals_out = avals, [result]

@@ -111,7 +111,7 @@ def with_sign_of(x: Formula, magnitude: Formula) -> Formula:
 # ---- arithmetic that fuses -------------------------------------------------------------------
 
 
-def reciprocal(x: Formula) -> Formula:
+def reciprocal(x: Formula, steps: int = 4) -> Formula:
     """Return 1 / x for positive finite x of float64, by Newton's method.
 
     The bits of a float, an integer, are nearly its logarithm: the first guess negates them. The
@@ -119,7 +119,7 @@ def reciprocal(x: Formula) -> Formula:
     """
     opposite = Formula(e.neg(reinterpreted(x, _int64).value)) + 0x7FDE623822FC16E6
     guess = reinterpreted(opposite, _float64)
-    for _ in range(4):
+    for _ in range(steps):
         guess = guess * (2 - x * guess)
     return guess
 

@@ -135,6 +135,7 @@ MODULES: dict[str, str] = {
         "select_and_scatter_add"
     ),
     "windowed_cpu": "reduce_window_max reduce_window_min reduce_window_sum select_and_scatter_add",
+    "zeta_cpu": "polygamma zeta",
 }
 
 # The dtypes of the results that a module has rules for, by the name of the module or the first word

@@ -10,10 +10,9 @@ Xeon of 2 cores by AVX-512: 14,000 and 6,300, by AVX2 10,500 and 6,600. To compi
 for 36.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, clip, floor, parallel_polynomial, rounded, where
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
@@ -108,10 +107,10 @@ def binary_logarithm(x: Formula, more: Formula | float = 0.0) -> Parts:
     return Parts(first, (((exponent - first) + linear) + cubic) + rest)
 
 
-def power_of_two(logarithm: Parts, y: Formula) -> Formula:
-    """Return 2**(y * logarithm), or zero for subnormal numbers; y may not be infinite."""
+def power_of_two(logarithm: Parts, y: Formula, more: Formula | float = 0.0) -> Formula:
+    """Return 2**(y * logarithm + more), or zero if it is subnormal; y and `more` are finite."""
     y_first = without_last_bits(y, _DROPPED)
-    product = y_first * logarithm.first
+    product = y_first * logarithm.first + more
     rest = (y - y_first) * logarithm.first + y * logarithm.rest
     exponent = product + rest
     whole = rounded(clip(_LEAST_EXPONENT, exponent, _GREATEST_EXPONENT))

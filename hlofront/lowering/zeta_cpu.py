@@ -1,0 +1,308 @@
+"""The lowering rules of zeta and polygamma for CPUs: formulas in float64.
+
+XLA's code sums 10 powers, each by a scalar function of the C library, before Euler and Maclaurin's
+series (DLMF 25.11.5). Of one whole order that the program knows, powers are products
+(`whole_zeta_cpu`), and numbers may be negative: XLA's values are wrong below -9. For other orders
+the power of the first number is in sums of two numbers, and those of the others are divided by it,
+which needs fewer bits. These formulas are for nonnegative numbers.
+
+The processor time of 10^6 elements in microseconds, as XLA's operation and so, on a loaded Intel
+Xeon of 2 cores by AVX-512: polygamma of order 1 in float32 52,000 and 2,200, in float64 113,000 and
+4,200; zeta of any order in float32 53,000 and 7,200, in float64 114,000 and 24,000. By AVX2 they
+are 53,000 and 3,700, 121,000 and 6,600, 56,000 and 12,000, 114,000 and 26,000. To compile the
+former takes 55 to 65 ms for 55, the latter 240 to 370 for 80. In float64 the errors of positive
+numbers are at most 2 units in the last place for polygamma of order 1, 3 of order 3 (XLA's have 10
+and 12), and 4 for zeta, whose operation has 4 to 13; in float32 they are 0.51.
+"""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.config import enable_x64
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.rules import lower
+from hlofront.lowering import powers_cpu, wide_powers_cpu
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
+from hlofront.lowering.formulas import (
+    Formula,
+    clip,
+    floor,
+    parallel_polynomial,
+    rounded,
+    where,
+)
+from hlofront.lowering.gamma_approximations import BERNOULLI
+from hlofront.lowering.many_numbers_cpu import emit
+from hlofront.lowering.narrow_floats_cpu import (
+    filled_like,
+    narrow,
+    reciprocal,
+    reinterpreted,
+    shifted_left,
+    wide,
+)
+from hlofront.lowering.powers_cpu import in_powers_of_two
+from hlofront.lowering.types import NumPyDType
+from hlofront.lowering.whole_zeta_cpu import DOUBLE, GREATEST_ORDER, SINGLE, zeta_of_whole
+from hlofront.primitives import special as s
+from hlofront.primitives.converting import convert
+from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
+
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+_int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
+
+# Fewer numbers keep the operation, which takes less time to compile than formulas of any order.
+_FEWEST, _FEWEST_OF_WHOLE = 16_384, 64
+# The numbers of powers and of terms of the series: errors are below 1e-9 and 1e-16.
+_SINGLE_POWERS, _SINGLE_TERMS = 4, 7
+_POWERS, _TERMS = 7, 12
+# The greatest order whose factorial is finite.
+_GREATEST_ORDER = 170
+
+_MANTISSA_WIDTH = 52
+_EXPONENT_BIAS = 1023
+# The last bits of the sum of it and a whole number are those of that number as an integer.
+_BIG = 1.5 * 2.0**_MANTISSA_WIDTH
+# The reciprocals of numbers outside may be infinite or subnormal.
+_LEAST, _LIMIT = 1e-300, 1e300
+# The powers of all numbers but 1 with greater exponents are zero or infinite.
+_GREATEST = 2e19
+
+# Interpolations at Chebyshev's points: log2(1 + x) / x from sqrt(1/2) - 1 to sqrt(2) - 1 with an
+# error of 3e-17, and 2**x to 1/2 with one of 2e-17.
+_LOGARITHM = [
+    1.4426950408889634,
+    -0.7213475204444822,
+    0.4808983469629793,
+    -0.3606737602218718,
+    0.2885390081799428,
+    -0.240449173549558,
+    0.20609929137787664,
+    -0.1803368743615282,
+    0.16029945342821048,
+    -0.14426976700975894,
+    0.13115422276901945,
+    -0.12021762501443926,
+    0.11096631074823189,
+    -0.1031564771346186,
+    0.09643400946674259,
+    -0.0893036861956003,
+    0.08175306478371262,
+    -0.08234343834443268,
+    0.09414882662095735,
+    -0.08546741793954375,
+    0.03677416934714219,
+]
+_POWER = [
+    1.0,
+    0.6931471805599453,
+    0.24022650695910158,
+    0.055504108664821625,
+    0.009618129107587256,
+    0.001333355814640647,
+    0.00015403530463724353,
+    1.5252733841556773e-05,
+    1.3215432535912375e-06,
+    1.0178057087733941e-07,
+    7.074194297288521e-09,
+    4.4558179083360645e-10,
+]
+
+
+def _power_of_two(x: Formula) -> Formula:
+    """Return 2**x for numbers from -1000 to 1000, with an error of about one unit."""
+    whole = rounded(x)
+    mantissa = reinterpreted(parallel_polynomial(x - whole, _POWER), _int64)
+    shift = shifted_left(reinterpreted(whole + _BIG, _int64), _MANTISSA_WIDTH)
+    return reinterpreted(mantissa + shift, _float64)
+
+
+def _later_terms(order: Formula, inverse: Formula, terms: int) -> Formula:
+    """Return the terms of the series after the first, over the power x**-order, from 1 / x on."""
+    # Where products are greater, the power is zero beside those before it.
+    product = clip(0, order * inverse, 1e6)
+    total, factor = filled_like(order, 0.5, _float64), product
+    for k, number in enumerate(BERNOULLI[:terms], 1):
+        total = total + factor * float(number / math.factorial(2 * k))
+        factor = factor * ((product + inverse * (2 * k - 1)) * (product + inverse * (2 * k)))
+    return total
+
+
+def _zeta_of_float64(order: Formula, x: Formula) -> Formula:
+    """Return zeta(order, x) for an order above 1 and positive x."""
+    logarithm = wide_powers_cpu.binary_logarithm(x)
+    # Powers that may be zero where the result is not are multiplied by a power of two.
+    half = filled_like(x, 500, _float64)
+    more = where(order * logarithm.first > 500, where(x > 2.0**450, half + half, half), 0)
+    scale = reinterpreted(_EXPONENT_BIAS - more + _BIG, _int64)
+    scale = reinterpreted(shifted_left(scale, _MANTISSA_WIDTH), _float64)
+    exponent = clip(-_GREATEST, -order, _GREATEST)
+    first = wide_powers_cpu.power_of_two(logarithm, exponent, more)
+
+    # The other powers over the first: where they are small, errors of their exponents are too.
+    near = clip(_LEAST, x, _LIMIT)
+    inverse = reciprocal(near, 5)
+    inverse = inverse + inverse * (1 - near * inverse)
+    total = filled_like(x, 1, _float64)
+    for k in range(1, _POWERS):
+        total = total + _power_of_two(clip(-1000, -(order * _log2_of_one_more(inverse * k)), 0))
+    # That of the series is of the end of the sum, if this is not near the first.
+    is_small = x < 1
+    quotient = _log2_of_one_more(inverse * _POWERS)
+    of_end = (quotient + logarithm.rest) + logarithm.first
+    product = where(is_small, (order - 1) * of_end, order * quotient)
+    power = _power_of_two(clip(-1000, -product, 0))
+    end = x + _POWERS
+    inverse = reciprocal(clip(_LEAST, end, _LIMIT), 5)
+    later = _later_terms(order, inverse, _TERMS)
+    later = power * (end * scale / (order - 1) + later * scale)
+    total = total * scale
+    return where(is_small, first * total + later * inverse, first * (total + later))
+
+
+def _log2_of_one_more(x: Formula) -> Formula:
+    """Return log2(1 + x) for positive x, with a relative error of about one unit."""
+    exponent, fraction = in_powers_of_two(x + 1)
+    fraction = where(exponent.equals(0), x, fraction)
+    return exponent + fraction * parallel_polynomial(fraction, _LOGARITHM)
+
+
+def _zeta_of_float32(order: Formula, x: Formula) -> Formula:
+    """Return zeta(order, x) in float64 for an order above 1 and positive x of float32."""
+    exponents = [
+        order * powers_cpu.binary_logarithm(x + k if k else x) for k in range(_SINGLE_POWERS + 1)
+    ]
+    *powers, last = (powers_cpu.power_of_two(clip(-1000, -each, 1000)) for each in exponents)
+    end = x + _SINGLE_POWERS
+    later = _later_terms(order, reciprocal(end), _SINGLE_TERMS)
+    result = sum(powers, last * (end / (order - 1) + later))
+    return where(exponents[0] > 1000, 0, result)
+
+
+def _zeta(order: Formula, x: Formula) -> Formula:
+    """Return zeta(order, x) of nonnegative x in float64; NaN if the order is less than 1."""
+    is_narrow = x.dtype == _float32
+    if is_narrow:
+        order, x = wide(order), wide(x)
+    result = _zeta_of_float32(order, x) if is_narrow else _zeta_of_float64(order, x)
+    half = order * 0.5
+    pole = where(floor(half).equals(half), filled_like(x, np.inf, _float64), np.nan)
+    result = where(x.equals(0), pole, where(x < np.inf, result, 0))
+    result = where(x.equals(x), result, np.nan)
+    other = where(order.equals(1), filled_like(x, np.inf, _float64), np.nan)
+    return where((order > 1) & (order < np.inf), result, other)
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def _is_large(equation: Candidate) -> bool:
+    (result,) = equation.avals_out
+    is_known = is_narrow_float(result.dtype) or result.dtype == _float64
+    return is_known and result.size >= _FEWEST_OF_WHOLE
+
+
+@formula_on_cpu(s.zeta_p, when=_is_large, stored=True, elementwise=True)
+def _(build: Builder, order: Value, x: Value) -> Value:
+    constant = _constant_in(order)
+    if constant.is_integer() and 2 <= constant <= GREATEST_ORDER:
+        return _of_whole(build, int(constant), Fraction(1), order, x)
+    if build.avals_out[0].size < _FEWEST:
+        return lower[s.zeta_p](build, order, x)
+
+    def formula(order: Formula, x: Formula) -> Formula:
+        return _as_dtype_of(x, _zeta(order, x))
+
+    return emit(build, formula, _is_negative, _dtype_of(build), order, x)
+
+
+@formula_on_cpu(s.polygamma_p, when=_is_large, stored=True, elementwise=True)
+def _(build: Builder, order: Value, x: Value) -> Value:
+    constant = _constant_in(order)
+    if constant.is_integer() and 1 <= constant < GREATEST_ORDER:
+        return _of_whole(build, int(constant) + 1, _factor(int(constant)), order, x)
+    scalar = _source(order)
+    kind: Any = scalar.type
+    (result,) = build.avals_out
+    if result.size < _FEWEST or kind.shape:
+        return lower[s.polygamma_p](build, order, x)
+    with enable_x64(True):
+        aval = build.avals_in[0].update(shape=())
+        (factor,) = build.by_tracing(_factor_of_scalar, [scalar], [aval])
+    factor = build.broadcast(factor, result.update(dtype=_float64), ())
+
+    def formula(order: Formula, x: Formula, factor: Formula) -> Formula:
+        return _as_dtype_of(x, _zeta(order + 1, x) * factor)
+
+    return emit(build, formula, _is_other, _dtype_of(build), order, x, more=[factor])
+
+
+def _is_negative(order: Formula, x: Formula) -> Formula:
+    return x < 0
+
+
+def _is_other(order: Formula, x: Formula) -> Formula:
+    """Return whether numbers are negative, or the function digamma."""
+    return (x < 0) | order.equals(0)
+
+
+def _of_whole(build: Builder, order: int, factor: Fraction, *operands: Value) -> Value:
+    dtype = _dtype_of(build)
+    accuracy = SINGLE if dtype == _float32 else DOUBLE
+
+    def formula(_: Formula, x: Formula) -> Formula:
+        return _as_dtype_of(x, zeta_of_whole(order, wide(x), factor, accuracy))
+
+    return emit(build, formula, None, dtype, *operands)
+
+
+def _dtype_of(build: Builder) -> NumPyDType:
+    dtype = build.avals_out[0].dtype
+    return _float64 if dtype == _float64 else _float32
+
+
+def _as_dtype_of(x: Formula, result: Formula) -> Formula:
+    return narrow(result) if x.dtype == _float32 else result
+
+
+def _source(x: Value) -> Value:
+    """Return the value that the operations before this one broadcast."""
+    owner: Any = x.owner
+    while getattr(owner, "name", None) == "stablehlo.broadcast_in_dim":
+        x = owner.operands[0]
+        owner = x.owner
+    return x
+
+
+def _constant_in(x: Value) -> float:
+    """Return the number that all elements are, or NaN if it is not known."""
+    owner: Any = _source(x).owner
+    name = getattr(owner, "name", None)
+    # Derivatives are of the next order.
+    if name == "stablehlo.add":
+        return sum(map(_constant_in, owner.operands))
+    if name != "stablehlo.constant":
+        return math.nan
+    value = owner.attributes["value"]
+    return value.get_splat_value().value if value.is_splat else math.nan
+
+
+def _factor(order: int) -> Fraction:
+    """Return the quotient of polygamma(order, x) and zeta(order + 1, x)."""
+    return Fraction((-1) ** (order + 1) * math.factorial(order))
+
+
+def _factor_of_scalar(order: Array) -> Array:
+    """Return the factor of polygamma of a scalar order; NaN if it is none."""
+    number = Formula(convert(order, _float64, False))
+    factorials = [*(float(math.factorial(k)) for k in range(_GREATEST_ORDER + 1)), math.inf]
+    index = convert(clip(0, number, _GREATEST_ORDER + 1).value, _int32, False)
+    result = Formula(dynamic_index_in_dim(np.array(factorials), index, keepdims=False))
+    half = number * 0.5
+    result = where(floor(half).equals(half), -result, result)
+    return where((number >= 0) & floor(number).equals(number), result, np.nan).value
