@@ -1,5 +1,7 @@
 """hlofront.numpy: NumPy's functions on device arrays, traced and compiled."""
 
+import typing as _typing
+
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.bridge.fast_parts import Array as ndarray
 from hlofront.numpy.bitwise import bitwise_count as bitwise_count
@@ -32,12 +34,6 @@ from hlofront.numpy.contraction import trace as trace
 from hlofront.numpy.contraction import vdot as vdot
 from hlofront.numpy.contraction import vecdot as vecdot
 from hlofront.numpy.contraction import vecmat as vecmat
-from hlofront.numpy.convolution import convolve as convolve
-from hlofront.numpy.convolution import correlate as correlate
-from hlofront.numpy.coordinates import ix_ as ix_
-from hlofront.numpy.coordinates import mask_indices as mask_indices
-from hlofront.numpy.coordinates import ravel_multi_index as ravel_multi_index
-from hlofront.numpy.coordinates import unravel_index as unravel_index
 from hlofront.numpy.creation import array as array
 from hlofront.numpy.creation import asarray as asarray
 from hlofront.numpy.creation import copy as copy
@@ -52,12 +48,6 @@ from hlofront.numpy.cumulative import cumulative_prod as cumulative_prod
 from hlofront.numpy.cumulative import cumulative_sum as cumulative_sum
 from hlofront.numpy.cumulative import nancumprod as nancumprod
 from hlofront.numpy.cumulative import nancumsum as nancumsum
-from hlofront.numpy.differences import diff as diff
-from hlofront.numpy.differences import ediff1d as ediff1d
-from hlofront.numpy.differences import gradient as gradient
-from hlofront.numpy.differences import interp as interp
-from hlofront.numpy.differences import trapezoid as trapezoid
-from hlofront.numpy.differences import unwrap as unwrap
 from hlofront.numpy.division import divmod as divmod
 from hlofront.numpy.division import floor_divide as floor_divide
 from hlofront.numpy.division import fmod as fmod
@@ -75,26 +65,6 @@ from hlofront.numpy.filling import ones as ones
 from hlofront.numpy.filling import ones_like as ones_like
 from hlofront.numpy.filling import zeros as zeros
 from hlofront.numpy.filling import zeros_like as zeros_like
-from hlofront.numpy.floats import copysign as copysign
-from hlofront.numpy.floats import frexp as frexp
-from hlofront.numpy.floats import heaviside as heaviside
-from hlofront.numpy.floats import hypot as hypot
-from hlofront.numpy.floats import ldexp as ldexp
-from hlofront.numpy.floats import modf as modf
-from hlofront.numpy.floats import nan_to_num as nan_to_num
-from hlofront.numpy.floats import nextafter as nextafter
-from hlofront.numpy.floats import signbit as signbit
-from hlofront.numpy.floats import spacing as spacing
-from hlofront.numpy.histograms import histogram as histogram
-from hlofront.numpy.histograms import histogram2d as histogram2d
-from hlofront.numpy.histograms import histogram_bin_edges as histogram_bin_edges
-from hlofront.numpy.histograms import histogramdd as histogramdd
-from hlofront.numpy.index_tricks import c_ as c_
-from hlofront.numpy.index_tricks import index_exp as index_exp
-from hlofront.numpy.index_tricks import r_ as r_
-from hlofront.numpy.index_tricks import s_ as s_
-from hlofront.numpy.inserting import delete as delete
-from hlofront.numpy.inserting import insert as insert
 from hlofront.numpy.joining import append as append
 from hlofront.numpy.joining import array_split as array_split
 from hlofront.numpy.joining import block as block
@@ -153,42 +123,9 @@ from hlofront.numpy.moments import std as std
 from hlofront.numpy.moments import var as var
 from hlofront.numpy.namespace import ARRAY_API_VERSION as __array_api_version__
 from hlofront.numpy.namespace import array_namespace_info as __array_namespace_info__
-from hlofront.numpy.nan_reductions import nanargmax as nanargmax
-from hlofront.numpy.nan_reductions import nanargmin as nanargmin
-from hlofront.numpy.nan_reductions import nanmax as nanmax
-from hlofront.numpy.nan_reductions import nanmean as nanmean
-from hlofront.numpy.nan_reductions import nanmin as nanmin
-from hlofront.numpy.nan_reductions import nanprod as nanprod
-from hlofront.numpy.nan_reductions import nanstd as nanstd
-from hlofront.numpy.nan_reductions import nansum as nansum
-from hlofront.numpy.nan_reductions import nanvar as nanvar
-from hlofront.numpy.near_zero import i0 as i0
-from hlofront.numpy.near_zero import sinc as sinc
-from hlofront.numpy.padding import pad as pad
-from hlofront.numpy.polynomial import polyadd as polyadd
-from hlofront.numpy.polynomial import polyder as polyder
-from hlofront.numpy.polynomial import polydiv as polydiv
-from hlofront.numpy.polynomial import polyint as polyint
-from hlofront.numpy.polynomial import polymul as polymul
-from hlofront.numpy.polynomial import polysub as polysub
-from hlofront.numpy.polynomial import polyval as polyval
-from hlofront.numpy.polynomial_roots import poly as poly
-from hlofront.numpy.polynomial_roots import polyfit as polyfit
-from hlofront.numpy.polynomial_roots import roots as roots
 from hlofront.numpy.powers import float_power as float_power
 from hlofront.numpy.powers import pow as pow
 from hlofront.numpy.powers import power as power
-from hlofront.numpy.printing import array_repr as array_repr
-from hlofront.numpy.printing import array_str as array_str
-from hlofront.numpy.printing import get_printoptions as get_printoptions
-from hlofront.numpy.printing import printoptions as printoptions
-from hlofront.numpy.printing import set_printoptions as set_printoptions
-from hlofront.numpy.quantiles import median as median
-from hlofront.numpy.quantiles import nanmedian as nanmedian
-from hlofront.numpy.quantiles import nanpercentile as nanpercentile
-from hlofront.numpy.quantiles import nanquantile as nanquantile
-from hlofront.numpy.quantiles import percentile as percentile
-from hlofront.numpy.quantiles import quantile as quantile
 from hlofront.numpy.ranges import arange as arange
 from hlofront.numpy.ranges import fromfunction as fromfunction
 from hlofront.numpy.ranges import geomspace as geomspace
@@ -227,9 +164,6 @@ from hlofront.numpy.rounding import floor as floor
 from hlofront.numpy.rounding import rint as rint
 from hlofront.numpy.rounding import round as round
 from hlofront.numpy.rounding import trunc as trunc
-from hlofront.numpy.saving import load as load
-from hlofront.numpy.saving import save as save
-from hlofront.numpy.saving import savez as savez
 from hlofront.numpy.scalars import ComplexWarning as ComplexWarning
 from hlofront.numpy.scalars import bfloat16 as bfloat16
 from hlofront.numpy.scalars import bool_ as bool
@@ -300,16 +234,6 @@ from hlofront.numpy.selecting import nonzero as nonzero
 from hlofront.numpy.selecting import piecewise as piecewise
 from hlofront.numpy.selecting import select as select
 from hlofront.numpy.selecting import where as where
-from hlofront.numpy.set_operations import intersect1d as intersect1d
-from hlofront.numpy.set_operations import setdiff1d as setdiff1d
-from hlofront.numpy.set_operations import setxor1d as setxor1d
-from hlofront.numpy.set_operations import union1d as union1d
-from hlofront.numpy.sets import isin as isin
-from hlofront.numpy.sets import unique as unique
-from hlofront.numpy.sets import unique_all as unique_all
-from hlofront.numpy.sets import unique_counts as unique_counts
-from hlofront.numpy.sets import unique_inverse as unique_inverse
-from hlofront.numpy.sets import unique_values as unique_values
 from hlofront.numpy.shape import atleast_1d as atleast_1d
 from hlofront.numpy.shape import atleast_2d as atleast_2d
 from hlofront.numpy.shape import atleast_3d as atleast_3d
@@ -337,20 +261,12 @@ from hlofront.numpy.sorting import searchsorted as searchsorted
 from hlofront.numpy.sorting import sort as sort
 from hlofront.numpy.sorting import sort_complex as sort_complex
 from hlofront.numpy.sorting import top_k as top_k
-from hlofront.numpy.statistics import bincount as bincount
-from hlofront.numpy.statistics import corrcoef as corrcoef
-from hlofront.numpy.statistics import cov as cov
-from hlofront.numpy.statistics import digitize as digitize
 from hlofront.numpy.taking import fill_diagonal as fill_diagonal
 from hlofront.numpy.taking import place as place
 from hlofront.numpy.taking import put as put
 from hlofront.numpy.taking import put_along_axis as put_along_axis
 from hlofront.numpy.taking import take as take
 from hlofront.numpy.taking import take_along_axis as take_along_axis
-from hlofront.numpy.tensor_products import cross as cross
-from hlofront.numpy.tensor_products import kron as kron
-from hlofront.numpy.tensor_products import outer as outer
-from hlofront.numpy.tensor_products import tensordot as tensordot
 from hlofront.numpy.ufunc import frompyfunc as frompyfunc
 from hlofront.numpy.ufunc import ufunc as ufunc
 from hlofront.numpy.ufuncs import abs as abs
@@ -414,11 +330,195 @@ from hlofront.numpy.universal import subtract as subtract
 from hlofront.numpy.vectorize import apply_along_axis as apply_along_axis
 from hlofront.numpy.vectorize import apply_over_axes as apply_over_axes
 from hlofront.numpy.vectorize import vectorize as vectorize
-from hlofront.numpy.windows import bartlett as bartlett
-from hlofront.numpy.windows import blackman as blackman
-from hlofront.numpy.windows import hamming as hamming
-from hlofront.numpy.windows import hanning as hanning
-from hlofront.numpy.windows import kaiser as kaiser
 
-# Linear algebra and Fourier transforms are loaded on first use.
-__getattr__, __dir__ = _lazy(__name__, ("fft", "linalg"))
+# What programs use less often is imported on first use.
+if _typing.TYPE_CHECKING:
+    from hlofront.numpy.convolution import convolve as convolve
+    from hlofront.numpy.convolution import correlate as correlate
+    from hlofront.numpy.coordinates import ix_ as ix_
+    from hlofront.numpy.coordinates import mask_indices as mask_indices
+    from hlofront.numpy.coordinates import ravel_multi_index as ravel_multi_index
+    from hlofront.numpy.coordinates import unravel_index as unravel_index
+    from hlofront.numpy.differences import diff as diff
+    from hlofront.numpy.differences import ediff1d as ediff1d
+    from hlofront.numpy.differences import gradient as gradient
+    from hlofront.numpy.differences import interp as interp
+    from hlofront.numpy.differences import trapezoid as trapezoid
+    from hlofront.numpy.differences import unwrap as unwrap
+    from hlofront.numpy.floats import copysign as copysign
+    from hlofront.numpy.floats import frexp as frexp
+    from hlofront.numpy.floats import heaviside as heaviside
+    from hlofront.numpy.floats import hypot as hypot
+    from hlofront.numpy.floats import ldexp as ldexp
+    from hlofront.numpy.floats import modf as modf
+    from hlofront.numpy.floats import nan_to_num as nan_to_num
+    from hlofront.numpy.floats import nextafter as nextafter
+    from hlofront.numpy.floats import signbit as signbit
+    from hlofront.numpy.floats import spacing as spacing
+    from hlofront.numpy.histograms import histogram as histogram
+    from hlofront.numpy.histograms import histogram2d as histogram2d
+    from hlofront.numpy.histograms import histogram_bin_edges as histogram_bin_edges
+    from hlofront.numpy.histograms import histogramdd as histogramdd
+    from hlofront.numpy.index_tricks import c_ as c_
+    from hlofront.numpy.index_tricks import index_exp as index_exp
+    from hlofront.numpy.index_tricks import r_ as r_
+    from hlofront.numpy.index_tricks import s_ as s_
+    from hlofront.numpy.inserting import delete as delete
+    from hlofront.numpy.inserting import insert as insert
+    from hlofront.numpy.nan_reductions import nanargmax as nanargmax
+    from hlofront.numpy.nan_reductions import nanargmin as nanargmin
+    from hlofront.numpy.nan_reductions import nanmax as nanmax
+    from hlofront.numpy.nan_reductions import nanmean as nanmean
+    from hlofront.numpy.nan_reductions import nanmin as nanmin
+    from hlofront.numpy.nan_reductions import nanprod as nanprod
+    from hlofront.numpy.nan_reductions import nanstd as nanstd
+    from hlofront.numpy.nan_reductions import nansum as nansum
+    from hlofront.numpy.nan_reductions import nanvar as nanvar
+    from hlofront.numpy.near_zero import i0 as i0
+    from hlofront.numpy.near_zero import sinc as sinc
+    from hlofront.numpy.padding import pad as pad
+    from hlofront.numpy.polynomial import polyadd as polyadd
+    from hlofront.numpy.polynomial import polyder as polyder
+    from hlofront.numpy.polynomial import polydiv as polydiv
+    from hlofront.numpy.polynomial import polyint as polyint
+    from hlofront.numpy.polynomial import polymul as polymul
+    from hlofront.numpy.polynomial import polysub as polysub
+    from hlofront.numpy.polynomial import polyval as polyval
+    from hlofront.numpy.polynomial_roots import poly as poly
+    from hlofront.numpy.polynomial_roots import polyfit as polyfit
+    from hlofront.numpy.polynomial_roots import roots as roots
+    from hlofront.numpy.printing import array_repr as array_repr
+    from hlofront.numpy.printing import array_str as array_str
+    from hlofront.numpy.printing import get_printoptions as get_printoptions
+    from hlofront.numpy.printing import printoptions as printoptions
+    from hlofront.numpy.printing import set_printoptions as set_printoptions
+    from hlofront.numpy.quantiles import median as median
+    from hlofront.numpy.quantiles import nanmedian as nanmedian
+    from hlofront.numpy.quantiles import nanpercentile as nanpercentile
+    from hlofront.numpy.quantiles import nanquantile as nanquantile
+    from hlofront.numpy.quantiles import percentile as percentile
+    from hlofront.numpy.quantiles import quantile as quantile
+    from hlofront.numpy.saving import load as load
+    from hlofront.numpy.saving import save as save
+    from hlofront.numpy.saving import savez as savez
+    from hlofront.numpy.set_operations import intersect1d as intersect1d
+    from hlofront.numpy.set_operations import setdiff1d as setdiff1d
+    from hlofront.numpy.set_operations import setxor1d as setxor1d
+    from hlofront.numpy.set_operations import union1d as union1d
+    from hlofront.numpy.sets import isin as isin
+    from hlofront.numpy.sets import unique as unique
+    from hlofront.numpy.sets import unique_all as unique_all
+    from hlofront.numpy.sets import unique_counts as unique_counts
+    from hlofront.numpy.sets import unique_inverse as unique_inverse
+    from hlofront.numpy.sets import unique_values as unique_values
+    from hlofront.numpy.statistics import bincount as bincount
+    from hlofront.numpy.statistics import corrcoef as corrcoef
+    from hlofront.numpy.statistics import cov as cov
+    from hlofront.numpy.statistics import digitize as digitize
+    from hlofront.numpy.tensor_products import cross as cross
+    from hlofront.numpy.tensor_products import kron as kron
+    from hlofront.numpy.tensor_products import outer as outer
+    from hlofront.numpy.tensor_products import tensordot as tensordot
+    from hlofront.numpy.windows import bartlett as bartlett
+    from hlofront.numpy.windows import blackman as blackman
+    from hlofront.numpy.windows import hamming as hamming
+    from hlofront.numpy.windows import hanning as hanning
+    from hlofront.numpy.windows import kaiser as kaiser
+
+__getattr__, __dir__ = _lazy(
+    __name__,
+    ("fft", "linalg"),
+    {
+        "convolve": "hlofront.numpy.convolution",
+        "correlate": "hlofront.numpy.convolution",
+        "ix_": "hlofront.numpy.coordinates",
+        "mask_indices": "hlofront.numpy.coordinates",
+        "ravel_multi_index": "hlofront.numpy.coordinates",
+        "unravel_index": "hlofront.numpy.coordinates",
+        "diff": "hlofront.numpy.differences",
+        "ediff1d": "hlofront.numpy.differences",
+        "gradient": "hlofront.numpy.differences",
+        "interp": "hlofront.numpy.differences",
+        "trapezoid": "hlofront.numpy.differences",
+        "unwrap": "hlofront.numpy.differences",
+        "copysign": "hlofront.numpy.floats",
+        "frexp": "hlofront.numpy.floats",
+        "heaviside": "hlofront.numpy.floats",
+        "hypot": "hlofront.numpy.floats",
+        "ldexp": "hlofront.numpy.floats",
+        "modf": "hlofront.numpy.floats",
+        "nan_to_num": "hlofront.numpy.floats",
+        "nextafter": "hlofront.numpy.floats",
+        "signbit": "hlofront.numpy.floats",
+        "spacing": "hlofront.numpy.floats",
+        "histogram": "hlofront.numpy.histograms",
+        "histogram2d": "hlofront.numpy.histograms",
+        "histogram_bin_edges": "hlofront.numpy.histograms",
+        "histogramdd": "hlofront.numpy.histograms",
+        "c_": "hlofront.numpy.index_tricks",
+        "index_exp": "hlofront.numpy.index_tricks",
+        "r_": "hlofront.numpy.index_tricks",
+        "s_": "hlofront.numpy.index_tricks",
+        "delete": "hlofront.numpy.inserting",
+        "insert": "hlofront.numpy.inserting",
+        "nanargmax": "hlofront.numpy.nan_reductions",
+        "nanargmin": "hlofront.numpy.nan_reductions",
+        "nanmax": "hlofront.numpy.nan_reductions",
+        "nanmean": "hlofront.numpy.nan_reductions",
+        "nanmin": "hlofront.numpy.nan_reductions",
+        "nanprod": "hlofront.numpy.nan_reductions",
+        "nanstd": "hlofront.numpy.nan_reductions",
+        "nansum": "hlofront.numpy.nan_reductions",
+        "nanvar": "hlofront.numpy.nan_reductions",
+        "i0": "hlofront.numpy.near_zero",
+        "sinc": "hlofront.numpy.near_zero",
+        "pad": "hlofront.numpy.padding",
+        "polyadd": "hlofront.numpy.polynomial",
+        "polyder": "hlofront.numpy.polynomial",
+        "polydiv": "hlofront.numpy.polynomial",
+        "polyint": "hlofront.numpy.polynomial",
+        "polymul": "hlofront.numpy.polynomial",
+        "polysub": "hlofront.numpy.polynomial",
+        "polyval": "hlofront.numpy.polynomial",
+        "poly": "hlofront.numpy.polynomial_roots",
+        "polyfit": "hlofront.numpy.polynomial_roots",
+        "roots": "hlofront.numpy.polynomial_roots",
+        "array_repr": "hlofront.numpy.printing",
+        "array_str": "hlofront.numpy.printing",
+        "get_printoptions": "hlofront.numpy.printing",
+        "printoptions": "hlofront.numpy.printing",
+        "set_printoptions": "hlofront.numpy.printing",
+        "median": "hlofront.numpy.quantiles",
+        "nanmedian": "hlofront.numpy.quantiles",
+        "nanpercentile": "hlofront.numpy.quantiles",
+        "nanquantile": "hlofront.numpy.quantiles",
+        "percentile": "hlofront.numpy.quantiles",
+        "quantile": "hlofront.numpy.quantiles",
+        "load": "hlofront.numpy.saving",
+        "save": "hlofront.numpy.saving",
+        "savez": "hlofront.numpy.saving",
+        "intersect1d": "hlofront.numpy.set_operations",
+        "setdiff1d": "hlofront.numpy.set_operations",
+        "setxor1d": "hlofront.numpy.set_operations",
+        "union1d": "hlofront.numpy.set_operations",
+        "isin": "hlofront.numpy.sets",
+        "unique": "hlofront.numpy.sets",
+        "unique_all": "hlofront.numpy.sets",
+        "unique_counts": "hlofront.numpy.sets",
+        "unique_inverse": "hlofront.numpy.sets",
+        "unique_values": "hlofront.numpy.sets",
+        "bincount": "hlofront.numpy.statistics",
+        "corrcoef": "hlofront.numpy.statistics",
+        "cov": "hlofront.numpy.statistics",
+        "digitize": "hlofront.numpy.statistics",
+        "cross": "hlofront.numpy.tensor_products",
+        "kron": "hlofront.numpy.tensor_products",
+        "outer": "hlofront.numpy.tensor_products",
+        "tensordot": "hlofront.numpy.tensor_products",
+        "bartlett": "hlofront.numpy.windows",
+        "blackman": "hlofront.numpy.windows",
+        "hamming": "hlofront.numpy.windows",
+        "hanning": "hlofront.numpy.windows",
+        "kaiser": "hlofront.numpy.windows",
+    },
+)
