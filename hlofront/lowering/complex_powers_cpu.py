@@ -60,7 +60,9 @@ def _narrow_root(real: Formula, imag: Formula) -> _Root:
     inverse_size = inverse_square_root(square)
     half = (one + square * inverse_size) * 0.5
     inverse = inverse_square_root(half)
-    return _Root(half * inverse, other * 0.5 * inverse, inverse_size)
+    is_along_axis = one.equals(_INFINITE) & (other < _INFINITE)
+    short = where(is_along_axis, 0, other * 0.5 * inverse)
+    return _Root(half * inverse, short, inverse_size)
 
 
 def _wide_root(real: Formula, imag: Formula) -> _Root:
@@ -74,7 +76,8 @@ def _wide_root(real: Formula, imag: Formula) -> _Root:
     size = sqrt(scaled * scaled + other_scaled * other_scaled)
     root_of_scale = where(is_small, 2.0**-300, where(is_large, 2.0**300, like))
     long = sqrt((scaled + size) * 0.5) * root_of_scale
-    short = where(long.equals(0), other, other * 0.5 / long)
+    # Half of the least normal number is zero to XLA's arithmetic.
+    short = where(long.equals(0), other, other / (long * 2))
     # The products are NaN if the other part is.
     is_infinite = one.equals(np.inf)
     long = where(other.equals(np.inf), other, where(is_infinite, one, long))

@@ -61,6 +61,21 @@ def test_ends_of_square_roots(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_roots_beside_the_least_and_the_greatest_numbers(dtype):
+    limits = np.finfo(dtype)
+    least, greatest = limits.tiny, limits.max
+    others = [0, 1, -1, np.inf, -np.inf, least, greatest, -greatest]
+    numbers = [complex(a, b) for a in others for b in (least, -least, greatest, -greatest)]
+    wide = np.array(numbers, np.clongdouble)
+    with np.errstate(all="ignore"):
+        wanted = np.sqrt(wide).astype(dtype)
+    result = computed("sqrt", wide.astype(dtype))
+    # Smaller parts are zeros to XLA's arithmetic.
+    for part, of_wanted in ((result.real, wanted.real), (result.imag, wanted.imag)):
+        np.testing.assert_allclose(part, of_wanted, rtol=1e-6, atol=least)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_ends_of_inverse_square_roots(dtype):
     x = ends(dtype)
     result = computed("rsqrt", x)
