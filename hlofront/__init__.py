@@ -61,12 +61,10 @@ with _collection_paused():
     from hlofront.higher_order.checkpoint import checkpoint as checkpoint
     from hlofront.higher_order.checkpoint import checkpoint as remat
     from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
-    from hlofront.higher_order.custom_gradient import custom_gradient as custom_gradient
     from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
     from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
     from hlofront.higher_order.jit_call import Inline as Inline
     from hlofront.higher_order.shard_map import shard_map as shard_map
-    from hlofront.higher_order.smap import smap as smap
     from hlofront.pjrt.compile import CompilerEffortLevel as CompilerEffortLevel
     from hlofront.pjrt.devices import default_backend as default_backend
     from hlofront.pjrt.devices import device_count as device_count
@@ -91,15 +89,6 @@ with _collection_paused():
     from hlofront.primitives.references import freeze as freeze
     from hlofront.primitives.references import new_ref as new_ref
     from hlofront.runtime.array import array as _array
-    from hlofront.runtime.array.assembling import (
-        make_array_from_callback as make_array_from_callback,
-    )
-    from hlofront.runtime.array.assembling import (
-        make_array_from_process_local_data as make_array_from_process_local_data,
-    )
-    from hlofront.runtime.array.assembling import (
-        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
-    )
     from hlofront.runtime.array.reference import Ref as Ref
     from hlofront.runtime.array.shards import Shard as Shard
     from hlofront.runtime.array.transfer import block_until_ready as block_until_ready
@@ -112,7 +101,6 @@ with _collection_paused():
     from hlofront.runtime.dispatch import eager_rules as _rules
     from hlofront.runtime.dispatch import engine as _engine
     from hlofront.runtime.dispatch.eval_shape import eval_shape as eval_shape
-    from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
     from hlofront.runtime.dispatch.jit import jit as jit
     from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
     from hlofront.transforms.grad import grad as grad
@@ -124,7 +112,6 @@ with _collection_paused():
     from hlofront.transforms.jacobian import jacfwd as jacfwd
     from hlofront.transforms.jacobian import jacrev as jacobian
     from hlofront.transforms.jacobian import jacrev as jacrev
-    from hlofront.transforms.linear_transpose import linear_transpose as linear_transpose
     from hlofront.transforms.make_jaxpr import closure_convert as closure_convert
     from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
     from hlofront.transforms.vmap import vmap as vmap
@@ -184,6 +171,13 @@ __getattr__, __dir__ = _lazy(
         "typing",
     ),
     {
+        "custom_gradient": "hlofront.higher_order.custom_gradient",
+        "smap": "hlofront.higher_order.smap",
+        "make_array_from_callback": "hlofront.runtime.array.assembling",
+        "make_array_from_process_local_data": "hlofront.runtime.array.assembling",
+        "make_array_from_single_device_arrays": "hlofront.runtime.array.assembling",
+        "fwd_and_bwd": "hlofront.runtime.dispatch.forward_backward",
+        "linear_transpose": "hlofront.transforms.linear_transpose",
         "NamedSharding": "hlofront.pjrt.named_shardings",
         "P": "hlofront.core.partition",
         "reshard": "hlofront.primitives.resharding",

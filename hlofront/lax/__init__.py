@@ -2,10 +2,6 @@
 
 # ---- elementwise
 from hlofront.base.lazy import lazy as _lazy
-from hlofront.higher_order.linear_solve import custom_linear_solve as custom_linear_solve
-from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
-from hlofront.higher_order.linear_solve import custom_root as custom_root
-from hlofront.higher_order.linear_solve import linear_solve_p as linear_solve_p
 from hlofront.primitives.elementwise import AccuracyMode as AccuracyMode
 from hlofront.primitives.elementwise import RoundingMethod as RoundingMethod
 from hlofront.primitives.elementwise import Tolerance as Tolerance
@@ -126,8 +122,6 @@ from hlofront.primitives.elementwise import tanh_p as tanh_p
 from hlofront.primitives.elementwise import xor_p as xor_p
 from hlofront.primitives.placing import device_put_p as device_put_p
 from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
-from hlofront.primitives.polynomials import polynomial as polynomial
-from hlofront.primitives.polynomials import polynomial_p as polynomial_p
 
 # isort: split
 # ---- comparing
@@ -303,8 +297,6 @@ from hlofront.primitives.scattering import scatter_sub_p as scatter_sub_p
 
 # isort: split
 # ---- reducing
-from hlofront.higher_order.reduce import reduce as reduce
-from hlofront.higher_order.reduce import reduce_p as reduce_p
 from hlofront.primitives.reducing import argmax as argmax
 from hlofront.primitives.reducing import argmax_p as argmax_p
 from hlofront.primitives.reducing import argmin as argmin
@@ -340,9 +332,6 @@ from hlofront.primitives.cumulative import cumsum_p as cumsum_p
 
 # isort: split
 # ---- windowed
-from hlofront.higher_order.reduce import reduce_window as reduce_window
-from hlofront.higher_order.reduce import reduce_window_p as reduce_window_p
-from hlofront.higher_order.reduce import select_and_scatter_p as select_and_scatter_p
 from hlofront.primitives.windowed import padtype_to_pads as padtype_to_pads
 from hlofront.primitives.windowed import reduce_window_max_p as reduce_window_max_p
 from hlofront.primitives.windowed import reduce_window_min_p as reduce_window_min_p
@@ -380,24 +369,6 @@ from hlofront.primitives.convolution_numbers import (
 from hlofront.primitives.convolution_numbers import conv_dimension_numbers as conv_dimension_numbers
 from hlofront.primitives.convolution_numbers import (
     conv_general_permutations as conv_general_permutations,
-)
-from hlofront.primitives.convolution_spellings import conv as conv
-from hlofront.primitives.convolution_spellings import (
-    conv_general_dilated_local as conv_general_dilated_local,
-)
-from hlofront.primitives.convolution_spellings import (
-    conv_general_dilated_patches as conv_general_dilated_patches,
-)
-from hlofront.primitives.convolution_spellings import (
-    conv_general_shape_tuple as conv_general_shape_tuple,
-)
-from hlofront.primitives.convolution_spellings import conv_shape_tuple as conv_shape_tuple
-from hlofront.primitives.convolution_spellings import conv_transpose as conv_transpose
-from hlofront.primitives.convolution_spellings import (
-    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
-)
-from hlofront.primitives.convolution_spellings import (
-    conv_with_general_padding as conv_with_general_padding,
 )
 from hlofront.primitives.convolving import conv_general_dilated as conv_general_dilated
 from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
@@ -439,7 +410,6 @@ from hlofront.primitives.tiling import tile_p as tile_p
 from hlofront.higher_order.cond import cond as cond
 from hlofront.higher_order.cond import cond_p as cond_p
 from hlofront.higher_order.cond import switch as switch
-from hlofront.higher_order.mapping import map as map
 from hlofront.higher_order.platform import composite as composite
 from hlofront.higher_order.platform import platform_dependent as platform_dependent
 from hlofront.higher_order.scan import scan as scan
@@ -455,6 +425,26 @@ __getattr__, __dir__ = _lazy(
     __name__,
     ("linalg",),
     {
+        "custom_linear_solve": "hlofront.higher_order.linear_solve",
+        "custom_linear_solve_p": "hlofront.higher_order.linear_solve",
+        "custom_root": "hlofront.higher_order.linear_solve",
+        "linear_solve_p": "hlofront.higher_order.linear_solve",
+        "polynomial": "hlofront.primitives.polynomials",
+        "polynomial_p": "hlofront.primitives.polynomials",
+        "reduce": "hlofront.higher_order.reduce",
+        "reduce_p": "hlofront.higher_order.reduce",
+        "reduce_window": "hlofront.higher_order.reduce",
+        "reduce_window_p": "hlofront.higher_order.reduce",
+        "select_and_scatter_p": "hlofront.higher_order.reduce",
+        "conv": "hlofront.primitives.convolution_spellings",
+        "conv_general_dilated_local": "hlofront.primitives.convolution_spellings",
+        "conv_general_dilated_patches": "hlofront.primitives.convolution_spellings",
+        "conv_general_shape_tuple": "hlofront.primitives.convolution_spellings",
+        "conv_shape_tuple": "hlofront.primitives.convolution_spellings",
+        "conv_transpose": "hlofront.primitives.convolution_spellings",
+        "conv_transpose_shape_tuple": "hlofront.primitives.convolution_spellings",
+        "conv_with_general_padding": "hlofront.primitives.convolution_spellings",
+        "map": "hlofront.higher_order.mapping",
         **dict.fromkeys(("FftType", "fft", "fft_p"), "hlofront.primitives.fourier"),
         **dict.fromkeys(("precv", "psend"), "hlofront.primitives.sending"),
         **dict.fromkeys(

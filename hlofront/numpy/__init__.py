@@ -1,7 +1,5 @@
 """hlofront.numpy: NumPy's functions on device arrays, traced and compiled."""
 
-import typing as _typing
-
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.bridge.fast_parts import Array as ndarray
 from hlofront.numpy.bitwise import bitwise_count as bitwise_count
@@ -332,99 +330,6 @@ from hlofront.numpy.vectorize import apply_over_axes as apply_over_axes
 from hlofront.numpy.vectorize import vectorize as vectorize
 
 # What programs use less often is imported on first use.
-if _typing.TYPE_CHECKING:
-    from hlofront.numpy.convolution import convolve as convolve
-    from hlofront.numpy.convolution import correlate as correlate
-    from hlofront.numpy.coordinates import ix_ as ix_
-    from hlofront.numpy.coordinates import mask_indices as mask_indices
-    from hlofront.numpy.coordinates import ravel_multi_index as ravel_multi_index
-    from hlofront.numpy.coordinates import unravel_index as unravel_index
-    from hlofront.numpy.differences import diff as diff
-    from hlofront.numpy.differences import ediff1d as ediff1d
-    from hlofront.numpy.differences import gradient as gradient
-    from hlofront.numpy.differences import interp as interp
-    from hlofront.numpy.differences import trapezoid as trapezoid
-    from hlofront.numpy.differences import unwrap as unwrap
-    from hlofront.numpy.floats import copysign as copysign
-    from hlofront.numpy.floats import frexp as frexp
-    from hlofront.numpy.floats import heaviside as heaviside
-    from hlofront.numpy.floats import hypot as hypot
-    from hlofront.numpy.floats import ldexp as ldexp
-    from hlofront.numpy.floats import modf as modf
-    from hlofront.numpy.floats import nan_to_num as nan_to_num
-    from hlofront.numpy.floats import nextafter as nextafter
-    from hlofront.numpy.floats import signbit as signbit
-    from hlofront.numpy.floats import spacing as spacing
-    from hlofront.numpy.histograms import histogram as histogram
-    from hlofront.numpy.histograms import histogram2d as histogram2d
-    from hlofront.numpy.histograms import histogram_bin_edges as histogram_bin_edges
-    from hlofront.numpy.histograms import histogramdd as histogramdd
-    from hlofront.numpy.index_tricks import c_ as c_
-    from hlofront.numpy.index_tricks import index_exp as index_exp
-    from hlofront.numpy.index_tricks import r_ as r_
-    from hlofront.numpy.index_tricks import s_ as s_
-    from hlofront.numpy.inserting import delete as delete
-    from hlofront.numpy.inserting import insert as insert
-    from hlofront.numpy.nan_reductions import nanargmax as nanargmax
-    from hlofront.numpy.nan_reductions import nanargmin as nanargmin
-    from hlofront.numpy.nan_reductions import nanmax as nanmax
-    from hlofront.numpy.nan_reductions import nanmean as nanmean
-    from hlofront.numpy.nan_reductions import nanmin as nanmin
-    from hlofront.numpy.nan_reductions import nanprod as nanprod
-    from hlofront.numpy.nan_reductions import nanstd as nanstd
-    from hlofront.numpy.nan_reductions import nansum as nansum
-    from hlofront.numpy.nan_reductions import nanvar as nanvar
-    from hlofront.numpy.near_zero import i0 as i0
-    from hlofront.numpy.near_zero import sinc as sinc
-    from hlofront.numpy.padding import pad as pad
-    from hlofront.numpy.polynomial import polyadd as polyadd
-    from hlofront.numpy.polynomial import polyder as polyder
-    from hlofront.numpy.polynomial import polydiv as polydiv
-    from hlofront.numpy.polynomial import polyint as polyint
-    from hlofront.numpy.polynomial import polymul as polymul
-    from hlofront.numpy.polynomial import polysub as polysub
-    from hlofront.numpy.polynomial import polyval as polyval
-    from hlofront.numpy.polynomial_roots import poly as poly
-    from hlofront.numpy.polynomial_roots import polyfit as polyfit
-    from hlofront.numpy.polynomial_roots import roots as roots
-    from hlofront.numpy.printing import array_repr as array_repr
-    from hlofront.numpy.printing import array_str as array_str
-    from hlofront.numpy.printing import get_printoptions as get_printoptions
-    from hlofront.numpy.printing import printoptions as printoptions
-    from hlofront.numpy.printing import set_printoptions as set_printoptions
-    from hlofront.numpy.quantiles import median as median
-    from hlofront.numpy.quantiles import nanmedian as nanmedian
-    from hlofront.numpy.quantiles import nanpercentile as nanpercentile
-    from hlofront.numpy.quantiles import nanquantile as nanquantile
-    from hlofront.numpy.quantiles import percentile as percentile
-    from hlofront.numpy.quantiles import quantile as quantile
-    from hlofront.numpy.saving import load as load
-    from hlofront.numpy.saving import save as save
-    from hlofront.numpy.saving import savez as savez
-    from hlofront.numpy.set_operations import intersect1d as intersect1d
-    from hlofront.numpy.set_operations import setdiff1d as setdiff1d
-    from hlofront.numpy.set_operations import setxor1d as setxor1d
-    from hlofront.numpy.set_operations import union1d as union1d
-    from hlofront.numpy.sets import isin as isin
-    from hlofront.numpy.sets import unique as unique
-    from hlofront.numpy.sets import unique_all as unique_all
-    from hlofront.numpy.sets import unique_counts as unique_counts
-    from hlofront.numpy.sets import unique_inverse as unique_inverse
-    from hlofront.numpy.sets import unique_values as unique_values
-    from hlofront.numpy.statistics import bincount as bincount
-    from hlofront.numpy.statistics import corrcoef as corrcoef
-    from hlofront.numpy.statistics import cov as cov
-    from hlofront.numpy.statistics import digitize as digitize
-    from hlofront.numpy.tensor_products import cross as cross
-    from hlofront.numpy.tensor_products import kron as kron
-    from hlofront.numpy.tensor_products import outer as outer
-    from hlofront.numpy.tensor_products import tensordot as tensordot
-    from hlofront.numpy.windows import bartlett as bartlett
-    from hlofront.numpy.windows import blackman as blackman
-    from hlofront.numpy.windows import hamming as hamming
-    from hlofront.numpy.windows import hanning as hanning
-    from hlofront.numpy.windows import kaiser as kaiser
-
 __getattr__, __dir__ = _lazy(
     __name__,
     ("fft", "linalg"),
