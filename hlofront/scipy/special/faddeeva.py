@@ -16,12 +16,17 @@ from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special import series
+from hlofront.scipy.special import quotients
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
-from hlofront.scipy.special.series import chebyshev_sum, polynomial
+from hlofront.scipy.special.quotients import paired_polynomial
+from hlofront.scipy.special.series import polynomial
 
-# The numbers of terms of Weideman's series, and of the continued fraction for abs(z) > 7.
-_TERMS = {"complex64": (20, 6), "complex128": (40, 12)}
+# The numbers of terms of Weideman's series, and of the asymptotic series for abs(z) > 7.
+_TERMS = {"float32": (20, 9), "float64": (40, 26)}
+
+
+# The real and the imaginary part.
+_Parts = tuple[Array, Array]
 
 
 @functools.cache
@@ -38,38 +43,79 @@ def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
     return scale, tuple(coefficients[count:0:-1].tolist())
 
 
-def _upper(z: Array) -> Array:
-    """Return the Faddeeva function of complex numbers with nonnegative imaginary part."""
-    terms, levels = _TERMS[typeof(z).dtype.name]
-    scale, coefficients = _weideman(terms)
-    far = jnp.abs(z) > 7
-    near_z = jnp.where(far, 0.0, z)
-    turned = 1j * near_z
-    divisor = scale - turned
-    fraction = (scale + turned) / divisor
-    near = (2 * polynomial(coefficients, fraction) / divisor + 1 / math.sqrt(math.pi)) / divisor
-    # Far from 0, Laplace's continued fraction DLMF 7.9.3 is exact.
-    far_z = jnp.where(far, z, 8.0)
-    below = far_z
-    for level in range(levels, 0, -1):
-        below = far_z - (level / 2) / below
-    result = jnp.where(far, (1j / math.sqrt(math.pi)) / below, near)
-    result = jnp.where(jnp.isinf(jnp.real(z)) | jnp.isinf(jnp.imag(z)), 0.0, result)
-    real = jnp.where(jnp.imag(z) == 0, jnp.exp(-jnp.square(jnp.real(z))), jnp.real(result))
-    return elementwise.complex(real, jnp.imag(result))
+def _product(z: _Parts, w: _Parts) -> _Parts:
+    return z[0] * w[0] - z[1] * w[1], z[0] * w[1] + z[1] * w[0]
+
+
+def _complex_polynomial(coefficients: list[Array], z: _Parts) -> _Parts:
+    """Return the polynomial of z with real coefficients, from the highest power down.
+
+    It is the sum of four polynomials of z**4, as a processor computes several at once.
+    """
+    square = _product(z, z)
+    fourth = _product(square, square)
+    powers: list[_Parts] = []
+    for k in range(4):
+        first, *others = coefficients[k::4]
+        total: _Parts = first, 0.0 * first
+        for coefficient in others:
+            total = _product(total, fourth)
+            total = total[0] + coefficient, total[1]
+        powers.append(total)
+    total = powers[0]
+    for each in powers[1:]:
+        total = _product(total, z)
+        total = total[0] + each[0], total[1] + each[1]
+    return total
+
+
+def _upper(x: Array, y: Array) -> _Parts:
+    """Return the parts of the Faddeeva function of x + i y for finite x and nonnegative y."""
+    dtype = typeof(x).dtype
+    terms, far_terms = _TERMS[dtype.name]
+    scale, near_series = _weideman(terms)
+    # The asymptotic series DLMF 7.12.1 in 1 / z^2, for w(z) / (i / z).
+    far_series = [1 / math.sqrt(math.pi)]
+    for k in range(1, far_terms):
+        far_series.append(far_series[-1] * (k - 0.5))
+    far = jnp.square(x) + jnp.square(y) > 49
+    # The squares of great numbers would be infinite.
+    great, less = (2.0**60, 2.0**-80) if dtype == np.float32 else (2.0**500, 2.0**-600)
+    shrink = jnp.where(jnp.maximum(jnp.abs(x), y) > great, less, 1.0)
+    # The inverse of L - i z, or of z.
+    real = jnp.where(far, x * shrink, scale + y)
+    imaginary = jnp.where(far, y * shrink, -x)
+    inverse = 1 / (jnp.square(real) + jnp.square(imaginary))
+    real, imaginary = real * inverse * shrink, -imaginary * inverse * shrink
+    # The variables of the series are (L + i z) / (L - i z), and 1 / z^2.
+    ratio = ((scale - y) * (scale + y) - jnp.square(x)) * inverse
+    a = jnp.where(far, (real - imaginary) * (real + imaginary), ratio)
+    b = jnp.where(far, 2 * real * imaginary, 2 * scale * x * inverse)
+    others = [0.0] * (terms - far_terms)
+    pairs = zip(near_series, [*others, *reversed(far_series)], strict=True)
+    series = [jnp.where(far, far_term, 2 * near_term) for near_term, far_term in pairs]
+    total = _complex_polynomial(series, (a, b))
+    near_real, near_imaginary = _product(total, (real, imaginary))
+    total_real = jnp.where(far, -total[1], near_real + 1 / math.sqrt(math.pi))
+    total_imaginary = jnp.where(far, total[0], near_imaginary)
+    return _product((total_real, total_imaginary), (real, imaginary))
 
 
 @custom_jvp
 def _wofz(z: Array) -> Array:
-    below = jnp.imag(z) < 0
-    upper = _upper(jnp.where(below, -z, z))
-    # Below the real axis w(z) = 2 exp(-z^2) - w(-z).
-    inside = jnp.where(below, z, 0.0)
-    real, imaginary = jnp.real(inside), jnp.imag(inside)
-    size = 2 * jnp.exp((imaginary - real) * (imaginary + real))
-    angle = -2 * real * imaginary
-    other = elementwise.complex(size * jnp.cos(angle), size * jnp.sin(angle))
-    return jnp.where(below, other - upper, upper)
+    x, y = jnp.real(z), jnp.imag(z)
+    is_infinite = jnp.isinf(x) | jnp.isinf(y)
+    below = y < 0
+    real, imaginary = _upper(jnp.where(below, -x, x), jnp.abs(y))
+    depth = jnp.minimum(y, 0.0)
+    # On the real axis the real part is exp(-z^2), below it w(z) = 2 exp(-z^2) - w(-z).
+    power = jnp.exp((depth - x) * (depth + x))
+    real = jnp.where(y == 0, power, jnp.where(is_infinite, 0.0, real))
+    imaginary = jnp.where(is_infinite, 0.0, imaginary)
+    size, angle = 2 * power, -2 * jnp.where(below, x, 0.0) * depth
+    real = jnp.where(below, size * jnp.cos(angle) - real, real)
+    imaginary = jnp.where(below, size * jnp.sin(angle) - imaginary, imaginary)
+    return elementwise.complex(real, imaginary)
 
 
 _wofz.defjvps(lambda t, result, z: t * (2j / math.sqrt(math.pi) - 2 * z * result))
@@ -80,7 +126,7 @@ def wofz(z: ArrayLike) -> Array:
     """Compute elementwise the Faddeeva function, exp(-z^2) erfc(-i z).
 
     The method is that of Weideman, "Computation of the complex error function" (1994), and far from
-    0 by Laplace's continued fraction.
+    0 the asymptotic series.
 
     Args:
       z: an array of complex or real numbers.
@@ -99,26 +145,42 @@ def wofz(z: ArrayLike) -> Array:
 
 
 def _exp_of_square(x: Array) -> Array:
-    """Return exp(x^2) accurately: the square is split into an exact part and a small one."""
-    high = jnp.round(x * 16) / 16
-    return jnp.exp(jnp.square(high)) * jnp.exp((x - high) * (x + high))
+    """Return exp(x^2) for x up to 30, with what the rounding of the square loses."""
+    bits = 6 if typeof(x).dtype == np.float32 else 20
+    # The square of a number of so many bits is exact.
+    first = jnp.round(x * 2.0**bits) * 2.0**-bits
+    square = jnp.square(x)
+    lost = (jnp.square(first) - square) + (x - first) * (x + first)
+    return jnp.exp(square) * (1 + lost)
+
+
+def _erfcx_quotient(x: Array) -> tuple[Array, Array]:
+    """Return a numerator and a denominator of exp(x^2) erfc(x) for positive numbers."""
+    quotient = quotients.ERFCX[typeof(x).dtype.name]
+    # Beyond, the first term of the asymptotic series DLMF 7.12.1 is exact.
+    limit = 1e4 if typeof(x).dtype == np.float32 else 1e9
+    is_huge = x > limit
+    near = jnp.where(is_huge, limit, x)
+    above = jnp.where(is_huge, 1 / math.sqrt(math.pi), paired_polynomial(quotient.above, near))
+    return above, jnp.where(is_huge, x, paired_polynomial(quotient.below, near))
 
 
 def erfcx_of_positive(x: Array) -> Array:
-    """Return exp(x^2) erfc(x) of positive float32 or float64 numbers, by a Chebyshev series."""
-    finite = jnp.where(x < jnp.inf, x, 0.0)
-    t = jnp.where(x < jnp.inf, (3.5 - finite) / (3.5 + finite), -1.0)
-    return chebyshev_sum(series.ERFCX, t) / (3.5 + x)
+    """Return exp(x^2) erfc(x) of positive float32 or float64 numbers."""
+    above, below = _erfcx_quotient(x)
+    return above / below
 
 
 @custom_jvp
 def real_erfcx(x: Array) -> Array:
     """Return exp(x^2) erfc(x) of float32 or float64 numbers."""
-    size = jnp.abs(x)
-    upper = erfcx_of_positive(size)
-    # For x < -30 the result overflows; the bound keeps the product from being NaN.
-    negative = jnp.where(size < 30, 2 * _exp_of_square(jnp.minimum(size, 30)) - upper, jnp.inf)
-    return jnp.where(x < 0, negative, jnp.where(x != x, x, upper))
+    size, is_negative = jnp.abs(x), x < 0
+    above, below = _erfcx_quotient(size)
+    # XLA stores a quotient that is read twice, so that a single one has a sign.
+    upper = jnp.where(is_negative, -above, above) / below
+    # For x < -30 the result overflows.
+    power = jnp.where(size < 30, 2 * _exp_of_square(jnp.minimum(size, 30)), jnp.inf)
+    return jnp.where(is_negative, power, 0.0) + upper
 
 
 def _slope_of_erfcx(x: Array, result: Array) -> Array:
@@ -137,8 +199,7 @@ real_erfcx.defjvps(lambda t, result, x: t * _slope_of_erfcx(x, result))
 def erfcx(x: ArrayLike) -> Array:
     """Compute elementwise the scaled complementary error function, exp(x^2) erfc(x).
 
-    For real numbers the method is a Chebyshev series in (a - x) / (a + x); for complex ones it is
-    `wofz`.
+    For real numbers the method is a quotient of polynomials; for complex ones it is `wofz`.
 
     Args:
       x: real or complex numbers; integers and booleans are taken for default floats.
@@ -158,20 +219,17 @@ def erfcx(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _dawsn(x: Array) -> Array:
-    square = jnp.square(jnp.where(jnp.abs(x) < 8, x, 0.0))
-    middle = chebyshev_sum(series.DAWSON, (20.25 - square) / (20.25 + square)) / (20.25 + square)
-    # Near 0 the power series DLMF 7.6.2 is used, and for large x the asymptotic one of 7.12.
-    small = jnp.where(square < 1.3, square, 0.0)
-    near_terms, far_terms = (12, 5) if typeof(x).dtype == np.float32 else (23, 17)
-    near: Array | float = 1.0
-    for k in range(near_terms, 0, -1):
-        near = 1 - small * near * (2 / (2 * k + 1))
-    inverse = jnp.where(jnp.abs(x) < 8, 0.0, 1 / x)
-    far: Array | float = 1.0
-    for k in range(far_terms, 0, -1):
-        far = 1 + jnp.square(inverse) * far * (k - 0.5)
-    inner = x * jnp.where(square < 1.3, near, middle)
-    return jnp.where(jnp.abs(x) < 8, inner, 0.5 * inverse * far)
+    dtype = typeof(x).dtype
+    near, far = quotients.DAWSON_NEAR[dtype.name], quotients.DAWSON_FAR[dtype.name]
+    border, limit = (4.0, 1e4) if dtype == np.float32 else (6.5, 1e9)
+    size = jnp.abs(x)
+    is_near, is_huge = size < border, size > limit
+    square = jnp.square(jnp.where(is_huge, limit, size))
+    # Beyond the limit the first term of the asymptotic series DLMF 7.12 is exact.
+    above = jnp.where(is_huge, 0.5, paired_polynomial(far.above, square))
+    below = x * jnp.where(is_huge, 1.0, paired_polynomial(far.below, square))
+    above = jnp.where(is_near, x * polynomial(near.above, square), above)
+    return above / jnp.where(is_near, polynomial(near.below, square), below)
 
 
 _dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
@@ -181,8 +239,7 @@ _dawsn.defjvps(lambda t, result, x: t * (1 - 2 * x * result))
 def dawsn(x: ArrayLike) -> Array:
     """Compute elementwise Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x.
 
-    The method is a Chebyshev series in (a^2 - x^2) / (a^2 + x^2); near 0 and for large x it is the
-    series of DLMF 7.6.2 and 7.12.
+    The method is x times a quotient of polynomials of x^2, and for large x another one over x.
 
     Args:
       x: real numbers; integers and booleans are taken for default floats.
