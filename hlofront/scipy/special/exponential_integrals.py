@@ -119,32 +119,42 @@ def expi(x: ArrayLike) -> Array:
 
 # ---- En, of any order ----------------------------------------------------------------------------
 
-# The numbers of terms of the power series for x <= 1, and of the continued fraction for x > 1.
-_TERMS, _LEVELS = 22, 110
+# The numbers of terms of the power series for x <= 1, and of the continued fraction for x > 1, and
+# how many of these have one quotient.
+_TERMS = {"float32": (12, 30, 30), "float64": (22, 110, 10)}
 
 
 def _expn_by_series(n: Array, x: Array) -> Array:
     """Return En(x) for 0 < x <= 1, by the power series DLMF 8.19.8."""
-    logarithm = jnp.log(x)
-    special_term = special.digamma(n) - logarithm
-
-    def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        term, total = carry
+    terms, _, _ = _TERMS[typeof(x).dtype.name]
+    special_term = special.digamma(n) - jnp.log(x)
+    term, total = jnp.ones_like(x), jnp.zeros_like(x)
+    for k in range(terms):
         distance = k - (n - 1)
         share = jnp.where(distance == 0, special_term, -1 / jnp.where(distance == 0, 1.0, distance))
-        return term * (-x / (k + 1)), total + term * share
-
-    return fori_loop(0, _TERMS, step, (jnp.ones_like(x), jnp.zeros_like(x)))[1]
+        total = total + term * share
+        term = term * (-x / (k + 1))
+    return total
 
 
 def _expn_by_fraction(n: Array, x: Array) -> Array:
-    """Return exp(x) En(x) for x > 1, by the even part of the continued fraction DLMF 8.19.17."""
+    """Return exp(x) En(x) for x > 1, by the even part of the continued fraction DLMF 8.19.17.
+
+    All levels are divided by x + n, so that the products of several do not overflow.
+    """
+    _, levels, count = _TERMS[typeof(x).dtype.name]
+    scale = 1 / (x + n)
+    other = (n - 1) * scale
 
     def step(k: Array, below: Array) -> Array:
-        level = 1.0 * (_LEVELS - k)
-        return x + n + 2 * (level - 1) - level * (n + level - 1) / below
+        above, divisor = below, jnp.ones_like(below)
+        for j in range(count):
+            share = (1.0 * (levels - k * count) - j) * scale
+            level = (1 + 2 * (share - scale)) * above - share * (other + share) * divisor
+            above, divisor = level, above
+        return above / divisor
 
-    return 1 / fori_loop(0, _LEVELS, step, x + n + 2 * _LEVELS)
+    return scale / fori_loop(0, levels // count, step, 1 + 2 * levels * scale)
 
 
 @custom_jvp
