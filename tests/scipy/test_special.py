@@ -186,6 +186,86 @@ def test_hypergeometric():
     np.testing.assert_allclose(found, wanted, 1e-5)
 
 
+def _hypergeometric_arguments(count):
+    """Some in each region: few near 1, few where all series cancel, some beyond the series."""
+    random = np.random.default_rng(7)
+    a, b, c = (random.uniform(0.1, 8, count) for _ in range(3))
+    x = random.normal(size=count) * 2
+    x[::50] = random.uniform(-300, 300, len(x[::50]))
+    y = random.uniform(-1, 0.9, count)
+    y[::50], y[1::50] = (
+        random.uniform(0.97, 1, len(y[::50])),
+        random.uniform(-80, -1, len(y[1::50])),
+    )
+    y[2::300], c[3::70] = 1, (a + b + 2)[3::70]
+    return a, b, c, x, y
+
+
+def test_hypergeometric_of_many():
+    """Where blocks of some elements are computed apart: as of each of them, at all shapes."""
+    count = 6007
+    a, b, c, x, y = _hypergeometric_arguments(count)
+    with jax.enable_x64(True):
+        for f, args in ((special.hyp1f1, (a, b, x)), (special.hyp2f1, (a, b, c, y))):
+            found = np.asarray(f(*args))
+            parts = [f(*(v[k : k + 1001] for v in args)) for k in range(0, count, 1001)]
+            # Where the value is near zero, rounding differs as loops end.
+            np.testing.assert_allclose(found, np.concatenate(parts), 1e-8)
+            rows = [v[:6000].reshape(3, 2000) for v in args]
+            np.testing.assert_allclose(f(*rows).ravel(), found[:6000], 1e-8)
+            np.testing.assert_allclose(jax.vmap(f)(*rows).ravel(), found[:6000], 1e-8)
+            wanted = getattr(scipy.special, f.__name__)(*args)
+            kept = (args[-1] < 1) & (args[-1] > -20) & (args[0] < args[1])
+            np.testing.assert_allclose(found[kept], wanted[kept], 1e-7)
+            slope = jax.jit(jax.grad(lambda *v, f=f: f(*v).sum(), len(args) - 1))(*args)
+            moved = [v + 1 for v in args[:-1]]
+            factor = args[0] / args[1] if len(args) == 3 else args[0] * args[1] / args[2]
+            np.testing.assert_allclose(slope, factor * f(*moved, args[-1]), 1e-9)
+
+
+@pytest.mark.parametrize("x", [0.5, 3.0, 8.5, 20.0, 29.9])
+def test_oscillating_kummer_functions(x):
+    """By the recurrence downwards from where the series is exact, for all below 30."""
+    mpmath = pytest.importorskip("mpmath")
+    a = np.array([-0.3, -1.5, -4.2, -9.7, -33.3, -80.5, -400.2])
+    b = np.array([0.1, 0.5, 1.5, 4.0, 7.7, 30.0])[:, None]
+    a, b = np.broadcast_arrays(a, b)
+    wanted = np.vectorize(lambda a, b: float(mpmath.hyp1f1(a, b, x)))(a, b)
+    size = np.abs(np.vectorize(lambda a, b: float(mpmath.hyp1f1(a - 0.5, b, x)))(a, b))
+    size = size + np.abs(wanted)
+    with jax.enable_x64(True):
+        assert np.max(np.abs(special.hyp1f1(a, b, x) - wanted) / size) < 3e-13 * (1 + x)
+        # By Kummer's transformation, and the same in float32.
+        turned = special.hyp1f1(b - a, b, -x) * np.exp(x)
+        assert np.max(np.abs(turned - wanted) / size) < 3e-12 * (1 + x)
+    a, b = a[:, :-1].astype(np.float32), b[:, :-1].astype(np.float32)
+    wanted = np.vectorize(lambda a, b: float(mpmath.hyp1f1(float(a), float(b), x)))(a, b)
+    found = special.hyp1f1(a, b, np.float32(x))
+    assert np.max(np.abs(found - wanted) / size[:, :-1]) < 2e-4 * (1 + x)
+
+
+@pytest.mark.parametrize("a", [-400.0, -17.0, -3.0, -1.0])
+def test_kummer_polynomials(a):
+    mpmath = pytest.importorskip("mpmath")
+    x = np.array([0.0, 0.3, 2.0, 25.0, 31.0, 200.0])
+    wanted = [float(mpmath.hyp1f1(a, 1.7, y)) for y in x]
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(special.hyp1f1(a, 1.7, x), wanted, 1e-11)
+        # Its zero is exact.
+        assert special.hyp1f1(-1.0, 0.1, 0.1) == special.hyp2f1(-1.0, 1.0, 0.5, 0.5) == 0
+
+
+def test_hypergeometric_functions_of_mapped_devices():
+    """In shard_map the loops' values vary over the mesh from their start on."""
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    a, b, c, x, y = (v[:64] for v in _hypergeometric_arguments(64))
+    for f, args in ((special.hyp1f1, (a, b, x)), (special.hyp2f1, (a, b, c, y))):
+        args = [v.astype(np.float32) for v in args]
+        spec = jax.P("i")
+        mapped = jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)
+        np.testing.assert_allclose(jax.jit(mapped)(*args), f(*args), 1e-4)
+
+
 def test_elements_do_not_disturb_each_other():
     """Where one needs many steps of a continued fraction, the others stay as they are."""
     with jax.enable_x64(False):

@@ -19,58 +19,90 @@ from hlofront.scipy.special.hypergeometric_sums import (
     by_parts,
     gamma_quotient,
     is_pole,
+    power_of_two,
     scaled,
     start_of_series,
     sum_of_terms,
 )
+from hlofront.scipy.special.some_elements import of_some
 
 
 def _gauss_sum(a: Array, b: Array, c: Array, x: Array) -> tuple[Array, Array, Array]:
-    return sum_of_terms(lambda k: ((a + k) * (b + k) * x, (c + k) * (k + 1)), x)
+    # Numerators and denominators are divided by the size of c, so that products stay in range.
+    scale = power_of_two(c)
+    first, scaled_x = c * scale, x * scale
 
+    def ratio(k: Array) -> tuple[Array, Array, Array]:
+        return (a + k) * (b + k), scaled_x * (1 / (k + 1)), first + k * scale
 
-def _gauss_series(a: Array, b: Array, c: Array, x: Array) -> Array:
-    total, exponent, _ = _gauss_sum(a, b, c, x)
-    return jnp.ldexp(total, exponent)
+    series = sum_of_terms(ratio, x, has_loss=True)
+    return series.total, series.exponent, series.loss
 
 
 def _near_one(
-    a: Array, b: Array, c: Array, excess: Array, others: list[Array], rest: Array
+    used: Array,
+    by_logarithm: Array | None,
+    parameters: tuple[Array, Array, Array],
+    others: tuple[Array, Array],
+    excess: Array,
+    rest: Array,
 ) -> tuple[Array, Array]:
-    """Return 2F1 near x = 1 for noninteger c - a - b, by DLMF 15.8.4, and the loss of digits.
+    """Return 2F1 near x = 1, by DLMF 15.8.4 or 15.8.10, and the loss of digits.
+
+    At 1 itself the former is Gauss's sum, DLMF 15.4.20.
 
     Args:
-      a, b, c: the parameters.
-      excess: c - a - b.
+      used: a mask of where the result is needed.
+      by_logarithm: a mask of where it is by DLMF 15.8.10, for c = a + b + m with m in 0, ..., 4; or
+        None for nowhere.
+      parameters: (a, b, c).
       others: (c - a, c - b).
+      excess: c - a - b.
       rest: 1 - x.
 
     Returns:
       (the value, the quotient of the absolute values of its greater part and of itself).
     """
-    # One loop computes both series.
-    top = [jnp.stack(pair) for pair in ((a, others[0]), (b, others[1]), (1 - excess, 1 + excess))]
-    sums = _gauss_series(*top, jnp.stack([rest, rest]))
-    above = (jnp.stack([c, c]), jnp.stack([excess, -excess]))
+    a, b, c = parameters
+    above, below = (excess, -excess), others
+    if by_logarithm is not None:
+        # One call computes the gamma functions of both formulas.
+        m = jnp.round(excess)
+        c = jnp.where(by_logarithm, a + b + m, c)
+        above = tuple(
+            jnp.where(by_logarithm, x, y)
+            for x, y in zip((jnp.maximum(m, 1), jnp.ones_like(m)), above, strict=True)
+        )
+        below = tuple(jnp.where(by_logarithm, x + m, y) for x, y in zip((a, b), below, strict=True))
+        used = used & ~by_logarithm
     quotients = gamma_quotient(
-        above, [jnp.stack(pair) for pair in zip(others, (a, b), strict=True)]
+        (jnp.stack([c, c]), jnp.stack(above)),
+        [jnp.stack(pair) for pair in zip(below, (a, b), strict=True)],
     )
-    first, second = quotients[0] * sums[0], quotients[1] * rest**excess * sums[1]
+    # One loop computes both series.
+    safe = [(a, others[0]), (b, others[1]), (1 - excess, 1 + excess), (rest, rest)]
+    top = [jnp.where(used, jnp.stack(pair), 0.5) for pair in safe]
+    total, exponent, _ = _gauss_sum(*top)
+    sums = jnp.ldexp(total, exponent)
+    power = jnp.where(rest == 0, 0.0, jnp.where(rest == 0, 1.0, rest) ** excess)
+    first, second = quotients[0] * sums[0], quotients[1] * power * sums[1]
     total = first + second
     size = jnp.maximum(jnp.abs(first), jnp.abs(second))
-    return total, size / jnp.where(total == 0, 1.0, jnp.abs(total))
+    loss = size / jnp.where(total == 0, 1.0, jnp.abs(total))
+    if by_logarithm is None:
+        return total, loss
+    of_logarithm = _near_one_by_logarithm(a, b, m, rest, quotients)
+    return jnp.where(by_logarithm, of_logarithm, total), loss
 
 
 # The number of terms of DLMF 15.8.10, and the greatest c - a - b for which it is used.
 _LOG_TERMS, _LOG_MOST = 80, 4
 
 
-def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array) -> Array:
+def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array, quotients: Array) -> Array:
     """Return 2F1 near x = 1 for c = a + b + m with m in 0, ..., 4, by DLMF 15.8.10."""
     one, total = jnp.ones_like(rest), jnp.zeros_like(rest)
-    above = (jnp.stack([a + b + m] * 2), jnp.stack([jnp.maximum(m, 1), one]))
-    below = (jnp.stack([a + m, a]), jnp.stack([b + m, b]))
-    term, later_term = gamma_quotient(above, below)
+    term, later_term = quotients
     factorial, harmonic = one, total
     for k in range(_LOG_MOST):
         total = total + jnp.where(k < m, term, 0.0)
@@ -93,39 +125,46 @@ def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array) -> Array:
     return fori_loop(0, _LOG_TERMS, lambda k, c: step(1.0 * k, c), (term, bracket, total))[2]
 
 
-def _gauss_of_four(
-    a: Array, b: Array, c: Array, x: Array, ends: Array, used: Array
+# Forms of which one replaces another if its loss is so much less: the first ones need no power.
+_LESS = 8
+
+
+def _gauss_of_others(
+    used: Array,
+    parameters: tuple[Array, Array, Array],
+    x: Array,
+    ends: Array,
+    known: tuple[Array, Array],
 ) -> tuple[Array, Array]:
     """Return 2F1 by the series of DLMF 15.8.1 that cancels least, and the loss of digits.
 
     Args:
-      a, b, c, x: the parameters and the argument.
-      ends: a mask of where the series is a polynomial.
       used: a mask of where the result is needed; elsewhere the loop does not wait for the series.
+      parameters: (a, b, c).
+      x: the argument.
+      ends: a mask of where the series is a polynomial.
+      known: the value and the loss of the first form, which is the series of 2F1 itself.
 
     Returns:
       (the value, the loss: the quotient of the greatest term and the sum).
     """
+    a, b, c = parameters
     base = 1 - x
     turned = x / -base
     other_ends = is_pole(c - a) | is_pole(c - b)
     regular = ~is_pole(c)
-    short = jnp.abs(x) < 1
     # Each form has parameters, an argument, a power of 1 - x, and a mask of where it holds.
     ways = (
-        (a, b, x, jnp.zeros_like(x), short | ends),
-        (c - a, c - b, x, c - a - b, (short | other_ends) & regular),
+        (c - a, c - b, x, c - a - b, ((jnp.abs(x) < 1) | other_ends) & regular),
         (a, c - b, turned, -a, (x < 0.5) & regular),
         (c - a, b, turned, -b, (x < 0.5) & regular),
     )
     p, q, argument, power, valid = (jnp.stack(several) for several in zip(*ways, strict=True))
     valid = valid & used[None]
     p, q = (jnp.where(valid, value, 1.0) for value in (p, q))
-    total, exponent, loss = _gauss_sum(
-        p, q, jnp.where(used, c, 1.0), jnp.where(valid, argument, 0.0)
-    )
+    total, exponent, loss = _gauss_sum(p, q, c[None], jnp.where(valid, argument, 0.0))
     # A factor that overflows or underflows is applied as its logarithm, which costs digits.
-    base = jnp.where(used, base, 1.0)[None]
+    base = base[None]
     factor = base ** jnp.where(valid, power, 0.0)
     fits = (factor > float(finfo(typeof(x).dtype).tiny)) & (factor < jnp.inf)
     logarithm = jnp.where(fits, 0.0, power * jnp.log(base))
@@ -133,15 +172,17 @@ def _gauss_of_four(
     total = jnp.where(fits, jnp.ldexp(total * jnp.where(fits, factor, 1.0), exponent), beyond)
     loss = jnp.where(valid, jnp.where(fits, loss, 100 * loss), jnp.inf)
     # Where the series is 1, the form is exactly the power of 1 - x.
-    never = jnp.zeros_like(ends)
-    alone = jnp.stack([never, (c == a) | (c == b), never, never])
-    loss = jnp.where(alone & valid, 0.0, loss)
-    best, value = loss[0], total[0]
-    for way in range(1, 4):
-        # Only a much better form replaces an earlier one: the first ones need no power.
-        better = loss[way] * 8 < best
-        best, value = jnp.where(better, loss[way], best), jnp.where(better, total[way], value)
+    loss_of_power = jnp.where(_is_power(a, b, c) & valid[0], 0.0, loss[0])
+    without_digits = float(1 / finfo(typeof(x).dtype).eps)
+    value, best = known
+    for way, loss_here in enumerate((loss_of_power, loss[1], loss[2])):
+        better = (loss_here * _LESS < best) & (loss_here < without_digits)
+        best, value = jnp.where(better, loss_here, best), jnp.where(better, total[way], value)
     return value, best
+
+
+def _is_power(a: Array, b: Array, c: Array) -> Array:
+    return (c == a) | (c == b)
 
 
 # Steps along the differential equation: the number of Taylor coefficients of each by the width of
@@ -150,7 +191,7 @@ def _gauss_of_four(
 _ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
 
 
-def _gauss_by_steps(a: Array, b: Array, c: Array, x: Array, used: Array) -> Array:
+def _gauss_by_steps(used: Array, a: Array, b: Array, c: Array, x: Array) -> Array:
     """Return 2F1 where all series cancel, by Taylor steps along the equation DLMF 15.10.1.
 
     The method is that of Pearson, Olver and Porter (2017). The first point is near 0, where the
@@ -233,32 +274,39 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     close = near & ~whole
     inside = (x < 1) | ends
     plain = inside & ~close & ~by_logarithm & (x == x)
-    safe = [jnp.where(plain, value, 1.0) for value in (a, b, c)]
-    result, loss = _gauss_of_four(*safe, jnp.where(plain, x, 0.0), ends, plain)
-    safe = ((p, 0.3), (q, 0.4), (c, 1.1), (excess, 0.4), (others[0], 0.8), (others[1], 0.7))
-    p_, q_, c_, excess_, *others_ = [jnp.where(close, value, other) for value, other in safe]
-    of_close, loss_of_close = _near_one(p_, q_, c_, excess_, others_, jnp.where(close, rest, 0.05))
-    factor = jnp.where(near, rest, 1.0) ** jnp.where(near, power, 0.0)
-    result = jnp.where(close, of_close * factor, result)
-    loss = jnp.where(close, loss_of_close, loss)
-    if not by_parameters:
-        of_logarithm = _near_one_by_logarithm(
-            *(jnp.where(by_logarithm, value, 1.0) for value in (p, q, jnp.round(excess))),
-            jnp.where(by_logarithm, rest, 0.05),
-        )
-        result = jnp.where(by_logarithm, of_logarithm * factor, result)
+    simple = plain & ((jnp.abs(x) < 1) | ends)
+    safe = [jnp.where(simple, value, 1.0) for value in (a, b, c)]
+    total, exponent, loss = _gauss_sum(*safe, jnp.where(simple, x, 0.0))
+    result, loss = jnp.ldexp(total, exponent), jnp.where(simple, loss, jnp.inf)
+    result, loss = of_some(
+        plain & ((loss > _LESS) | _is_power(a, b, c)),
+        lambda used, a, b, c, x, ends, *known: _gauss_of_others(used, (a, b, c), x, ends, known),
+        ((a, 1.0), (b, 1.0), (c, 1.0), (x, 0.0), (ends, False), (result, 1.0), (loss, 1.0)),
+        (result, loss),
+    )
+    at_one = (x == 1) & ~ends
+
+    def near_one(used: Array, *values: Array) -> tuple[Array, Array]:
+        p, q, c, *others, excess, rest, power, by_logarithm = values
+        mask = None if by_parameters else by_logarithm
+        near, loss = _near_one(used, mask, (p, q, c), (others[0], others[1]), excess, rest)
+        factor = jnp.where(rest == 0, 1.0, jnp.where(rest == 0, 1.0, rest) ** power)
+        return near * factor, loss
+
+    operands = ((p, 0.3), (q, 0.4), (c, 1.1), (others[0], 0.8), (others[1], 0.7), (excess, 0.4))
+    operands = (*operands, (rest, 0.05), (power, 0.0), (by_logarithm, False))
+    result, loss = of_some(close | by_logarithm | at_one, near_one, operands, (result, loss))
     by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(result)
     by_steps = by_steps & ~ends & ~other_ends & ~is_pole(c) & (x != 0) & (x < 1)
     by_steps = by_steps & (jnp.abs(x) < 1e6) & (_steps_of_unit(a, b, c) < _MOST_STEPS / 30)
-    stepped = [jnp.where(by_steps, value, y) for value, y in ((a, 1.0), (b, 1.0), (c, 2.0))]
-    stepped = _gauss_by_steps(*stepped, jnp.where(by_steps, x, 0.01), by_steps)
-    result = jnp.where(by_steps, stepped, result)
-    # At x = 1 Gauss's sum, DLMF 15.4.20, gives the value.
-    excess = c - a - b
-    positive = excess > 0
-    of_one = gamma_quotient((c, jnp.where(positive, excess, 1.0)), (c - a, c - b))
-    of_one = jnp.where(positive, of_one, jnp.inf)
-    result = jnp.where((x == 1) & ~ends, of_one, jnp.where(inside, result, jnp.inf))
+    (result,) = of_some(
+        by_steps,
+        lambda used, *values: [_gauss_by_steps(used, *values)],
+        ((a, 1.0), (b, 1.0), (c, 2.0), (x, 0.01)),
+        [result],
+    )
+    divergent = at_one & ~(c - a - b > 0)
+    result = jnp.where((inside | at_one) & ~divergent, result, jnp.inf)
     result = jnp.where((x == 0) | (a == 0) | (b == 0), 1.0, result)
     undefined = is_pole(c) & ~ends & (x != 0) & (a != 0) & (b != 0)
     result = jnp.where(undefined, jnp.inf, result)

@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,26 +18,51 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.primitives import special
+from hlofront.primitives.barriers import optimization_barrier
+from hlofront.primitives.converting import reduce_precision
 from hlofront.scipy.special.series import STIRLING, polynomial
 from hlofront.transforms.grad import jvp
 
 # The numerator and the denominator of the ratio of coefficient k + 1 to coefficient k.
 Ratio = Callable[[Array], tuple[Array, Array]]
+# The same of the terms, whose numerator is a product of two factors.
+RatioOfThree = Callable[[Array], tuple[Array, Array, Array]]
 
-# The greatest number of terms, which no argument of a series exceeds.
-_MOST = 4000
+# The greatest number of terms, which no argument of a series exceeds, and the number of those that
+# are brought to one denominator: they cost one division.
+_MOST, _TERMS = 4000, 4
 
 
-def sum_of_terms(ratio: Ratio, like: Array) -> tuple[Array, Array, Array]:
-    """Return the sum of a series whose first term is 1, scaled so that it does not overflow.
+class Sum(NamedTuple):
+    """The sum of a series whose first term is 1, scaled so that it does not overflow."""
+
+    total: Array
+    """The sum divided by 2**exponent."""
+    exponent: Array
+    beside: Array
+    """The sum of term k times factor / denominator of its ratio, divided by 2**exponent; or 0."""
+    loss: Array
+    """The quotient of the greatest term and the sum; infinite where the series does not end."""
+
+
+def sum_of_terms(
+    ratio: RatioOfThree,
+    like: Array,
+    has_beside: bool = False,
+    has_loss: bool = False,
+    freezes: bool = False,
+) -> Sum:
+    """Return the sum of a series, of whose terms _TERMS have one division and one test for the end.
+
+    Barriers keep XLA from computing the common parts once for each member of the state.
 
     Args:
-      ratio: a function of k, which returns the numerator and the denominator of the quotient of
-        the terms k + 1 and k; where the numerator is zero the sum has ended.
+      ratio: a function of k, which returns (rising, factor, denominator): the quotient of the terms
+        k + 1 and k is rising * factor / denominator. Where rising is zero the sum has ended.
       like: an array of the shape and dtype of the sum.
-
-    Returns:
-      (the sum divided by 2**exponent, exponent, the quotient of the greatest term and the sum).
+      has_beside: whether the second sum is needed; it is zero otherwise.
+      has_loss: whether the loss is needed; it is zero otherwise.
+      freezes: whether derivatives end where the sum has ended, also those in the parameters.
     """
     limits = finfo(typeof(like).dtype)
     least = float(limits.eps) / 64
@@ -44,29 +70,71 @@ def sum_of_terms(ratio: Ratio, like: Array) -> tuple[Array, Array, Array]:
     large = 2.0**block
 
     def unfinished(carry: tuple[Array, ...]) -> Array:
-        # Eight small terms in a row end the loop, as derivatives converge a few terms later.
-        return (carry[0] < _MOST) & jnp.any(carry[-1] < 8)
+        return (carry[0] < _MOST) & jnp.any(carry[1])
 
     def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        k, term, total, most, blocks, small = carry
-        above, below = ratio(k)
-        ended = (term == 0) | (above == 0)
-        term = jnp.where(ended, 0.0, term * (above / jnp.where(ended, 1.0, below)))
-        total = total + term
-        most = jnp.maximum(most, jnp.abs(term))
-        full = (most > large) & jnp.isfinite(total)
-        term, total, most = (jnp.where(full, x * (1 / large), x) for x in (term, total, most))
-        tiny = (jnp.abs(term) <= least * jnp.abs(total)) | ~jnp.isfinite(total)
-        blocks = jnp.where(full, blocks + 1, blocks)
-        return k + 1, term, total, most, blocks, jnp.where(tiny, small + 1, 0)
+        k, _, term, total, blocks, *others = carry
+        several = [_nonzero_ratio(ratio(k + j), freezes) for j in range(_TERMS)]
+        inverse = 1 / functools.reduce(operator.mul, [part[2] for part in several])
+        full = jnp.abs(total) > large
+        inverse = optimization_barrier(inverse)
+        product, partial, partial_beside = term, 0.0, 0.0
+        numerator = denominator = inverse
+        for rising, factor, denominator in several:
+            partial_beside = partial_beside * denominator + product * factor
+            numerator = rising * factor
+            product = product * numerator
+            partial = partial * denominator + product
+        scale = jnp.where(full, 1 / large, 1.0)
+        term = product * inverse * scale
+        total = (total + partial * inverse) * scale
+        term, total = optimization_barrier((term, total))
+        after = []
+        if has_beside:
+            after.append((others[0] + partial_beside * inverse) * scale)
+        if has_loss:
+            after.append(jnp.maximum(others[-1] * scale, jnp.abs(term)))
+        # The rest of the series is less than a geometric one.
+        numerator, denominator = (jnp.abs(x) for x in (numerator, denominator))
+        goes_on = jnp.abs(term) * numerator > least * jnp.abs(total) * (denominator - numerator)
+        goes_on = goes_on & (term != 0) & jnp.isfinite(total)
+        return k + _TERMS, goes_on, term, total, blocks + full.astype(blocks.dtype), *after
 
-    one = jnp.ones_like(like)
-    counts = jnp.zeros(typeof(like).shape, int)
-    start = (jnp.asarray(0, typeof(like).dtype), one, one, one, counts, counts)
-    _, _, total, most, blocks, small = while_loop(unfinished, step, start)
+    # The term after the first is exact, so that a sum of both is exactly zero where it should be.
+    zero, one = (jnp.full((), value, typeof(like).dtype) for value in (0.0, 1.0))
+    rising, factor, denominator = _nonzero_ratio(ratio(zero), freezes)
+    term = rising * factor / denominator
+    start = [one, jnp.ones_like(like, bool), term, 1 + term, jnp.zeros_like(like)]
+    if has_beside:
+        start.append(factor / denominator)
+    if has_loss:
+        start.append(jnp.maximum(jnp.abs(term), 1))
+    _, goes_on, _, total, blocks, *others = while_loop(unfinished, step, tuple(start))
+    beside = others[0] if has_beside else jnp.zeros_like(like)
+    if not has_loss:
+        return Sum(total, (blocks * block).astype(int), beside, jnp.zeros_like(like))
     size = jnp.where(total == 0, 1.0, jnp.abs(total))
-    loss = jnp.where((small >= 8) & jnp.isfinite(total), jnp.maximum(most / size, 1), jnp.inf)
-    return total, blocks * block, jnp.where(loss == loss, loss, jnp.inf)
+    loss = jnp.where(~goes_on & jnp.isfinite(total), jnp.maximum(others[-1] / size, 1), jnp.inf)
+    loss = jnp.where(loss == loss, loss, jnp.inf)
+    return Sum(total, (blocks * block).astype(int), beside, loss)
+
+
+def _nonzero_ratio(parts: tuple[Array, Array, Array], freezes: bool) -> tuple[Array, Array, Array]:
+    """Return the parts of a ratio with a denominator that is not zero.
+
+    Args:
+      freezes: whether a numerator of zero has no derivative.
+    """
+    rising, factor, denominator = parts
+    if freezes:
+        rising = jnp.where(rising == 0, 0.0, rising)
+    return rising, factor, jnp.where(denominator == 0, 1.0, denominator)
+
+
+def power_of_two(x: Array) -> Array:
+    """Return a power of two beside the inverse of abs(x), or 1 if that is greater."""
+    limits = finfo(typeof(x).dtype)
+    return reduce_precision(1 / jnp.maximum(jnp.abs(x), 1.0), limits.nexp, 0)
 
 
 def start_of_series(ratio: Ratio, x: Array) -> tuple[Array, Array]:

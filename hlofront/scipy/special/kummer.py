@@ -11,13 +11,16 @@ from hlofront.numpy.creation import asarray
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.hypergeometric_sums import (
+    Sum,
     by_parts,
     gamma_quotient,
     is_pole,
+    power_of_two,
     scaled,
     start_of_series,
     sum_of_terms,
 )
+from hlofront.scipy.special.some_elements import of_some
 
 # Steps along the differential equation: the number of Taylor coefficients of each, and the greatest
 # number of steps.
@@ -27,18 +30,25 @@ _ORDER, _MOST_STEPS = 22, 20000
 _FAR = {4: (40.0, 16), 8: (100.0, 32)}
 
 
-def _kummer_series(top: Array, b: Array, x: Array) -> tuple[Array, Array, Array]:
-    return sum_of_terms(lambda k: ((top + k) * x, (b + k) * (k + 1)), x)
+def _kummer_series(top: Array, b: Array, x: Array, freezes: bool = False) -> Sum:
+    # Numerators and denominators are divided by the size of b, so that products stay in range.
+    scale = power_of_two(b)
+    first, scaled_x = b * scale, x * scale
+
+    def ratio(k: Array) -> tuple[Array, Array, Array]:
+        return top + k, scaled_x * (1 / (k + 1)), first + k * scale
+
+    return sum_of_terms(ratio, x, has_beside=True, freezes=freezes)
 
 
-def _kummer_by_steps(top: Array, b: Array, x: Array, used: Array) -> Array:
+def _kummer_by_steps(used: Array, top: Array, b: Array, x: Array) -> Array:
     """Return 1F1 where it oscillates, for x > 0 and top < -x / 4, by Taylor steps.
 
     The steps solve the equation DLMF 13.2.1, as in Pearson, Olver and Porter (2017).
     The first point is near 0, where the series is exact; points are equally spaced in the square
     root of x, as the zeros are.
     """
-    start, steps = _steps(top, b, x, used)
+    start, steps = _steps(used, top, b, x)
 
     def point(j: Array) -> Array:
         return x * jnp.square(j / steps)
@@ -67,31 +77,30 @@ def _kummer_by_steps(top: Array, b: Array, x: Array, used: Array) -> Array:
     return fori_loop(start.astype(int), steps.astype(int), along, (value, slope))[0]
 
 
-def _steps(top: Array, b: Array, x: Array, used: Array) -> tuple[Array, Array]:
+def _steps(used: Array, top: Array, b: Array, x: Array) -> tuple[Array, Array]:
     """Return the numbers of the first and last step, which grow with b and with the zeros."""
     start = 12 + 2 * jnp.ceil(jnp.max(jnp.where(used, jnp.abs(b), 0.0), initial=0))
     waves = jnp.max(jnp.where(used, jnp.sqrt(-top * x), 0.0), initial=0)
     return start, jnp.where(jnp.any(used), jnp.ceil(start * (1 + waves)), start)
 
 
-def _laguerre(degree: Array, b: Array, x: Array) -> Array:
-    """Return 1F1(-degree; b; x), a polynomial, by the recurrence DLMF 13.3.1, stable for x > 0."""
+def _kummer_downwards(
+    first: Array, values: tuple[Array, Array], b: Array, x: Array, degree: Array
+) -> Array:
+    """Return 1F1(first - degree; b; x) of 1F1(first + 1) and 1F1(first), by DLMF 13.3.1."""
 
     def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         before, here = carry
-        order = 1.0 * k
+        order = k - first
         ahead = ((2 * order + b - x) * here - order * before) / (b + order)
-        return jnp.where(order < degree, here, before), jnp.where(order < degree, ahead, here)
+        return jnp.where(k < degree, here, before), jnp.where(k < degree, ahead, here)
 
-    one = jnp.ones_like(x)
     end = jnp.max(degree, initial=0).astype(int)
-    return fori_loop(0, end, step, (one, one))[1]
+    return fori_loop(0, end, lambda k, carry: step(1.0 * k, carry), values)[1]
 
 
-def _kummer_far_out(a: Array, b: Array, x: Array, used: Array) -> Array:
+def _kummer_far_out(a: Array, b: Array, x: Array) -> Array:
     """Return 1F1 for large abs(x), by DLMF 13.7.1 for x > 0 and the greater part of 13.7.2 else."""
-    safe = (jnp.where(used, value, other) for value, other in ((a, 1.5), (b, 2.5), (x, 1e3)))
-    a, b, x = safe
     large = jnp.abs(x)
     first, second = _far_parameters(a, b, x)
     one = jnp.ones_like(x)
@@ -125,7 +134,7 @@ def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
     # Where terms of the series alternate, those of exp(x) 1F1(b - a; b; -x), DLMF 13.2.39, have one
     # sign. It is not used where terms alternate late, when they are small.
     late = (a < 0) & (b > 0) & (size <= b - a)
-    turned = (x < 0) & ~ends & ~late
+    turned = ((x < 0) & ~ends & ~late) | ((a == b) & ~is_pole(b))
     top = jnp.where(turned, b - a, a)
     upper = turned | (x > 0)
     first, second = (jnp.abs(value) for value in _far_parameters(a, b, x))
@@ -135,29 +144,36 @@ def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
     undefined = (a != a) | (b != b) | (x != x)
     # In this region terms alternate at first, and far exceed their sum.
     regular = upper & (top < 0) & ~is_pole(b) & ~undefined & ~far
+    # The recurrence is stable for polynomials of any x, for others only if it starts below a zero
+    # of 1 / gamma(top) that grows with x. Polynomials have no derivatives in the parameters.
+    whole = is_pole(top) & (not by_parameters)
+    downwards = regular & (b > 0) & (top > -5000) & (size * -top > b)
+    downwards = downwards & (whole | ((size <= 30) & (size < -8 * top)))
     waves = regular & (size * -top > 12 * jnp.abs(b) + 25) & (size < 8 * -top)
-    by_recurrence = regular & is_pole(top) & (b > 0) & (top > -5000) & (size * -top > b)
-    if by_parameters:
-        # The recurrence is only for polynomials, and has no derivatives in the parameters.
-        by_recurrence = by_recurrence & False
     longest = (12 + 2 * jnp.abs(b)) * jnp.sqrt(size * jnp.abs(top))
-    by_steps = waves & ~by_recurrence & (longest < _MOST_STEPS)
-    plain = ~(far | by_steps | by_recurrence | undefined)
-    series, exponent, _ = _kummer_series(
-        jnp.where(plain, top, 1.0),
+    by_steps = waves & ~downwards & (longest < _MOST_STEPS)
+    plain = ~(far | by_steps | undefined)
+    degree = jnp.where(whole, -top, jnp.floor(-top - size / 8))
+    degree = jnp.where(downwards, degree, 0.0)
+    start = top + degree
+    # The recurrence starts with 1F1(start + 1) and 1F1(start): 1 and any number if start is 0.
+    series = _kummer_series(
+        jnp.where(plain, jnp.where(downwards & ~whole, start + 1, start), 1.0),
         jnp.where(plain, b, 1.0),
         jnp.where(plain, jnp.where(turned, size, x), 0.0),
+        freezes=by_parameters,
     )
-    result = jnp.where(by_steps, 0.0, series)
-    stepped = [jnp.where(by_steps, value, 1.0) for value in (top, b, size)]
-    result = jnp.where(by_steps, _kummer_by_steps(*stepped, by_steps), result)
-    if not by_parameters:
-        degree = jnp.where(by_recurrence, -top, 0.0)
-        safe = [jnp.where(by_recurrence, value, 1.0) for value in (b, size)]
-        result = jnp.where(by_recurrence, _laguerre(degree, *safe), result)
-    result = scaled(result, exponent, jnp.where(turned & ~far, x, 0.0))
-    result = jnp.where(far, _kummer_far_out(a, b, x, far), result)
-    result = jnp.where((a == b) & ~is_pole(b), jnp.exp(x), result)
+    one = jnp.ldexp(jnp.ones_like(x), -series.exponent)
+    lower = jnp.where(downwards & ~whole, one + start * series.beside, series.total)
+    safe = [jnp.where(downwards, value, 1.0) for value in (b, size)]
+    result = _kummer_downwards(start, (series.total, lower), *safe, degree)
+    operands = ((top, 1.0), (b, 1.0), (size, 1.0))
+    (result,) = of_some(
+        by_steps, lambda used, *values: [_kummer_by_steps(used, *values)], operands, [result]
+    )
+    result = scaled(result, series.exponent, jnp.where(turned & ~far, x, 0.0))
+    operands = ((a, 1.5), (b, 2.5), (x, 1e3))
+    (result,) = of_some(far, lambda used, *values: [_kummer_far_out(*values)], operands, [result])
     result = jnp.where((x == 0) | (a == 0), 1.0, result)
     # The function is infinite at a pole of 1 / (b)_k that no zero of (a)_k precedes.
     infinite = is_pole(b) & ~ends & (a != 0) & (x != 0)
@@ -173,9 +189,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the Kummer confluent hypergeometric function, M(a, b, x).
 
     The method is its series, Kummer's transformation and, for large x, the asymptotic series of
-    DLMF 13.7; where the function oscillates, it is Taylor series along its differential equation,
-    as in Pearson, Olver and Porter, "Numerical methods for the computation of the confluent and
-    Gauss hypergeometric functions" (2017).
+    DLMF 13.7. Where the function oscillates, it is the recurrence DLMF 13.3.1 downwards from
+    parameters at which the series is exact, and for larger x Taylor series along its differential
+    equation, as in Pearson, Olver and Porter, "Numerical methods for the computation of the
+    confluent and Gauss hypergeometric functions" (2017).
 
     Args:
       a, b, x: arrays of real numbers that broadcast.
