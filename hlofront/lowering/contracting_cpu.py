@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import ml_dtypes
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import full_name, issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
@@ -104,7 +104,7 @@ def _form_of(equation: Candidate) -> _Form | None:
     dtypes = lhs.dtype, rhs.dtype, result.dtype
     if isinstance(params["precision"], DotAlgorithm | DotAlgorithmPreset):
         return None
-    if any(dtype.name in BELOW_A_BYTE for dtype in dtypes):
+    if any(full_name(dtype) in BELOW_A_BYTE for dtype in dtypes):
         return None
     sizes = _sizes_of(lhs.shape, rhs.shape, params["dimension_numbers"])
     products = math.prod(sizes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import ExtendedDType, float0
+from hlofront.base.dtypes import ExtendedDType, float0, full_name
 from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir, parsed_attribute
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, SymbolicSize
@@ -217,7 +217,7 @@ def dense(array: NumPyArray) -> ir.Attribute:
 def _from_bytes(array: NumPyArray, shape: tuple[int, ...], dtype: NumPyDType) -> ir.Attribute:
     """Return an elements attribute from bytes; booleans and narrow integers take one byte each."""
     bits = np.ascontiguousarray(array)
-    if dtype.kind not in "iufc" or dtype.name not in _BUFFER_FORMATS:
+    if dtype.kind not in "iufc" or full_name(dtype) not in _BUFFER_FORMATS:
         bits = bits.view(f"u{dtype.itemsize}")
     with context:
         elements: Any = bits
@@ -231,9 +231,10 @@ _BUFFER_FORMATS = frozenset(
 
 def compare_type(dtype: NumPyDType) -> str:
     """Return the comparison type of a dtype in StableHLO: UNSIGNED, SIGNED or FLOAT."""
-    if dtype == np.bool_ or np.issubdtype(dtype, np.unsignedinteger) or dtype.name in _UNSIGNED:
+    name = full_name(dtype)
+    if dtype.kind in "bu" or name in _UNSIGNED:
         return "UNSIGNED"
-    if np.issubdtype(dtype, np.signedinteger) or dtype.name in _SIGNED:
+    if dtype.kind == "i" or name in _SIGNED:
         return "SIGNED"
     return "FLOAT"
 
