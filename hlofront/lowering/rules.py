@@ -129,7 +129,7 @@ MODULES: dict[str, str] = {
     "unrolling_cpu": "scan",
     "wide_exponentials_cpu": "cosh expm1 sinh",
     "wide_powers_cpu": "pow",
-    "wide_trigonometric_cpu": "acos asin atan atan2 cos sin",
+    "wide_trigonometric_cpu": "acos asin atan atan2 cos sin tan",
     "windowed": (
         "reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add "
         "select_and_scatter_add"
