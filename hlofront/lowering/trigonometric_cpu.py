@@ -218,7 +218,7 @@ def _tangent(x: Formula) -> Formula:
 
 @in_float64(e.atan_p)
 def _arc_tangent(x: Formula) -> Formula:
-    return odd(x, narrow(_angle_between(wide(abs(x)), wide(filled_like(x, 1, _float32)))))
+    return odd(x, narrow(angle_between(wide(abs(x)), wide(filled_like(x, 1, _float32)))))
 
 
 @in_float64(e.atan2_p)
@@ -235,7 +235,7 @@ def in_quadrant(y: Formula, x: Formula, distance_of_y: Formula, distance_of_x: F
 
 def angle_from_right(x: Formula, distance_of_y: Formula, distance_of_x: Formula) -> Formula:
     """Return the angle from 0 to pi in float64."""
-    angle = _angle_between(distance_of_y, distance_of_x)
+    angle = angle_between(distance_of_y, distance_of_x)
     return where(sign_bit(x).equals(0), angle, math.pi - angle)
 
 
@@ -263,7 +263,7 @@ def _angle_of_sine(sine: Formula) -> tuple[Formula, Formula]:
     return is_steep, where(is_steep, sqrt(square), sine) * polynomial(square, _ARC_SINE)
 
 
-def _angle_between(y: Formula, x: Formula) -> Formula:
+def angle_between(y: Formula, x: Formula) -> Formula:
     """Return the angle from 0 to pi/2 of a point (x, y) with coordinates that are not negative."""
     is_steep = y > x
     # Bounds far beyond the range of float32 make 0 / 0 be 0, and infinity / infinity be 1.

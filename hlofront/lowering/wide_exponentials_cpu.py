@@ -141,12 +141,21 @@ def powers_of_two(exponent: Formula) -> tuple[Formula, Formula]:
     return _power_of_two(half), _power_of_two(exponent - half)
 
 
-def halves_of_exponential(x: Formula) -> tuple[Formula, Formula]:
-    """Return two factors of exp(x), which do not overflow; of great numbers the product does."""
-    greatest = _GREATEST_OF_FACTOR
-    whole, sine, cosine = _of_remainder(clip(-greatest, x, greatest))
+class ExponentialParts(NamedTuple):
+    """Two factors of exp(x), which do not overflow; of great numbers the product does."""
+
+    first: Formula
+    second: Formula
+    less_one: Formula
+    """exp(x) - 1, divided by the second factor."""
+
+
+def exponential_parts(x: Formula) -> ExponentialParts:
+    # Of less the exponential is zero, even if its second factor is not.
+    whole, sine, cosine = _of_remainder(clip(-740, x, _GREATEST_OF_FACTOR))
     first, second = powers_of_two(whole)
-    return first * (1 + (sine + cosine)), second
+    terms = first * (sine + cosine)
+    return ExponentialParts(first + terms, second, (first - 1 / second) + terms)
 
 
 # ---- expm1 ---------------------------------------------------------------------------------------

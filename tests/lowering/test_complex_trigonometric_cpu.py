@@ -111,6 +111,56 @@ def test_ends_of_the_range(name, dtype):
     assert np.isnan(result[~is_known & ~has_limit]).all()
 
 
+# ---- the logistic function -----------------------------------------------------------------------
+
+
+def logistic(x):
+    return 1 / (1 + mpmath.exp(-x))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1, 5, 25])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_errors_of_logistic(dtype, scale):
+    x = points(random, 200, scale, dtype)
+    units = 0.6 if scale < 25 and dtype == "complex64" else 1.1
+    if dtype == "complex64":
+        assert_parts_near(computed("logistic", x), logistic, x, units)
+    else:
+        assert_parts_near(computed("logistic", x), logistic, x, 4.5, of_size=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_errors_of_logistic_beside_its_poles(dtype):
+    distances = points(random, 200, 1, "complex128") * 10.0 ** random.uniform(-6, -1, 200)
+    x = (np.pi * 1j * random.choice([-3, -1, 1, 3], 200) + distances).astype(dtype)
+    units = 0.8 if dtype == "complex64" else 4.5
+    assert_parts_near(computed("logistic", x), logistic, x, units, of_size=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ends_of_logistic(dtype):
+    x = np.array(
+        [0.0, complex(0, -0.0), 1000, 1000 + 1j, np.inf, np.inf - 1j, complex(np.inf, -0.0)]
+    )
+    result = computed("logistic", np.concatenate([x, -x]).astype(dtype))
+    wanted = np.where(x == 0, 0.5, 1.0)
+    np.testing.assert_array_equal(result[: x.size], wanted)
+    np.testing.assert_array_equal(result[x.size :], 1 - wanted)
+    unknown = np.array([complex(1, np.nan), complex(np.nan, 1), complex(np.nan, np.nan)], dtype)
+    assert np.isnan(computed("logistic", unknown).real).all()
+
+
+def test_derivative_of_logistic():
+    x = points(random, ENOUGH, 1, "complex128")
+    wanted = 1 / (1 + np.exp(-x))
+    found, slope = hlofront.jvp(lax.logistic, (x,), (np.ones_like(x),))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(slope, wanted * (1 - wanted), rtol=1e-11)
+
+
+# ---- all -----------------------------------------------------------------------------------------
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.complex_numbers(max_magnitude=80, min_magnitude=1e-30), min_size=1, max_size=9))
 def test_of_any_numbers(numbers):
@@ -134,6 +184,6 @@ def test_derivatives_and_batches(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "logistic"])
 def test_where_they_are_used(name, dtype):
     assert_for_many_on_cpus(name, dtype)

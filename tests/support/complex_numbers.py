@@ -27,6 +27,7 @@ def assert_parts_near(
     x: np.ndarray,
     units: float,
     least: float = 0.0,
+    of_size: bool = False,
 ) -> None:
     """Assert that the errors of both parts are few units in the last places of that part.
 
@@ -36,6 +37,7 @@ def assert_parts_near(
       x: its arguments.
       units: the greatest error.
       least: the size of a unit of parts that are nearly zero, if it is not that of their dtype.
+      of_size: whether the units are those of the size of the value, not of the part.
     """
     assert result.dtype == x.dtype
     limits = np.finfo(x.dtype)
@@ -43,7 +45,11 @@ def assert_parts_near(
         for number, value in zip(x.tolist(), result):
             wanted = exact(mpmath.mpc(number))
             for part, of_wanted in ((value.real, wanted.real), (value.imag, wanted.imag)):
-                unit = max(np.spacing(abs(limits.dtype.type(of_wanted))), limits.tiny, least)
+                known = min(abs(wanted if of_size else of_wanted), float(limits.max))
+                unit = max(np.spacing(limits.dtype.type(known)), limits.tiny, least)
+                if abs(of_wanted) > float(limits.max):
+                    assert np.isinf(part), (number, value, complex(wanted))
+                    continue
                 error = abs(mpmath.mpf(float(part)) - of_wanted)
                 assert error <= units * float(unit), (number, value, complex(wanted))
 
