@@ -77,7 +77,8 @@ def test_both_sides_of_the_cuts(name):
 def test_of_any_numbers(numbers):
     x = np.array(numbers, "complex64")
     for name in NAMES:
-        wanted = NUMPY[name](x.astype(complex))
+        with np.errstate(divide="ignore"):
+            wanted = NUMPY[name](x.astype(complex))
         np.testing.assert_allclose(computed(name, x), wanted, rtol=1e-6, atol=1e-37)
 
 

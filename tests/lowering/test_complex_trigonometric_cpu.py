@@ -21,7 +21,7 @@ from tests.support.many_numbers import ENOUGH, computed
 HYPERBOLIC = ["sinh", "cosh", "tanh"]
 TRIGONOMETRIC = ["sin", "cos", "tan"]
 NAMES = HYPERBOLIC + TRIGONOMETRIC
-UNITS = {"complex64": 0.6, "complex128": 4.5}
+UNITS = {"complex64": 0.6, "complex128": 6.0}
 SLOPES = {
     "sinh": np.cosh,
     "cosh": np.sinh,
