@@ -10,12 +10,14 @@ The processor time of 10^6 elements in microseconds, as XLA's operation and so, 
 and 5,900. To compile erf takes 78 ms for 45, erf_inv 60 for 80.
 """
 
+from functools import partial
+
 import numpy as np
 
-from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
+from hlofront.lowering.even_lengths_cpu import is_uneven, of_even_vectors
 from hlofront.lowering.formulas import (
     Formula,
     clip,
@@ -29,9 +31,6 @@ from hlofront.lowering.logarithms_cpu import logarithm
 from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import with_sign_of
 from hlofront.primitives import special as s
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import pad, slice_in_dim
 
 _float64 = np.dtype(np.float64)
 
@@ -188,34 +187,15 @@ def _inverse(x: Formula) -> Formula:
 
 # ---- the inverse of uneven numbers of elements ---------------------------------------------------
 
-# A multiple of this is divided in equal parts, and in vectors, by most numbers of threads.
-_UNIT = 960
-_LANES = 16
 _FEWEST = 4096
 
 
 def _is_uneven(equation: Candidate) -> bool:
-    """Return whether XLA computes one number of at most 32 bits after the other.
-
-    It does so in lines of 3 or 10 numbers, and where threads have unequal parts, as each index is
-    compared with the end. As a vector of an even length, behind barriers, 99,999 numbers take 3.1
-    ns each for 13.5, on a loaded Intel Xeon of 2 cores by AVX-512; 100,000 take 1.7.
-    """
+    """Return whether XLA computes one number of at most 32 bits after the other."""
     (aval,) = equation.avals_in
-    if not is_narrow_float(aval.dtype) or aval.size < _FEWEST or aval.shape[-1] % _LANES == 0:
-        return False
-    return aval.ndim == 1 or aval.shape[-1] < 2 * _LANES
+    return is_narrow_float(aval.dtype) and aval.size >= _FEWEST and is_uneven(aval)
 
 
 @formula_on_cpu(s.erf_inv_p, when=_is_uneven, stored=True)
 def _(build: Builder, x: Value) -> Value:
-    return build.by_tracing(_inverse_of_even, [x])[0]
-
-
-def _inverse_of_even(x: Array) -> Array:
-    (stored,) = optimization_barrier((x,))
-    missing = -x.size % _UNIT
-    zero = np.zeros((), x.dtype)[()]
-    (vector,) = optimization_barrier((pad(reshape(stored, (x.size,)), zero, ((0, missing, 0),)),))
-    (result,) = optimization_barrier((s.erf_inv(vector),))
-    return reshape(slice_in_dim(result, 0, x.size), x.shape)
+    return build.by_tracing(partial(of_even_vectors, s.erf_inv), [x])[0]
