@@ -99,11 +99,11 @@ def test_roots_of_subnormal_numbers_of_complex64():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.complex_numbers(max_magnitude=1e300, min_magnitude=1e-300), min_size=1))
+@given(st.lists(st.complex_numbers(max_magnitude=1e280, min_magnitude=1e-280), min_size=1))
 def test_of_any_numbers(numbers):
     x = np.array(numbers)
-    np.testing.assert_allclose(computed("sqrt", x), np.sqrt(x), rtol=1e-15)
-    np.testing.assert_allclose(computed("rsqrt", x), 1 / np.sqrt(x), rtol=2e-15)
+    np.testing.assert_allclose(computed("sqrt", x), np.sqrt(x), rtol=4e-15)
+    np.testing.assert_allclose(computed("rsqrt", x), 1 / np.sqrt(x), rtol=4e-15)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -45,7 +45,7 @@ def assert_parts_near(
         for number, value in zip(x.tolist(), result):
             wanted = exact(mpmath.mpc(number))
             for part, of_wanted in ((value.real, wanted.real), (value.imag, wanted.imag)):
-                known = min(abs(wanted if of_size else of_wanted), float(limits.max) / 2)
+                known = min(abs(wanted if of_size else of_wanted), 0.999 * float(limits.max))
                 unit = max(np.spacing(limits.dtype.type(known)), limits.tiny, least)
                 if abs(of_wanted) > float(limits.max):
                     assert np.isinf(part), (number, value, complex(wanted))
