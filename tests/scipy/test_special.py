@@ -186,6 +186,19 @@ def test_hypergeometric():
     np.testing.assert_allclose(found, wanted, 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_combinations_of_few_and_many(dtype):
+    """On both sides of the n from which Stirling's series alone gives the quotient of gammas."""
+    n, k = (x.ravel().astype(dtype) for x in np.mgrid[0:40, 0:42])
+    n, k = np.append(n, [7.5, 18.25, 0.5]), np.append(k, [2.5, 9.0, 0.25])
+    n, k = n.astype(dtype), k.astype(dtype)
+    wanted = scipy.special.comb(n.astype(float), k.astype(float))
+    with jax.enable_x64(True), np.errstate(over="ignore"):
+        found = np.asarray(special.comb(n, k))
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wanted.astype(dtype), 100 * float(np.finfo(dtype).eps))
+
+
 def _hypergeometric_arguments(count):
     """Some in each region: few near 1, few where all series cancel, some beyond the series."""
     random = np.random.default_rng(7)
