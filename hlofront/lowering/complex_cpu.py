@@ -98,8 +98,11 @@ def _power_of_two(x: Formula) -> Formula:
 def _logarithm(x: Formula) -> Formula:
     real, imag = parts_of(x)
     one, other = magnitude(real), magnitude(imag)
-    square = one * one + other * other
-    size = binary_logarithm(square) * (math.log(2) / 2)
+    is_steep = other > one
+    long, short = where(is_steep, other, one), where(is_steep, one, other)
+    # The products are exact for numbers of about size 1.
+    square, less_one = one * one + other * other, (long - 1) * (long + 1) + short * short
+    size = logarithm_of_one_more(less_one, square) * 0.5
     size = where(square.equals(0), -np.inf, where(square < np.inf, size, square))
     size = where(one.equals(np.inf) | other.equals(np.inf), np.inf, size)
     return of_parts(narrow(size), narrow_angles.in_quadrant(imag, real, other, one))

@@ -26,7 +26,16 @@ EXACT = {
     "log1p": lambda x: mpmath.log(1 + x),
 }
 NAMES = list(EXACT)
-NUMPY = {name: getattr(np, name) for name in NAMES} | {"log1p": lambda x: np.log(1 + x)}
+
+
+def logarithm_of_one_more(x):
+    total = x.copy()
+    # 1 + x would lose the sign of an imaginary part that is zero.
+    total.real += 1
+    return np.log(total)
+
+
+NUMPY = {name: getattr(np, name) for name in NAMES} | {"log1p": logarithm_of_one_more}
 UNITS = {"complex64": 1.5, "complex128": 2.7}
 # The real parts of these are differences, and so are the differences of the factor of exp2.
 DIFFERENCES = ("exp2", "expm1", "log1p")
@@ -69,6 +78,12 @@ def test_logarithms_of_any_magnitude(dtype):
     sizes = 2.0 ** random.uniform(-greatest, greatest, (2, 300))
     assert_near("log", (sizes[0] + 1j * sizes[1]).astype(dtype))
     assert_near("log", (sizes[0] - 1j * sizes[0] * random.uniform(0, 2, 300)).astype(dtype))
+
+
+def test_logarithms_on_the_axes_beside_the_unit_circle_keep_their_bits():
+    small = 10.0 ** -random.uniform(2, 15, 300)
+    x = np.concatenate([1 + 1j * small, small - 1j, -1 - 1j * small]).astype("complex64")
+    assert_near("log", x, least=0.0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
