@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex
+from hlofront.base.dtypes import finfo, is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import operation_like
@@ -20,7 +20,9 @@ from hlofront.numpy.ufuncs import inexact_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, special
 from hlofront.primitives.converting import convert
 
-# The coefficients exceed double precision on the whole interval, also for the first derivatives.
+# The coefficients exceed double precision on the whole interval, also for the first derivatives;
+# so many of them do so in float32.
+_IN_FLOAT32 = 10
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
 _I0 = tuple([1 / (4**k * math.factorial(k) ** 2) for k in range(18)])
 _I1_OVER = tuple([0.5 / (4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(18)])
@@ -29,6 +31,8 @@ _I1_OVER = tuple([0.5 / (4**k * math.factorial(k) * math.factorial(k + 1)) for k
 def _even_series(coefficients: Sequence[float], x: Array) -> Array:
     """Return the sum of coefficients[k] x**(2 k), by Horner's scheme."""
     aval = typeof(x)
+    if finfo(aval.dtype).nmant < 24:
+        coefficients = coefficients[:_IN_FLOAT32]
     square = elementwise.square(x)
     total = scalar_like(aval, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):

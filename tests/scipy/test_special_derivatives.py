@@ -207,6 +207,18 @@ def test_orders_at_zero(name):
                 np.testing.assert_allclose(found, wanted, 1e-12, 1e-9)
 
 
+@pytest.mark.parametrize("name", ["i0", "i1", "sinc"])
+def test_orders_of_float32_near_zero(name):
+    """The shorter series of float32 reaches as far, to the fourth order."""
+    function = {**vars(sp), "sinc": jnp.sinc}[name]
+    for x in (0.0, 0.25, -0.9375):
+        with jax.enable_x64(True):
+            wanted = [of_order(function, order, True)(x) for order in range(5)]
+        with jax.enable_x64(False):
+            found = [of_order(function, order, True)(np.float32(x)) for order in range(5)]
+        np.testing.assert_allclose(found, wanted, 3e-6, 3e-5)
+
+
 def test_of_sinc_at_complex_zero():
     assert jax.grad(jnp.sinc, holomorphic=True)(0j) == 0
 
