@@ -27,7 +27,7 @@ ALLOWED: dict[str, tuple[float, int]] = {
     "owens_t float32": (16, 2),
     "poch float64": (66, 3),
     "hyp1f1 float64": (490, 4),
-    "hyp1f1 float32": (45, 3),
+    "hyp1f1 float32": (45, 5),
     "hyp2f1 float64": (27, 3),
     "hyp2f1 float32": (1600, 10),
     "complex_loggamma float64": (64, 1),
