@@ -230,7 +230,8 @@ def test_orders_far_out():
         assert found == [0] * 5
         found = [of_order(sp.log_ndtr, order, True)(-30.0) for order in range(4)]
         wanted = [-454.3212439955671, 30.033259667433676, -0.9988962284881099, 7.309993e-5]
-        np.testing.assert_allclose(found, wanted, 1e-7)
+        # The third derivative is a difference of numbers of about 30**3, whose last bits are lost.
+        np.testing.assert_allclose(found, wanted, 1e-7, atol=4 * np.spacing(30.0**3))
         found = [of_order(lambda x: sp.fresnel(x)[0], order, True)(1e4) for order in (1, 2, 3)]
         np.testing.assert_allclose(found, [0, np.pi * 1e4, np.pi], 1e-12, 1e-12)
 
