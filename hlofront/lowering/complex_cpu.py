@@ -76,7 +76,7 @@ def turned(function: OfParts) -> OfParts:
     return exchanged
 
 
-@of_many(e.exp_p, _complex64)
+@of_many(e.exp_p, _complex64, fewest=8_192)
 def _exponential(x: Formula) -> Formula:
     real, imag = parts_of(x)
     size = power_of_two(clip(-1000, wide(real) * (1 / math.log(2)), 1000))
@@ -84,7 +84,7 @@ def _exponential(x: Formula) -> Formula:
     return of_parts(narrow(size * cosine), where(imag.equals(0), imag, narrow(size * sine)))
 
 
-@of_many(e.exp2_p, _complex64)
+@of_many(e.exp2_p, _complex64, fewest=8_192)
 def _power_of_two(x: Formula) -> Formula:
     real, imag = parts_of(x)
     size = power_of_two(clip(-1000, wide(real), 1000))
@@ -120,7 +120,7 @@ def _exponential_less_one(x: Formula) -> Formula:
     return of_parts(one, where(imag.equals(0), imag, other))
 
 
-of_many(e.expm1_p, _complex64)(_exponential_less_one)
+of_many(e.expm1_p, _complex64, fewest=16_384)(_exponential_less_one)
 
 
 def _sum(x: Formula, y: Formula) -> tuple[Formula, Formula]:

@@ -22,7 +22,7 @@ from hlofront.lowering import trigonometric_cpu as narrow_angles
 from hlofront.lowering import wide_trigonometric_cpu as wide_angles
 from hlofront.lowering.complex_cpu import OfParts, Parts, by_parts, parts_of, turned
 from hlofront.lowering.formulas import Formula, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import FEWEST, of_many
 from hlofront.lowering.narrow_floats_cpu import as_dtype, filled_like, wide, with_sign_of
 from hlofront.lowering.wide_exponentials_cpu import powers_of_two, scaled_parts
 from hlofront.primitives import elementwise as e
@@ -96,20 +96,25 @@ def _cosine(real: Formula, imag: Formula) -> Parts:
     return _hyperbolic_cosine(-imag, real)
 
 
-def _register(primitive: Primitive, function: OfParts, part_of_angle: int) -> None:
-    """Register a function whose angle is the real part, 0, or the imaginary one, 1."""
+def _register(
+    primitive: Primitive, function: OfParts, part_of_angle: int, fewest: int = FEWEST
+) -> None:
+    """Register a function whose angle is the real part, 0, or the imaginary one, 1.
+
+    `fewest` is the least number of elements of complex64 for which the formula takes less time.
+    """
 
     def is_huge(x: Formula) -> Formula:
         return wide_angles.is_huge(parts_of(x)[part_of_angle])
 
-    of_many(primitive, _complex64)(by_parts(function))
+    of_many(primitive, _complex64, fewest=fewest)(by_parts(function))
     of_many(primitive, _complex128, is_huge)(by_parts(function))
 
 
 _register(e.sinh_p, _hyperbolic_sine, 1)
 _register(e.cosh_p, _hyperbolic_cosine, 1)
-_register(e.tanh_p, _hyperbolic_tangent, 1)
-_register(e.logistic_p, _logistic, 1)
+_register(e.tanh_p, _hyperbolic_tangent, 1, fewest=16_384)
+_register(e.logistic_p, _logistic, 1, fewest=16_384)
 _register(e.sin_p, turned(_hyperbolic_sine), 0)
 _register(e.cos_p, _cosine, 0)
-_register(e.tan_p, turned(_hyperbolic_tangent), 0)
+_register(e.tan_p, turned(_hyperbolic_tangent), 0, fewest=16_384)

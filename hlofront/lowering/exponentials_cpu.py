@@ -19,6 +19,7 @@ import numpy as np
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import Formula, clip, polynomial, rounded, where
@@ -26,6 +27,8 @@ from hlofront.lowering.narrow_floats_cpu import as_dtype, reinterpreted, shifted
 from hlofront.primitives import elementwise as e
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+# XLA computes powers of fewer numbers with one thread, and formulas with two.
+_FEWEST, _FEWEST_WIDE = 65_536, 32_768
 _BITS = {_float32: np.dtype(np.int32), _float64: np.dtype(np.int64)}
 
 # Interpolations at Chebyshev's points of r / tanh(r log(2) / 2) to 1/2, as polynomials of the
@@ -43,12 +46,16 @@ _QUOTIENT = {
 }
 
 
-def _is_plain(equation: Candidate) -> bool:
-    """Return whether the operand is real, and the accuracy is the usual one."""
-    return equation.params["accuracy"] is None and not is_complex(equation.avals_in[0].dtype)
+def _pays(equation: Candidate) -> bool:
+    """Return whether the operands are many real numbers, and the accuracy is the usual one."""
+    (aval,) = equation.avals_in
+    if is_complex(aval.dtype) or has_symbolic_size(aval.shape):
+        return False
+    fewest = _FEWEST_WIDE if aval.dtype == _float64 else _FEWEST
+    return equation.params["accuracy"] is None and aval.size >= fewest
 
 
-@formula_on_cpu(e.exp2_p, when=_is_plain, elementwise=True)
+@formula_on_cpu(e.exp2_p, when=_pays, elementwise=True)
 def _(build: Builder, x: Value, *, accuracy: None) -> Value:
     return build.by_tracing(_of_array, (x,))[0]
 

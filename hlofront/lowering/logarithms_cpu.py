@@ -92,12 +92,12 @@ def _with_ends(x: Formula, result: Formula) -> Formula:
     return where(x < np.inf, result, x)
 
 
-@of_many(e.log_p, _float64)
+@of_many(e.log_p, _float64, fewest=32_768)
 def _log(x: Formula) -> Formula:
     return _with_ends(x, logarithm(x))
 
 
-@of_many(e.log1p_p, _float64)
+@of_many(e.log1p_p, _float64, fewest=16_384)
 def _log1p(x: Formula) -> Formula:
     total, rest = one_more(x)
     # The logarithm of 1 is the rest, but for the sign of zero.

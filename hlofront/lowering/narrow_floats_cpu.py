@@ -11,7 +11,7 @@ import numpy as np
 
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.formulas import Formula, polynomial, where
-from hlofront.lowering.many_numbers_cpu import OfOperands, of_many
+from hlofront.lowering.many_numbers_cpu import FEWEST, OfOperands, of_many
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import bitcast_convert_type, convert
@@ -21,9 +21,9 @@ _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def in_float64(primitive: Primitive) -> Callable[[OfOperands], OfOperands]:
+def in_float64(primitive: Primitive, fewest: int = FEWEST) -> Callable[[OfOperands], OfOperands]:
     """Register a formula of float32 operands as the rule of many narrow floats on CPUs."""
-    return of_many(primitive, _float32)
+    return of_many(primitive, _float32, fewest=fewest)
 
 
 # ---- dtypes and bits -------------------------------------------------------------------------

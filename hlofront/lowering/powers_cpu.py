@@ -97,7 +97,7 @@ def power_of_two(x: Formula) -> Formula:
     return reinterpreted(mantissa + exponent, _float64)
 
 
-@in_float64(e.pow_p)
+@in_float64(e.pow_p, fewest=32_768)
 def _power(x: Formula, y: Formula) -> Formula:
     base = magnitude(x)
     # To XLA's arithmetic subnormal numbers are zeros, whose powers are 1.

@@ -38,14 +38,14 @@ _BITS_OF_BIG = int(np.float64(_BIG).view(_int64))
 _DROPPED_BITS = 20
 
 
-@in_float64(e.cbrt_p)
+@in_float64(e.cbrt_p, fewest=8_192)
 def _cube_root(x: Formula) -> Formula:
     number = clip(0, magnitude(x), 1e300)
     inverse = _inverse_root(number)
     return with_sign(narrow(number * inverse * inverse), sign_bit(x))
 
 
-@of_many(e.cbrt_p, _float64)
+@of_many(e.cbrt_p, _float64, fewest=8_192)
 def _cube_root_of_float64(x: Formula) -> Formula:
     bits = reinterpreted(abs(x), _int64)
     # The bits of a subnormal number count its units, which are 2**-1074.

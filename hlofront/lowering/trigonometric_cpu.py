@@ -173,12 +173,12 @@ def _reduced(x: Formula, parts: int, shift: float = 0.0) -> _Angle:
 # ---- functions -------------------------------------------------------------------------------
 
 
-@in_float64(e.sin_p)
+@in_float64(e.sin_p, fewest=16_384)
 def _sine(x: Formula) -> Formula:
     return where(is_subnormal(x), x, narrow(_sine_of(_reduced(x, 2))))
 
 
-@in_float64(e.cos_p)
+@in_float64(e.cos_p, fewest=16_384)
 def _cosine(x: Formula) -> Formula:
     return narrow(_sine_of(_reduced(x, 2, shift=0.5)))
 
@@ -206,7 +206,7 @@ def _sine_of(angle: _Angle) -> Formula:
     return reinterpreted(Formula(e.bitwise_xor(sine.value, opposite.value)), _float64)
 
 
-@in_float64(e.tan_p)
+@in_float64(e.tan_p, fewest=8_192)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x, 4)
     numerator, denominator = (polynomial(angle.rest * angle.rest, each) for each in _TANGENT)
@@ -216,7 +216,7 @@ def _tangent(x: Formula) -> Formula:
     return where(is_subnormal(x), x, narrow(ratio))
 
 
-@in_float64(e.atan_p)
+@in_float64(e.atan_p, fewest=16_384)
 def _arc_tangent(x: Formula) -> Formula:
     return odd(x, narrow(angle_between(wide(abs(x)), wide(filled_like(x, 1, _float32)))))
 

@@ -26,9 +26,6 @@ from hlofront.primitives import elementwise as e
 
 _float64, _int64 = np.dtype(np.float64), np.dtype(np.int64)
 
-# XLA computes the operation on fewer numbers with one thread, but formulas with several.
-_FEWEST = 16_384
-
 _MANTISSA_WIDTH = 52
 _MANTISSA = (1 << _MANTISSA_WIDTH) - 1
 # The bits of a number from 2**52 to 2**53 are those of 2**52 and the distance from it.
@@ -129,7 +126,7 @@ def power_of_two(logarithm: Parts, y: Formula, more: Formula | float = 0.0) -> F
     return where(exponent < _LEAST_EXPONENT, 0, result)
 
 
-@of_many(e.pow_p, _float64, fewest=_FEWEST)
+@of_many(e.pow_p, _float64, fewest=16_384)
 def _power(x: Formula, y: Formula) -> Formula:
     bits, y_bits = reinterpreted(x, _int64), reinterpreted(y, _int64)
     # To XLA's arithmetic subnormal numbers are zeros. Their last bits count their units.

@@ -38,8 +38,6 @@ _int32, _int64, _float64 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.f
 # Multiples of half of pi below it have 20 bits, so that their products with the first three parts
 # are exact.
 _LEAST_HUGE = 2.0**20
-# XLA computes fewer tangents with one thread, but formulas with several.
-_FEWEST_TANGENTS = 16_384
 _HALF_PI_PARTS = in_parts(HALF_PI, -HALF_PI_BITS, 33, 33, 33)
 
 # Interpolations at Chebyshev's points of (sin(x) - x) / x**3 and (cos(x) - 1 + x**2 / 2) / x**4, as
@@ -133,14 +131,14 @@ def _reduced(x: Formula) -> _Angle:
     return _Angle(as_dtype(multiple, _int32), remainder, (nearest - remainder) + lost)
 
 
-@of_many(e.sin_p, _float64, is_huge)
+@of_many(e.sin_p, _float64, is_huge, fewest=8_192)
 def _sine(x: Formula) -> Formula:
     angle = _reduced(x)
     # The sine of a negative zero is a negative zero.
     return where(x.equals(0), x, _sine_of(angle, angle.multiple))
 
 
-@of_many(e.cos_p, _float64, is_huge)
+@of_many(e.cos_p, _float64, is_huge, fewest=8_192)
 def _cosine(x: Formula) -> Formula:
     angle = _reduced(x)
     return _sine_of(angle, angle.multiple + 1)
@@ -178,7 +176,7 @@ def _sine_of(angle: _Angle, multiple: Formula) -> Formula:
     return where((multiple & 2).equals(0), magnitude, -magnitude)
 
 
-@of_many(e.tan_p, _float64, is_huge, fewest=_FEWEST_TANGENTS)
+@of_many(e.tan_p, _float64, is_huge, fewest=16_384)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x)
     sine, cosine = _sine_and_cosine_of_remainder(angle)
@@ -237,7 +235,7 @@ def _arc_cosine(x: Formula) -> Formula:
     return where(is_steep, steep, _HALF_PI - (first + (rest - _HALF_PI_REST)))
 
 
-@of_many(e.atan_p, _float64)
+@of_many(e.atan_p, _float64, fewest=32_768)
 def _arc_tangent(x: Formula) -> Formula:
     angle = _angle_between(abs(x), filled_like(x, 1, _float64))
     return where(abs(x) < _LEAST, x, with_sign_of(x, _in_radians(angle)))

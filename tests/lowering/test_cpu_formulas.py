@@ -14,7 +14,7 @@ from hlofront.core.rules import lower
 from hlofront.lowering import many_numbers_cpu, rules
 
 with_formulas = options["hlofront_cpu_formulas"]
-x = np.random.default_rng(0).normal(size=(8, 4096)).astype(np.float32)
+x = np.random.default_rng(0).normal(size=(16, 4096)).astype(np.float32)
 
 FUNCTIONS = {
     "sin": jnp.sin,
@@ -87,7 +87,7 @@ import hlofront as jax
 from hlofront import lax
 
 def imported(function, dtype):
-    text = jax.jit(function).lower(np.ones(10_000, dtype)).as_text()
+    text = jax.jit(function).lower(np.ones(20_000, dtype)).as_text()
     names = [name.removeprefix("hlofront.lowering.") for name in sys.modules]
     modules = [name for name in names if name.startswith(("complex_", "wide_")) or "_tpu" in name]
     return ",".join(sorted(modules)) or "none", "stablehlo.tanh" in text

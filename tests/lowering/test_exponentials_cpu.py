@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.lowering import exponentials_cpu
 
 FLOATS = ["float32", "float64"]
 UNITS = 1.3  # The greatest errors that were seen are 1.15.
 
-pytestmark = pytest.mark.usefixtures("wide_numbers")
+pytestmark = pytest.mark.usefixtures("wide_numbers", "formulas_for_any_size")
+
+
+@pytest.fixture
+def formulas_for_any_size(monkeypatch):
+    for name in ("_FEWEST", "_FEWEST_WIDE"):
+        monkeypatch.setattr(exponentials_cpu, name, 0)
 
 
 def assert_near(x):
@@ -104,6 +111,14 @@ def test_derivatives_and_batches(dtype):
     np.testing.assert_allclose(hlofront.vmap(jnp.exp2)(x), np.exp2(x), rtol=close)
     slopes = hlofront.vmap(hlofront.vmap(hlofront.grad(jnp.exp2)))(x)
     np.testing.assert_allclose(slopes, np.exp2(x) * np.log(2), rtol=close)
+
+
+@pytest.mark.parametrize("dtype, enough", [("float32", 65_536), ("float64", 32_768)])
+def test_fewer_numbers_keep_the_operation_of_xla(monkeypatch, dtype, enough):
+    monkeypatch.undo()
+    few, many = (hlofront.jit(jnp.exp2).lower(np.ones(n, dtype)) for n in (enough - 1, enough))
+    assert "stablehlo.power" in few.as_text()
+    assert "stablehlo.power" not in many.as_text()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

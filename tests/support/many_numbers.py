@@ -4,7 +4,7 @@ import numpy as np
 
 from hlofront import lax
 
-ENOUGH = 5000  # On CPUs smaller arrays keep the operations of XLA.
+ENOUGH = 70_000  # On CPUs smaller arrays keep the operations of XLA.
 
 
 def computed(name: str, x: np.ndarray, enough: int = ENOUGH) -> np.ndarray:
