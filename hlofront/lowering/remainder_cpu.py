@@ -35,7 +35,7 @@ def _is_unusual(
     return is_unusual
 
 
-@of_many(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100))
+@of_many(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100), fewest=32_768)
 def _rest_of_float32(x: Formula, y: Formula) -> Formula:
     dividend, divisor = wide(abs(x)), wide(abs(y))
     rest = dividend - floor(dividend / divisor) * divisor

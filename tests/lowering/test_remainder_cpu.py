@@ -7,8 +7,8 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
+from tests.support.many_numbers import ENOUGH
 
-ENOUGH = 5000  # Smaller arrays keep the operation of XLA.
 FLOATS = [np.float32, np.float64]
 
 pytestmark = pytest.mark.usefixtures("wide_numbers")
