@@ -6,7 +6,7 @@ import pytest
 import hlofront
 from hlofront import lax
 
-SHAPES = [(4097,), (9999,), (1701, 3), (501, 10), (2, 2501, 1)]
+SHAPES = [(8193,), (9999,), (2801, 3), (901, 10), (2, 4501, 1)]
 NUMPY = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "asinh": np.arcsinh}
 
 pytestmark = pytest.mark.usefixtures("wide_numbers")
@@ -37,7 +37,7 @@ def test_values_are_those_of_all_elements(name, dtype, shape):
     assert "stablehlo.pad" not in text_of(function, x, platforms=("tpu",))
 
 
-@pytest.mark.parametrize("shape", [(8192,), (4099, 16), (3, 4099 // 3), (401, 33)])
+@pytest.mark.parametrize("shape", [(8192,), (4099, 16), (3, 4099), (401, 33)])
 def test_even_numbers_and_long_lines_are_not_lengthened(shape):
     assert "stablehlo.pad" not in text_of(lax.exp, np.ones(shape, np.complex64))
 
