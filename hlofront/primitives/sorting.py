@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core import rules
@@ -98,6 +98,13 @@ def _(*operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int) ->
     if any(operand.shape != operands[0].shape for operand in operands):
         shapes = " ".join(str(operand.shape) for operand in operands)
         raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
+    for operand in operands:
+        if isinstance(operand.dtype, ExtendedDType):
+            raise TypeError(
+                f"sort does not accept dtype {operand.dtype}: random keys have no order. Sort the "
+                "numbers hlofront.random.key_data(keys), or index the keys by an argsort of other "
+                "numbers"
+            )
     return list(operands)
 
 

@@ -9,6 +9,7 @@ from hlofront import lax
 from hlofront.lowering.module import lower_program
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
+KEY = hlofront.random.key(0)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,8 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
         (lambda: lax.sort(()), TypeError, "at least one operand"),
         (lambda: lax.sort((X, X), num_keys=3), ValueError, "num_keys=3 must be between 1 and"),
         (lambda: lax.sort((X, X), num_keys=0), ValueError, "num_keys=0"),
+        (lambda: lax.sort(hlofront.random.split(KEY)), TypeError, "random keys have no order"),
+        (lambda: lax.sort((X[0, :2], hlofront.random.split(KEY))), TypeError, "key<fry>"),
         (lambda: lax.sort(X, num_keys=2), ValueError, "must equal 1 for a single operand"),
         (lambda: lax.sort("cab"), TypeError, "'cab'"),
         (lambda: lax.sort_key_val(X, X[0]), TypeError, "equal shapes"),
