@@ -4,6 +4,8 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hlofront
 from hlofront import lax
@@ -135,3 +137,10 @@ def test_where_they_are_used(name):
         assert uses_formula(name, x.astype(np.float64))
     with options["hlofront_fences"](False):
         assert not uses_formula(name, x)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(0.015625, 1e6, width=32), min_size=1, max_size=9))
+def test_of_any_positive_numbers(numbers):
+    for name in FUNCTIONS:
+        assert_near(name, np.array(numbers, np.float32), 0.52)

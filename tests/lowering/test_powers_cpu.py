@@ -3,6 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
@@ -124,3 +126,11 @@ def test_a_power_in_a_chain_is_computed_once():
     for _ in range(12):
         wanted = 1 + wanted**1.5 * 0.1
     np.testing.assert_allclose(compiled(x), wanted, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.floats(width=32), st.floats(width=32)), min_size=1, max_size=9))
+def test_of_any_numbers(pairs):
+    x, y = np.resize(np.array(pairs, np.float32), (ENOUGH, 2)).T
+    assert_rounded_once(x, y)

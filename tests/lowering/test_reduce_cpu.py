@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
@@ -92,3 +94,13 @@ def test_where_they_are_used():
     assert "stablehlo.abs" in text
     half = lambda x: lax.reduce(x, np.float16(0), jnp.maximum, (0, 1))
     assert lowered(half, X.astype(np.float16)).count("stablehlo.maximum") == 1
+
+
+@pytest.mark.cpu
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(width=32, allow_subnormal=False), min_size=1, max_size=9))
+def test_extremes_of_any_numbers(numbers):
+    x = np.resize(np.array(numbers, np.float32), 5000)
+    for function, of_numpy in FUNCTIONS.values():
+        result = lax.reduce(x, np.float32(1), function, (0,))
+        np.testing.assert_array_equal(result, of_numpy.reduce(x, initial=np.float32(1)))

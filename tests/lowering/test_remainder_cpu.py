@@ -3,6 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
@@ -113,3 +115,17 @@ def test_where_it_is_used(dtype):
     assert not uses_formula(x, platforms=["tpu"])
     assert not uses_formula(x, platforms=["cuda"])
     assert not uses_formula(x[:10])
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(st.tuples(st.floats(width=32), st.floats(width=32)), min_size=1, max_size=9))
+def test_of_any_numbers(pairs):
+    for dtype in FLOATS:
+        x, y = np.resize(np.array(pairs, dtype), (ENOUGH, 2)).T
+        # Subnormal numbers are zeros on CPUs.
+        x, y = (np.where(abs(each) < 1e-30, dtype(0), each) for each in (x, y))
+        assert_exact(x, y)

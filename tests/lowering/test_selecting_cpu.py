@@ -5,6 +5,8 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
@@ -203,3 +205,17 @@ def test_sizes_that_are_unknown_are_sorted():
         hlofront.jit(lambda x: at(lax.sort(x), RANKS)), platforms=("cpu",)
     )(hlofront.ShapeDtypeStruct((2, size), np.float32))
     assert "stablehlo.sort" in str(exported.mlir_module())
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(st.floats(width=32, allow_subnormal=False), min_size=1, max_size=9),
+    st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    st.sampled_from(["lower", "higher"]),
+)
+def test_quantiles_of_any_numbers(numbers, q, method):
+    x = np.array(numbers, np.float32)
+    result = jnp.quantile(x, q, method=method)
+    np.testing.assert_array_equal(result, np.quantile(x, q, method=method))

@@ -3,6 +3,8 @@
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
@@ -72,3 +74,9 @@ def test_where_they_are_used():
         assert not uses_formula(few)
     with options["hlofront_cpu_formulas"](False):
         assert not uses_formula(x)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=9))
+def test_of_any_numbers(numbers):
+    assert_near(np.array(numbers))

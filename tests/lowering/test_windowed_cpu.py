@@ -3,6 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
@@ -190,3 +192,21 @@ def test_windows_of_float64(monkeypatch):
         x[0, 3, 4, 1] = np.nan
         result = hlofront.jit(lambda x: reduced(x, window=(2, 2), strides=(2, 2)))(x)
         np.testing.assert_array_equal(result, x.reshape(2, 24, 2, 30, 2, 4).max((2, 4)))
+
+
+NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2e-38, np.inf, -np.inf, np.nan, 3e38])
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(NUMBERS, min_size=1, max_size=12), st.integers(1, 4), st.integers(1, 3))
+def test_maxima_of_any_numbers(numbers, width, stride):
+    hlofront.clear_caches()
+    x = np.array(numbers, np.float32)[:, None].repeat(3, 1)
+    width = min(width, len(x))
+    result = lax.reduce_window(x, -np.inf, lax.max, (width, 1), (stride, 1), "VALID")
+    windows = np.lib.stride_tricks.sliding_window_view(x, width, 0)[::stride]
+    np.testing.assert_array_equal(result, windows.max(-1))
