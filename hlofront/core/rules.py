@@ -174,11 +174,12 @@ class LoweringTable(RuleTable[LoweringRule]):
         """
         dtype = getattr(result, "dtype", None)
         key = primitive.name, platforms, dtype
-        if primitive.name not in self.modules or key in self._loaded:
+        modules = self.modules.get(primitive.name)
+        if modules is None or key in self._loaded:
             return
         name = None if dtype is None else full_name(dtype)
         left: list[str] = []
-        for module in self.modules[primitive.name]:
+        for module in modules:
             if self._concerns(module, platforms, name):
                 importlib.import_module(module)
             else:
@@ -187,7 +188,8 @@ class LoweringTable(RuleTable[LoweringRule]):
             self.modules[primitive.name] = left
             self._loaded.add(key)
         else:
-            del self.modules[primitive.name]
+            # Another thread may have imported them all in the meantime.
+            self.modules.pop(primitive.name, None)
 
     def _concerns(self, module: str, platforms: tuple[str, ...], dtype: str | None) -> bool:
         """Return whether a module may have a rule for some platforms and results of a dtype."""

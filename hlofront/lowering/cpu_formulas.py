@@ -1,5 +1,6 @@
 """The registration of lowering rules for CPUs that replace slow operations of XLA by formulas."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringCondition, LoweringRule, lower
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.types import NumPyDType
+
+# Threads that lower may import modules with rules of one primitive at once.
+_lock = threading.Lock()
 
 
 class Candidate(NamedTuple):
@@ -59,7 +63,8 @@ def formula_on_cpu(
 
     def register(rule: LoweringRule) -> LoweringRule:
         for primitive in primitives:
-            _register(primitive, rule, pays)
+            with _lock:
+                _register(primitive, rule, pays)
         return rule
 
     return register

@@ -10,7 +10,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.core.rules import lower
+from hlofront.core.rules import LoweringTable, lower
 from hlofront.lowering import many_numbers_cpu, rules
 
 with_formulas = options["hlofront_cpu_formulas"]
@@ -99,3 +99,18 @@ print(*imported(lambda x: lax.tanh(x).sum(), np.complex64))
     narrow, of_complex = done.stdout.splitlines()
     assert narrow == "none True"
     assert "complex_trigonometric_cpu" in of_complex and of_complex.endswith(" False")
+
+
+def test_rules_that_another_thread_imports_meanwhile_are_no_error(monkeypatch):
+    table = LoweringTable("lower", "here", "for what?")
+    table.modules[lax.tanh_p.name] = ["a_module"]
+    imported = []
+
+    def another_thread_is_first(name):
+        imported.append(name)
+        table.modules.clear()
+
+    monkeypatch.setattr("hlofront.core.rules.importlib.import_module", another_thread_is_first)
+    table.load_for(lax.tanh_p, ("cpu",), None)
+    table.load_for(lax.tanh_p, ("cpu",), None)
+    assert imported == ["a_module"]

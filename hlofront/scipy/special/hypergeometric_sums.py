@@ -6,12 +6,12 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
