@@ -15,7 +15,8 @@ from hlotools.html.page_model import Files
 
 FORMAT = "hlofront.page/1"
 _FOLDER = pathlib.Path(__file__).parent / "assets"
-STYLES = ("page.css", "page_program.css", "page_memory.css", "page_diff.css")
+THEME = "page_theme.css"
+STYLES = (THEME, "page.css", "page_program.css", "page_memory.css", "page_diff.css")
 SCRIPTS = (
     "page_base.js",
     "page_sources.js",
@@ -37,8 +38,8 @@ _NEAR = 40
 
 
 @functools.cache
-def _asset(names: tuple[str, ...]) -> tuple[str, str]:
-    """Return asset files joined, and their hash for the page's security policy."""
+def asset(names: tuple[str, ...]) -> tuple[str, str]:
+    """Return the text of asset files, joined, and its hash for a page's security policy."""
     text = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
     return text, f"'sha256-{digest}'"
@@ -55,8 +56,8 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
       data: the data for the scripts, a dictionary for `json.dumps`.
       files: the source files that the data refers to by number.
     """
-    style, style_digest = _asset(STYLES)
-    script, script_digest = _asset(SCRIPTS)
+    style, style_digest = asset(STYLES)
+    script, script_digest = asset(SCRIPTS)
     policy = (
         f"default-src 'none'; style-src {style_digest}; script-src {script_digest}; "
         "base-uri 'none'; form-action 'none'"

@@ -7,6 +7,7 @@ import urllib.parse
 from collections.abc import Sequence
 
 from hlotools.cost.costs import time_text
+from hlotools.html.page_file import THEME, asset
 from hlotools.run_log.records import Record, RunRecords
 from hlotools.run_log.summary import STAGES, RunSummary, reason_of, short_line
 
@@ -26,26 +27,6 @@ _EVENTS = {
     "end": "end",
 }
 _FILES = {"html": "page", "hlo": "HLO", "mlir": "StableHLO"}
-_STYLE = """
-:root { color-scheme: light dark; --line: #d0d7de; --dim: #57606a; --bad: #cf222e;
-  --trace: #8250df; --lower: #bf8700; --compile: #0969da; --disk_hit: #1a7f37; }
-@media (prefers-color-scheme: dark) { :root { --line: #30363d; --dim: #9198a1; --bad: #f85149;
-  --trace: #a371f7; --lower: #d29922; --compile: #4493f8; --disk_hit: #3fb950; } }
-body { font: 14px/1.5 system-ui, sans-serif; margin: 1.5rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; }
-th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left;
-  vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.text { font: 12px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; min-width: 12rem; }
-td.bar { width: 14rem; min-width: 14rem; padding: .2rem 0; }
-td.bar div { height: .8rem; min-width: 2px; background: var(--dim); }
-td.bar .trace { background: var(--trace); } td.bar .lower { background: var(--lower); }
-td.bar .compile { background: var(--compile); }
-td.bar .disk_hit { background: var(--disk_hit); }
-.dim, tr.eager { color: var(--dim); } .bad { color: var(--bad); }
-"""
 # No script, and nothing from elsewhere; bars are placed by style attributes.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -62,9 +43,11 @@ def log_page(run: RunRecords, path: str | os.PathLike[str], title: str = "") -> 
     name = title or f"log of {run.folder.name or run.folder}"
     links = _Links(run, pathlib.Path(path))
     notes = [f'<p class="bad">{_text(note)}</p>' for note in summary.notes()]
+    head = (
+        f'<header class="top"><h1>{_text(name)}</h1><span class="kind">run</span>'
+        f"<p>{_text(summary.title())}</p></header>"
+    )
     body = [
-        f"<h1>{_text(name)}</h1>",
-        f"<p>{_text(summary.title())}</p>",
         *notes,
         _stages(summary),
         _recompilations(summary),
@@ -76,9 +59,8 @@ def log_page(run: RunRecords, path: str | os.PathLike[str], title: str = "") -> 
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(name)}</title>\n<style>{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
+        f"<title>{_text(name)}</title>\n<style>{asset((THEME, 'page_log.css'))[0]}</style></head>\n"
+        f"<body>{head}\n<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
     )
 
 
@@ -129,7 +111,7 @@ def _recompilations(summary: RunSummary) -> str:
                     why,
                 )
             )
-    heads = ("function", "times", "time", "called at", "of which", "reason")
+    heads = ("function", "times", "time", "called at", "times", "reason")
     return _table("Recompilations", heads, rows, numbers=(1, 2, 4), texts=(5,))
 
 
