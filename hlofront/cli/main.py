@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TextIO
 
 from hlofront.base.errors import JaxRuntimeError, PluginError, TargetError
+from hlofront.base.source import register_exclusion
 from hlofront.base.version import __version__
 from hlofront.cli import (
     as_jax,
@@ -59,6 +60,9 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
       out: the stream for output, by default stdout.
     """
     out = out or sys.stdout
+    if argv is None:
+        # The script that an installation puts on the PATH is not the user's program.
+        register_exclusion(sys.argv[0])
     options = parser().parse_args(argv)
     try:
         return options.run(options, out)
