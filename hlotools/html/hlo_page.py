@@ -61,8 +61,13 @@ def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -
     if not stack:
         nearest = nearest_source(instruction)
         stack = [nearest] if nearest else []
+    name = instruction.name
+    if instruction.opcode == "parameter" and instruction.op_name:
+        # XLA's name of an argument is the user's with other characters: params__w__.1.
+        name = instruction.op_name
+        hidden.insert(0, f"name={instruction.name}")
     return data.operation(
-        instruction.name,
+        name,
         instruction.opcode,
         instruction.shape.short_text(),
         [numbers[id(operand)] for operand in instruction.operands],
