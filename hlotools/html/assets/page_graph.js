@@ -367,22 +367,24 @@ class Graph extends Plans {
     const { clientWidth, clientHeight } = this.svg;
     const { width, height } = this.drawn;
     const whole = Math.min((clientWidth - 40) / (width || 1), (clientHeight - 40) / (height || 1));
-    // The scale is neither too small to read nor larger than 1.
-    const scale = Math.min(1.15, Math.max(whole, 0.55));
+    // The letters are 12 pixels at a scale of 1: a graph that would need a smaller scale than
+    // this to be seen whole opens at its beginning, or at the operation in focus.
+    const scale = Math.min(1.15, Math.max(whole, 0.9));
     this.view = {
       scale,
       x: Math.max(20, (clientWidth - width * scale) / 2),
       y: Math.max(20, (clientHeight - height * scale) / 2),
     };
-    if (width * scale > clientWidth) this.view.x = (clientWidth - width * scale) / 2;
+    if (width * scale > clientWidth) {
+      const { nodes, places } = this.drawn;
+      const top = Math.min(...places.map((place) => place.y));
+      const first = places.findIndex((place) => place.y === top);
+      const middle = (places[first].x + nodes[first].width / 2) * scale;
+      const leftmost = clientWidth - 20 - width * scale;
+      this.view.x = Math.min(20, Math.max(leftmost, clientWidth / 2 - middle));
+    }
     this.apply();
-    const start = this.focus ?? this.hottest();
-    if (
-      whole < scale &&
-      this.nodes.has(start) &&
-      (this.focus !== null || width * scale > clientWidth)
-    )
-      this.center(start);
+    if (whole < scale && this.focus !== null) this.center(this.focus);
   }
 
   hottest() {
