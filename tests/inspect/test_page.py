@@ -453,6 +453,68 @@ def test_wide_lines_wrap_and_narrow_windows_have_the_source_above(look, tmp_path
         assert (sides[0][0] < sides[1][0]) == beside and (sides[0][1] < sides[1][1]) != beside
 
 
+def test_a_wrapped_line_goes_on_to_the_right_of_its_beginning(look, tmp_path):
+    path = tmp_path / "narrow.py"
+    path.write_text(" " * 24 + "a_long_name_that_fits_in_no_row" * 8 + "(x)\n")
+    shown = look(
+        page(f"""HloModule m
+
+ENTRY %main {{
+  %x = f32[4]{{0}} parameter(0)
+  ROOT %t = f32[4]{{0}} tanh(%x), metadata={{op_name="tanh" source_file="{path}" source_line=1}}
+}}
+"""),
+        width=1100,
+    )
+    boxes, height, text = shown.run("""(() => {
+        const code = document.querySelector('.line.used code');
+        const words = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+        const range = document.createRange();
+        const boxes = [];
+        for (let node; (node = words.nextNode());) {
+            if (!node.data.trim()) continue;
+            range.selectNodeContents(node);
+            range.setStart(node, node.data.search(/\\S/));
+            boxes.push(...[...range.getClientRects()].map((box) => [box.top, box.left]));
+        }
+        return [boxes, code.offsetHeight, code.textContent];
+    })()""")
+    rows = {round(top): left for top, left in reversed(boxes)}
+    first, *others = [rows[top] for top in sorted(rows)]
+    assert len(others) > 2 and all(left > first for left in others)
+    assert height == 20 * len(rows)
+    # What is copied has its indentation.
+    assert text == path.read_text().rstrip()
+
+
+def test_arguments_have_the_names_of_the_user():
+    text = text_of("layer.hlo").replace('op_name="w"', "op_name=\"params['layers'][0]['w']\"")
+    module = parse(text)
+    names = hlo_data(module, Files()).as_dict()["names"]
+    assert "params['layers'][0]['w']" in names and "w.1" not in names
+    hidden = hlo_data(module, Files()).as_dict()["hidden"]
+    assert any("name=w.1" in each for each in hidden.values())
+
+
+def test_a_graph_opens_at_its_beginning_in_letters_that_can_be_read(look):
+    chain = "".join(
+        f'  %n{n} = f32[{n}]{{0}} custom-call(%n{n - 1}), custom_call_target="f"\n'
+        for n in range(1, 60)
+    )
+    shown = look(
+        page(f"HloModule m\n\nENTRY %main {{\n  %n0 = f32[]{{}} parameter(0)\n{chain}}}\n")
+    )
+    shown.click('[data-key="graph"]')
+    top, size = shown.run("""(() => {
+        const frame = document.querySelector('.drawing').getBoundingClientRect();
+        const first = document.querySelector('.node[data-op="0"]').getBoundingClientRect();
+        const letter = document.querySelector('.node .first');
+        const scale = letter.getScreenCTM().a * parseFloat(getComputedStyle(letter).fontSize);
+        return [first.top - frame.top, scale];
+    })()""")
+    assert 0 <= top < 60 and size > 9
+
+
 @pytest.mark.parametrize("stage", ["jaxpr", "stablehlo"])
 def test_the_other_stages_have_pages(look, stages, stage):
     shown = look(page(stages[stage]), dark=True)
@@ -575,6 +637,18 @@ def test_a_diff_is_searched_by_figures_and_says_which_it_lacks(look, stages):
     shown = look(diff(text, text.replace("tanh", "sine")).html())
     assert hits(shown, "flops>1") == "this page has no flops"
     assert hits(shown, "op:sine").split()[0] != "0"
+
+
+def test_a_change_of_any_kind_is_shown_whole(look):
+    """The kind of a change is not the class of another part of the page, such as `operations`."""
+    before, after = text_of("layer.hlo"), text_of("layer.hlo").replace("tanh(", "cosine(")
+    changed = diff(before, after)
+    kinds = ("operations", "argument", "result", "module", "rows", "memory", "search", "top")
+    changed.changes = [changed.changes[0]._replace(kind=kind) for kind in kinds]
+    shown = look(changed.html())
+    assert count(shown, ".change-list li") == len(kinds)
+    heights = "[...document.querySelectorAll('.change-list li')].map((item) => item.offsetHeight)"
+    assert min(shown.run(heights)) > 20
 
 
 def test_what_is_folded_into_a_change_unfolds(look):

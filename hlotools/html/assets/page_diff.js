@@ -131,7 +131,8 @@ class DiffView extends PairRows {
       el(
         "li",
         {
-          class: change.under < 0 ? change.kind : `${change.kind} part`,
+          class: change.under < 0 ? null : "part",
+        "data-kind": change.kind,
           hidden: change.under >= 0,
           role: "option",
           "aria-selected": "false",
@@ -332,7 +333,7 @@ class DiffView extends PairRows {
             { class: "told-list" },
             told
               .slice(0, 6)
-              .map((n) => el("li", { class: this.raw.changes[n].kind }, this.raw.changes[n].text)),
+              .map((n) => el("li", {}, this.raw.changes[n].text)),
           )
         : "",
       el(
@@ -371,7 +372,7 @@ class DiffView extends PairRows {
           "div",
           { class: each === line ? "line strong" : "line" },
           el("span", { class: "gutter" }, el("span", { class: "number" }, each)),
-          el("code", {}, pythonLine(page.files[file].lines[each], "").parts),
+          codeLine(page.files[file].lines[each], ""),
         ),
       ),
     );

@@ -47,6 +47,23 @@ function pythonLine(text, open) {
   return { parts, open: "" };
 }
 
+/**
+ * Return the code of a line. The indentation is out of the flow, so that a long word that follows
+ * it cannot wrap away from it, and continuation rows are indented further than the first one.
+ */
+function codeLine(text, open) {
+  const indent = open ? "" : text.match(/^\s*/)[0];
+  const columns = [...indent].reduce((n, c) => (c === "\t" ? n + 8 - (n % 8) : n + 1), 0);
+  const code = el(
+    "code",
+    {},
+    indent ? el("span", { class: "indent" }, indent) : "",
+    pythonLine(text.slice(indent.length), open).parts,
+  );
+  code.style.setProperty("--indent", `${columns}ch`);
+  return code;
+}
+
 class Sources {
   constructor(program, light) {
     this.program = program;
@@ -168,7 +185,7 @@ class Sources {
         el("span", { class: "share" }),
         el("span", { class: "count" }),
       ),
-      el("code", {}, text === undefined ? "" : pythonLine(text, open).parts),
+      codeLine(text ?? "", open),
     );
     if (!used) return row;
     const { own, through } = this.program.opsAt(key);
