@@ -10,6 +10,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront.base.source import unregister_exclusion
 from hlofront.cli.main import main
 
 PROGRAM = '''
@@ -194,6 +195,20 @@ def test_what_is_no_program(tmp_path, capsys):
     ):
         assert run(*argv)[0] == 2
         assert said in capsys.readouterr().err, argv
+
+
+def test_the_script_on_the_path_is_not_part_of_the_program(file, tmp_path, monkeypatch, capsys):
+    script = tmp_path / "bin" / "hlofront"
+    code = compile("import sys; sys.exit(main())", str(script), "exec")
+    arguments = ["show", f"{file}:step", "--stage", "hlo", "--style", "raw"]
+    monkeypatch.setattr(sys, "argv", [str(script), *arguments])
+    try:
+        with pytest.raises(SystemExit):
+            exec(code, {"main": main})
+    finally:
+        unregister_exclusion(str(script))
+    shown = capsys.readouterr().out
+    assert file in shown and str(script) not in shown
 
 
 def test_an_error_of_the_function_begins_with_its_own_lines(tmp_path, capsys):
