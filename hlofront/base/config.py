@@ -71,6 +71,7 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
         "replaces slow operations of XLA for CPUs by formulas; most need hlofront_fences, too",
     ),
     "hlofront_fences": (True, "stores what XLA's fusion for CPUs would compute at every use"),
+    "hlofront_xla_guards": (True, "guards programs against the known faults of XLA"),
     "jax_allow_f16_reductions": (True, "allows reduce_sum of float16 and bfloat16"),
     "jax_check_static_indices": (False, "checks that static indices are in bounds"),
     "jax_check_tracer_leaks": (False, "looks for traced values that outlive their function"),

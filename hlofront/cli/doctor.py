@@ -15,6 +15,7 @@ from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.version import __version__
+from hlofront.bridge import xla_faults
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.pjrt import clients, configured_stores, hardware, platforms, targets, toolchain
 from hlofront.pjrt.cache_store import Store
@@ -138,6 +139,7 @@ def findings() -> list[Finding]:
         *_plugins(),
         *_tools(),
         *_platforms(),
+        *_faults(),
         *_targets(),
         *_environment(),
         *_caches(),
@@ -350,6 +352,24 @@ def _platforms() -> Iterator[Finding]:
         state = FINE if row.usable else NOTE
         value = f"priority {row.priority}, {'usable' if row.usable else 'no device'}"
         yield Finding(chapter, row.name, value, state, row.why)
+
+
+def _faults() -> Iterator[Finding]:
+    """Yield a finding per known fault of XLA that this jaxlib has on a usable platform."""
+    chapter = "Known faults of XLA"
+    option = settings["hlofront_xla_guards"]
+    for platform in (row.name for row in platforms.standings() if row.usable):
+        for guard in xla_faults.guards_for(platform, ()):
+            fault = guard.fault
+            why = f"{fault.effect} ({', '.join(fault.reports)})"
+            if not option.value:
+                value, state, mend = "no guard", NOTE, f"unset {option.environment}"
+            elif guard.replaced_by_user:
+                value, state = f"no guard, as XLA_FLAGS has {guard.replaced_by_user}", NOTE
+                mend = f"take {guard.replaced_by_user} out of XLA_FLAGS"
+            else:
+                value, state, mend = "programs are guarded", FINE, ""
+            yield Finding(chapter, fault.name, value, state, why, mend)
 
 
 def _targets() -> Iterator[Finding]:

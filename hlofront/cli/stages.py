@@ -76,7 +76,8 @@ def sections(
         compiled[which] = lowered.compile()
         if "hlo" in wanted:
             text = (compiled[which].as_text(style=style) or "").rstrip()
-            yield StageText("hlo", _TITLES["hlo"] + which, text, "hlo")
+            title = _TITLES["hlo"] + which + _guards(compiled[which])
+            yield StageText("hlo", title, text, "hlo")
     if "sharding" in wanted:
         for which, lowered in made.items():
             # Programs for one device have nothing to show, unless they are asked for it alone.
@@ -106,6 +107,12 @@ def _fences(lowered: Lowered) -> str:
         f"{line} ({count} times)" if count > 1 else line for line, count in lines.items()
     )
     return f", with {len(fences)} fences: {where}" if len(fences) > 1 else f", fenced at {where}"
+
+
+def _guards(compiled: Compiled) -> str:
+    """Return a phrase that lists a program's guards against known faults of XLA; "" for none."""
+    guards = compiled.xla_guards
+    return f", guarded against faults of XLA: {'; '.join(map(str, guards))}" if guards else ""
 
 
 def _source(function: Callable[..., object]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.typing import NumPyArray
 from hlofront.bridge.client import Client, CompileOptions, DeviceAssignment
 from hlofront.pjrt import clients
-from hlofront.pjrt.compile import choose_logging, options_of_size, override
+from hlofront.pjrt.compile import choose_logging, guard, options_of_size, override
 from hlofront.pjrt.factories import factories, failures
 
 if TYPE_CHECKING:
@@ -80,13 +80,15 @@ def get_compile_options(
       env_options_overrides: XLA's flags by name.
       fdo_profile: a profile of an earlier run, which guides the optimization.
       detailed_logging: whether XLA logs what it compiles.
-      backend: the client that will compile; all take the same options.
+      backend: the client that will compile; None for that of the default platform. The options
+        have its guards against known faults of XLA.
 
     Raises:
       ValueError: if the device assignment is of another size.
     """
     options = options_of_size(num_replicas, num_partitions)
     override(options, env_options_overrides or {})
+    guard(options, backend or clients.client_for())
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     if fdo_profile is not None:
@@ -121,7 +123,7 @@ def create_compile_options(
       tuple_args: whether the program takes all its arguments in one tuple.
       allow_prop_to_inputs: per argument, whether XLA may choose how it is split over the devices.
       allow_prop_to_outputs: the same per result.
-      backend: the client that will compile; all take the same options.
+      backend: the client that will compile.
       np_dev: the devices, an array of any shape.
       compiler_options: options of the build, and XLA's flags, by name.
     """

@@ -3,7 +3,7 @@
 import enum
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +12,10 @@ from hlofront.base import source
 from hlofront.base.config import options as config_options
 from hlofront.base.option import changed_options
 from hlofront.bridge import client as bridge
+from hlofront.bridge import state, xla_faults
 from hlofront.bridge.client import Client, Device
+from hlofront.bridge.members import raw_platform_of
+from hlofront.bridge.xla_faults import Guard, Version
 from hlofront.pjrt.partitioning import PartitionCall, compile_partitioned
 
 # MLIR contexts are not thread-safe, and all modules share one.
@@ -53,6 +56,7 @@ _memory_effort = config_options["jax_memory_fitting_effort"]
 _few_optimizations = config_options["jax_disable_most_optimizations"]
 _rematerializes = config_options["jax_compiler_enable_remat_pass"]
 _profile_version = config_options["jax_xla_profile_version"]
+_guards = config_options["hlofront_xla_guards"]
 _detailed_logging_min_ops = config_options["jax_compiler_detailed_logging_min_ops"]
 _COMPILER_OPTIONS = (
     _optimization_level,
@@ -62,6 +66,7 @@ _COMPILER_OPTIONS = (
     _few_optimizations,
     _rematerializes,
     _profile_version,
+    _guards,
 )
 
 
@@ -78,6 +83,7 @@ def compile_options(
     barriers_in_loops: bool = True,
     chosen_outputs: Sequence[bool] = (),
     numbers: Sequence[int] | None = None,
+    jaxlib: Version = state.jaxlib_version,
 ) -> bridge.CompileOptions:
     """Return XLA's compile options for a program on these devices.
 
@@ -89,6 +95,7 @@ def compile_options(
         loop of 10^5 small steps takes 2.4 ms as a kernel and 4.0 to 6.9 otherwise.
       chosen_outputs: per output, whether XLA chooses its sharding.
       numbers: the numbers of the devices in the device assignment; None for their own.
+      jaxlib: the version of jaxlib that compiles, whose faults programs are guarded against.
 
     Raises:
       ValueError: if an option's value has a type that no XLA option has.
@@ -113,7 +120,32 @@ def compile_options(
             passes = [disabled, *passes] if disabled else passes
             overrides[_DISABLED_PASSES] = ",".join(passes)
     override(options, overrides or {})
+    guard(options, devices[0].client, jaxlib)
     return options
+
+
+def guards_for(
+    platform: str, user_options: Collection[str], jaxlib: Version = state.jaxlib_version
+) -> list[Guard]:
+    """Return the guards of a program against the known faults of XLA; none if they are off.
+
+    Args:
+      platform: the platform that the program is compiled for, as it is lowered for it.
+      user_options: the names of the options of XLA's compiler that the user sets for the program.
+      jaxlib: the version of jaxlib that compiles.
+    """
+    return xla_faults.guards_for(platform, user_options, jaxlib) if _guards.value else []
+
+
+def guard(
+    options: bridge.CompileOptions, client: Client, jaxlib: Version = state.jaxlib_version
+) -> None:
+    """Add the guards against the known faults of XLA to compile options for a client."""
+    platform = raw_platform_of(client) if client.platform == "gpu" else client.platform
+    flags = dict(options.env_option_overrides)
+    added = xla_faults.options_of(guards_for(platform, flags, jaxlib))
+    if added:
+        options.env_option_overrides = [*flags.items(), *added.items()]
 
 
 def options_of_size(replica_count: int, partition_count: int) -> bridge.CompileOptions:

@@ -1,6 +1,7 @@
 """The columns of a comparison: a function compiled by a jaxlib, for a device or at a revision."""
 
 import contextlib
+import functools
 import json
 import pathlib
 import subprocess
@@ -108,15 +109,20 @@ class Artifact:
             *(lowered._traced.program.in_avals[i] for i in module.kept_inputs),
         ]
         self._constants = [value for value, _ in module.const_args]
-        settings = compile_options(
+        self.flags = flags_of(lowered._jitted.compiler_options)
+        self._compile_options = functools.partial(
+            compile_options,
             [lowered._first_device],
             dict(lowered._jitted.compiler_options),
             keep_barriers=module.keeps_barriers,
             barriers_in_loops=module.has_inner_barriers,
         )
-        self.flags = flags_of(lowered._jitted.compiler_options)
-        self.options = [list(pair) for pair in settings.env_option_overrides]
         self.stablehlo = lowered.as_text(debug_info=True)
+
+    def options_for(self, jaxlib: str) -> list[list[object]]:
+        """Return the names and values of the options of XLA's compiler in a version of jaxlib."""
+        options = self._compile_options(jaxlib=tuple(map(int, jaxlib.split(".")[:3])))
+        return [list(pair) for pair in options.env_option_overrides]
 
     def as_bytes(self, stablehlo: str | None) -> bytes:
         """Return the program as a portable artifact that a version of StableHLO reads.
@@ -171,7 +177,7 @@ def under_jaxlib(
             (folder / "artifact").write_bytes(artifact.as_bytes(about["stablehlo"]))
             request: dict[str, object] = {
                 "artifact": str(folder / "artifact"),
-                "options": artifact.options,
+                "options": artifact.options_for(about["jaxlib"]),
             }
             if run:
                 artifact.save_random_arguments(folder / "arguments.npz")

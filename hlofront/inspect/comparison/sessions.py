@@ -65,7 +65,7 @@ class JaxlibSession:
         Raises:
           NoEnvironment: if this jaxlib does not compile or run the program.
         """
-        request: dict[str, object] = {"key": key, "options": program.options}
+        request: dict[str, object] = {"key": key, "options": program.options_for(self.jaxlib)}
         if key not in self._known:
             path = self._path("artifact")
             path.write_bytes(program.as_bytes(self._stablehlo))

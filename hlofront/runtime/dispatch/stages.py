@@ -12,10 +12,12 @@ from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, LoadedExecutable, Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import raw_platform_of
+from hlofront.bridge.xla_faults import Guard
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import clients
+from hlofront.pjrt.compile import guards_for
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
     ChangedOptions,
@@ -334,7 +336,14 @@ class Lowered(Stage):
             self._locations,
             self._layouts,
         )
-        return Compiled(self._jitted, self._traced, executable, pairs, self._module)
+        return Compiled(
+            self._jitted,
+            self._traced,
+            executable,
+            pairs,
+            self._module,
+            guards_for(platform, options),
+        )
 
 
 class Compiled(Stage):
@@ -342,7 +351,14 @@ class Compiled(Stage):
 
     # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
     # call goes straight to jaxlib's C++.
-    __slots__ = ("__call__", "__weakref__", "_compiler_options", "_executable", "_module")
+    __slots__ = (
+        "__call__",
+        "__weakref__",
+        "_compiler_options",
+        "_executable",
+        "_guards",
+        "_module",
+    )
 
     _executable: "Executable | AbsentExecutable"
 
@@ -353,6 +369,7 @@ class Compiled(Stage):
         executable: "Executable | AbsentExecutable",
         compiler_options: CompilerOptionPairs | None = None,
         module: "Module | None" = None,
+        guards: Sequence[Guard] | None = None,
     ):
         super().__init__(jitted, traced, executable.where, executable.committed)
         self._executable = executable
@@ -360,6 +377,8 @@ class Compiled(Stage):
         self._module = module
         # The options that the program was compiled with; None where they are unknown.
         self._compiler_options = compiler_options
+        # None where they are unknown.
+        self._guards = guards
         self.__call__ = bridge.pjit(
             jitted.name,
             None,
@@ -392,6 +411,15 @@ class Compiled(Stage):
     def _repr_html_(self) -> str:
         text = self.as_text() or ""
         return importlib.import_module(_NOTEBOOK).program_html(repr(self), text, self)
+
+    @property
+    def xla_guards(self) -> list[Guard] | None:
+        """The program's guards against known faults of XLA; None for one that was deserialized.
+
+        Each has the `fault`, with its `name`, its `effect` on programs and the public `reports` of
+        it. The option `hlofront_xla_guards` disables them.
+        """
+        return None if self._guards is None else list(self._guards)
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""

@@ -1,0 +1,124 @@
+"""XLA's known faults in the jaxlibs that hlofront supports, with the guard against each.
+
+A fault gives wrong numbers, or ends the process, where the program is right. Each has a row here
+until no supported jaxlib has it. A row says which programs may meet the fault, and how they are
+guarded: by options of XLA's compiler, or by code elsewhere, which asks `is_present`. Its test shows
+the fault in a program that is compiled without guards, and its absence with them: it fails under
+the first jaxlib that needs the row no longer.
+
+The option `hlofront_xla_guards` turns all guards off. An option of XLA's that the user sets, among
+`compiler_options` or in XLA_FLAGS, has the user's value, and that guard is off.
+"""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from hlofront.bridge import state
+
+Version = tuple[int, ...]
+
+
+class Fault(NamedTuple):
+    """A known fault of XLA's compiler, and the guard against it.
+
+    Attributes:
+      name: its name in reports.
+      effect: what it does to programs, in words.
+      since: the first supported jaxlib that has it.
+      until: the first later jaxlib that does not have it; None while there is none.
+      platform: the platform whose compiler has it.
+      options: the options of XLA's compiler that programs for the platform are guarded by.
+      reports: the public reports of it.
+      test: the test that shows it.
+    """
+
+    name: str
+    effect: str
+    since: Version
+    until: Version | None
+    platform: str
+    options: Mapping[str, str]
+    reports: tuple[str, ...]
+    test: str
+
+    def is_in(self, jaxlib: Version) -> bool:
+        """Return whether a version of jaxlib has the fault."""
+        return self.since <= jaxlib and (self.until is None or jaxlib < self.until)
+
+
+# XLA hands products, convolutions and reductions on CPUs to YNNPACK's kernels by default. A list of
+# kinds replaces the default one: this leaves out reductions, and what is fused with them.
+_NO_REDUCTIONS_BY_YNNPACK = {
+    "xla_cpu_experimental_ynn_fusion_type": (
+        "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
+    )
+}
+
+FAULTS = (
+    # Any program may meet it: XLA also makes reductions of products and convolutions.
+    Fault(
+        name="reductions by YNNPACK",
+        effect="sums over products and over other elementwise operations have wrong elements, and "
+        "of arrays of seven and eight axes they end the process",
+        since=(0, 10, 2),
+        until=(0, 11, 2),
+        platform="cpu",
+        options=_NO_REDUCTIONS_BY_YNNPACK,
+        reports=("jax#39103", "jax#39257", "jax#40412", "jax#40633"),
+        test="tests/xla_faults/test_ynnpack_reductions.py",
+    ),
+)
+
+
+class Guard(NamedTuple):
+    """The guard of a program against a fault.
+
+    Attributes:
+      fault: the fault.
+      replaced_by_user: the option of XLA's compiler whose value is the user's, so that the guard is
+        off; "" if the program is guarded.
+    """
+
+    fault: Fault
+    replaced_by_user: str = ""
+
+    def __str__(self) -> str:
+        if self.replaced_by_user:
+            return f"{self.fault.name} (no guard, as {self.replaced_by_user} is set)"
+        return self.fault.name
+
+
+def guards_for(
+    platform: str, user_options: Collection[str], jaxlib: Version = state.jaxlib_version
+) -> list[Guard]:
+    """Return the guards of a program against the faults of a jaxlib that it may meet.
+
+    Args:
+      platform: the platform that the program is compiled for.
+      user_options: the names of the options of XLA's compiler that the user sets for the program.
+      jaxlib: the version of jaxlib.
+    """
+    faults = [each for each in FAULTS if each.platform == platform and each.is_in(jaxlib)]
+    if not faults:
+        return []
+    set_by_user = {*user_options, *_options_in_environment()}
+    return [
+        Guard(fault, next((name for name in fault.options if name in set_by_user), ""))
+        for fault in faults
+    ]
+
+
+def options_of(guards: Collection[Guard]) -> dict[str, str]:
+    """Return the options of XLA's compiler that guards add to those of a program."""
+    added: dict[str, str] = {}
+    for guard in guards:
+        if not guard.replaced_by_user:
+            added.update(guard.fault.options)
+    return added
+
+
+def _options_in_environment() -> list[str]:
+    """Return the names of the options of XLA's compiler in XLA_FLAGS."""
+    return re.findall(r"--(\w+)", os.environ.get("XLA_FLAGS", ""))
