@@ -16,6 +16,7 @@ from hlotools.ir.digests import (
 from hlotools.ir.hlo import CALLING, Computation, HloModule, Instruction
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.mlir_lines import canonical_jaxpr, canonical_stablehlo
+from hlotools.ir.program_text import kind_of
 
 
 def canonical(program: HloModule | str) -> str:
@@ -29,10 +30,10 @@ def canonical(program: HloModule | str) -> str:
     """
     if isinstance(program, HloModule):
         return canonical_hlo(program)
-    start = program.lstrip()
-    if start.startswith(("{ lambda", "let ")):
+    kind = kind_of(program)
+    if kind == "jaxpr":
         return canonical_jaxpr(program)
-    if start.startswith(("module", "#", "func.func", '"builtin.module"')):
+    if kind == "stablehlo":
         return canonical_stablehlo(program)
     return canonical_hlo(parse(program))
 

@@ -29,14 +29,25 @@ DEEPEST_TUPLE = 20
 LONGEST = 1_000_000
 LONGEST_SIZES = 10_000
 
-_SPACE = re.compile(r"(?:\s++|/\*(?s:.*?)\*/|//[^\n]*+)*+")
+_SPACE = re.compile(r"(?:\s++|/\*[^*]*+\*/)*+")
+# Comments by people; XLA's own, which number the operands and rows of literals, are kept.
+_HAS_COMMENTS = re.compile(r"//|/\*(?!(?:index|i\d+)=)")
+_STRING_OR_COMMENT = re.compile(
+    r'"(?:[^"\\]++|\\.)*+(?:"|\Z)|/\*(?:index|i\d+)=\d+\*/|(/\*.*?(?:\*/|\Z)|//[^\n\r]*+)',
+    re.DOTALL,
+)
+_NO_SPACE = re.compile(r"[^\s]")
 _NAME = re.compile(r"%?([\w.\-]+)")
 _MODULE = re.compile(r"HloModule\s+([^\s,]+)")
+_WITHOUT_HEAD = re.compile(r"ENTRY\s|%?[\w.\-]+\s*[({]")
 _COMPUTATION = re.compile(r"(ENTRY\s+)?%?([\w.\-]+)(?=[\s({,])")
-_INSTRUCTION = re.compile(r"(ROOT\s+)?%?([\w.\-]+)\s*=\s*(?:/\*[^*]*\*/\s*)?")
-_ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([^\[\]\n]*)\](?:\{([^{}\n]*)\})?")
-_NESTED_LAYOUT = re.compile(r"[a-z][a-z0-9]*\[[^\[\]\n]*\](?=\{)")
-_OPCODE = re.compile(r"\s*([a-z][\w\-]*)\(")
+_INSTRUCTION = re.compile(r"(ROOT\s+)?%?([\w.\-]+)\s*=\s*")
+# A layout may follow after spaces, where a computation's body may follow, too.
+_ARRAY = re.compile(
+    r"([a-z][a-z0-9]*)\s*\[([^\[\]]*)\](?:(?:\{|\s+\{(?=\s*\d[\d,\s]*[:}]))([^{}\n]*)\})?"
+)
+_NESTED_LAYOUT = re.compile(r"[a-z][a-z0-9]*\s*\[[^\[\]]*\](?=\{)")
+_OPCODE = re.compile(r"\s*([a-z][\w\-]*)\s*\(")
 _PLAIN_OPERANDS = re.compile(r"[^()\[\]{}\"]*+\)")
 _ATTRIBUTE = re.compile(r"\s*,\s*([\w.\-]+)=")
 _PLAIN_VALUE = re.compile(r'[^\s,(){}\[\]"]++(?=[,\n}]|\s*(?:\n|$))|\{[^(){}\[\]"]*+\}(?=[,\n])')
@@ -44,7 +55,8 @@ _PLAIN_VALUE = re.compile(r'[^\s,(){}\[\]"]++(?=[,\n}]|\s*(?:\n|$))|\{[^(){}\[\]
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
 # A string, a comment, a bracket or a comma.
 _PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}",]', re.DOTALL)
-_VALUE_END = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}",\n]', re.DOTALL)
+_VALUE_END = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}",\s]', re.DOTALL)
+_MESH_AXES = re.compile(r"[ \t]+(?=\{)")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*\n")
 _TABLE_ENTRY = re.compile(r'(\d{1,9})\s+("(?:[^"\\\n]++|\\.)*+"|\{[^{}\n]*\})[ \t]*(?:\n|$)')
@@ -60,7 +72,9 @@ def parse(text: str) -> HloModule:
 
     Args:
       text: HLO text from `Compiled.as_text()`, `Lowered.as_text("hlo")` or XLA's dumps, of any
-        platform, with or without percent signs, operand shapes, metadata, layouts or schedules.
+        platform, with or without percent signs, operand shapes, metadata, layouts or schedules; or
+        HLO as people write it, with comments, free lines, and without the line `HloModule NAME`:
+        the module is then named after its entry, as XLA names it.
 
     Raises:
       HloSyntaxError: if the text is not HLO, with the line, the column and the expected syntax.
@@ -72,6 +86,8 @@ class _Reader:
     """A reader of one text, with its current position."""
 
     def __init__(self, text: str):
+        # What messages quote; comments are spaces in what is parsed, so that positions are equal.
+        self.written = text
         self.text = text
         self.at = 0
         self.shapes: dict[str, Shape] = {}
@@ -84,10 +100,20 @@ class _Reader:
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:
         at = self.at if at is None else at
-        first = self.text.rfind("\n", 0, at) + 1
-        end = self.text.find("\n", first)
-        line = self.text[first : len(self.text) if end < 0 else end]
-        raise HloSyntaxError(message, self.text.count("\n", 0, at) + 1, at - first + 1, line)
+        text = self.written
+        first = text.rfind("\n", 0, at) + 1
+        end = text.find("\n", first)
+        line = text[first : len(text) if end < 0 else end]
+        raise HloSyntaxError(message, text.count("\n", 0, at) + 1, at - first + 1, line)
+
+    def blank(self, token: re.Match[str]) -> str:
+        """Return a comment as spaces and line ends; strings and XLA's own comments unchanged."""
+        comment = token[1]
+        if comment is None:
+            return token[0]
+        if comment.startswith("/*") and (len(comment) < 4 or not comment.endswith("*/")):
+            self.fail("a comment that is never closed", token.start())
+        return _NO_SPACE.sub(" ", comment)
 
     def text_here(self, at: int | None = None) -> str:
         """Return the text at a position, shortened for messages."""
@@ -150,15 +176,19 @@ class _Reader:
     # ---- the module -----------------------------------------------------------------------------
 
     def module(self) -> HloModule:
+        if _HAS_COMMENTS.search(self.text):
+            self.text = _STRING_OR_COMMENT.sub(self.blank, self.text)
+        self.at = self.text.startswith("\ufeff")
         self.skip()
         head = _MODULE.match(self.text, self.at)
-        if head is None:
-            self.fail(f"wanted 'HloModule NAME', got {self.text_here()}")
-        module = HloModule(head[1])
-        self.at = head.end()
-        module.attributes = self.attributes()
-        self.end_of_line("the module's head")
-        self.tables(module)
+        module = HloModule(head[1] if head else "")
+        if head is not None:
+            self.at = head.end()
+            module.attributes = self.attributes()
+            self.skip()
+            self.tables(module)
+        elif not _WITHOUT_HEAD.match(self.text, self.at):
+            self.fail(f"wanted 'HloModule NAME' or a computation, got {self.text_here()}")
         entries: list[Computation] = []
         names: dict[str, Computation] = {}
         first = None
@@ -183,6 +213,7 @@ class _Reader:
         # The text of a single computation may lack the word ENTRY.
         module.entry = entries[0] if entries else module.computations[-1]
         module.entry.is_entry = True
+        module.name = module.name or f"module_{module.entry.name}"
         module.percent = self.text.startswith("%", first) or (
             self.text.startswith("ENTRY %", first)
         )
@@ -204,12 +235,6 @@ class _Reader:
             if depth > DEEPEST:
                 self.fail(f"computations call one another deeper than {DEEPEST}", first)
         return module
-
-    def end_of_line(self, what: str) -> None:
-        line_end = re.compile(r"[ \t]*(?://[^\n]*)?(?:\r?\n|$)").match(self.text, self.at)
-        if line_end is None:
-            self.fail(f"wanted the end of {what}, got {self.text_here()}")
-        self.at = line_end.end()
 
     def tables(self, module: HloModule) -> None:
         frames = module.frames
@@ -255,7 +280,8 @@ class _Reader:
                 values[name[1]] = self.value()
 
     def value(self) -> str:
-        """Return an attribute's value as text, up to the comma, bracket or end of line after it."""
+        """Return an attribute's value as text, up to the comma, bracket or space after it."""
+        self.skip()
         start = self.at
         text = self.text
         while True:
@@ -271,8 +297,12 @@ class _Reader:
                 self.at = token.end()
             else:
                 self.at = token.start()
-                break
-        value = text[start : self.at].strip()
+                # A list of groups may be a mesh and its axes, with a space between.
+                axes = _MESH_AXES.match(text, self.at) if text.startswith("mesh[", start) else None
+                if axes is None:
+                    break
+                self.at = axes.end()
+        value = text[start : self.at]
         if not value:
             self.fail(f"wanted an attribute's value, got {self.text_here()}", start)
         return value
@@ -365,13 +395,13 @@ class _Reader:
         for instruction, first, end in waiting:
             operands = instruction.operands
             for part, at in self.parts(first, end):
-                name = part.rpartition(" ")[2].removeprefix("%")
+                name = (part.rsplit(None, 1) or [""])[-1].removeprefix("%")
                 operand = names.get(name)
                 if operand is None:
                     if not _NAME.fullmatch(name):
                         self.fail(f"wanted an operand's name, got {part[:40]!r}", at)
                     self.fail(f"{name[:80]!r} is not an instruction of {computation.name}", at)
-                if " " in part:
+                if len(part) > len(name) + 1:
                     module.operand_shapes = True
                 operands.append(operand)
         for instruction in computation.instructions:
@@ -427,11 +457,14 @@ class _Reader:
             operands = 0, 0
         instruction.attributes = self.attributes()
         after = _LINE_END.match(text, self.at)
-        if after is None:
-            self.fail(
-                f"wanted ', NAME=VALUE' or the end of the instruction, got {self.text_here()}"
-            )
-        self.at = after.end()
+        if after is not None:
+            self.at = after.end()
+        else:
+            self.skip()
+            if not (text.startswith("}", self.at) or _INSTRUCTION.match(text, self.at)):
+                self.fail(
+                    f"wanted ', NAME=VALUE' or the end of the instruction, got {self.text_here()}"
+                )
         return instruction, *operands
 
     # ---- shapes ---------------------------------------------------------------------------------
@@ -493,6 +526,7 @@ class _Reader:
         known = self.shapes.get(text)
         if known is not None:
             return known
+        written, text = text, "".join(text.split())
         sizes: list[int] = []
         dynamic: list[bool] = []
         if array.end(2) - array.start(2) > LONGEST_SIZES:
@@ -508,7 +542,7 @@ class _Reader:
         shape = Shape(text, array[1], tuple(sizes), tuple(dynamic))
         if layout is not None:
             self.layout(shape, layout, start)
-        self.shapes[text] = shape
+        self.shapes[written] = shape
         return shape
 
     def layout(self, shape: Shape, layout: str, start: int) -> None:
@@ -532,4 +566,4 @@ class _Reader:
         shape.extra = rest
 
 
-_LINE_END = re.compile(r"[ \t]*(?:/\*[^\n]*?\*/[ \t]*)?(?://[^\n]*)?(?:\r?\n|(?=\})|$)")
+_LINE_END = re.compile(r"[ \t]*(?:\r?\n|(?=\})|$)")

@@ -15,6 +15,16 @@ _BEGINNINGS = {
     "stablehlo": ("module", "#", "func.func", '"builtin.module"'),
     "jaxpr": ("{ lambda", "{lambda", "let "),
 }
+# What may precede a program, and be between its words.
+_SPACE = r"(?:[\s\ufeff]|/\*(?s:.*?)\*/|//[^\n\r]*+)*+"
+_START = re.compile(_SPACE)
+# HLO without the line `HloModule NAME` begins with a computation.
+_INSTRUCTION = rf"%?[\w.\-]++{_SPACE}={_SPACE}(?:[a-z][a-z0-9]*+\s*+\[|b?\()"
+_COMPUTATION = re.compile(
+    rf"(?:ENTRY\s|%?[\w.\-]++{_SPACE}(?:\{{{_SPACE}(?:ROOT\s|{_INSTRUCTION})"
+    rf"|\({_SPACE}(?:%?[\w.\-]++{_SPACE}:|\){_SPACE}->)))"
+)
+_MODULE_NAME = re.compile(r"HloModule\s+([^\s,]+)")
 # Other files of XLA's dumps, by the beginning of their text.
 _OTHERS = {
     "BufferAssignment:": "XLA's assignment of buffers",
@@ -38,9 +48,31 @@ class ProgramText(NamedTuple):
     text: str
 
 
+def kind_of(text: str) -> str | None:
+    """Return the kind of a program's text, "hlo", "stablehlo" or "jaxpr"; None for other text."""
+    start = _start(text)
+    for kind, beginnings in _BEGINNINGS.items():
+        if text.startswith(beginnings, start):
+            # A computation of HLO may have any name.
+            return "hlo" if _COMPUTATION.match(text, start) else kind
+    return "hlo" if _COMPUTATION.match(text, start) else None
+
+
+def name_in(text: str) -> str:
+    """Return the name of the module in HLO text, "" if it has none."""
+    module = _MODULE_NAME.match(text, _start(text))
+    return module[1] if module else ""
+
+
+def _start(text: str) -> int:
+    """Return the position of a text's first word after comments."""
+    space = _START.match(text)
+    return space.end() if space else 0
+
+
 def is_path(text: str) -> bool:
     """Return whether a string is a file's path rather than a program's text."""
-    return "\n" not in text and not text.lstrip().startswith(("HloModule", "module", "{"))
+    return not ("\n" in text or kind_of(text) or text.lstrip().startswith("{"))
 
 
 def program_of_file(path: str) -> ProgramText:
@@ -75,12 +107,10 @@ def program_of_text(text: str, label: str) -> ProgramText:
     Raises:
       ValueError: if the text is not a program; the message says what it seems to be.
     """
+    kind = kind_of(text)
+    if kind is not None:
+        return ProgramText(kind, label, text)
     start = text.lstrip("\ufeff \t\r\n")
-    while start.startswith("//") and not start.startswith("//\n// Generated"):
-        start = start.partition("\n")[2].lstrip()
-    for kind, beginnings in _BEGINNINGS.items():
-        if start.startswith(beginnings):
-            return ProgramText(kind, label, text)
     if not start:
         raise ValueError(f"{label} is empty: it is no text of a program")
     for beginning, what in _OTHERS.items():

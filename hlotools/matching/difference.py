@@ -25,7 +25,15 @@ from hlotools.ir.mlir_lines import (
     stablehlo_lines,
 )
 from hlotools.ir.nested_calls import align_calls, inline_all_calls
-from hlotools.ir.program_text import TITLES, ProgramText, is_path, program_of_file, program_of_text
+from hlotools.ir.program_text import (
+    TITLES,
+    ProgramText,
+    is_path,
+    kind_of,
+    name_in,
+    program_of_file,
+    program_of_text,
+)
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.attribution import under_arguments, under_causes
 from hlotools.matching.causes import Cause, causes
@@ -357,7 +365,7 @@ def _causes(a: Side, b: Side) -> list[Cause]:
 
 def _read_source(text: str) -> HloModule:
     """Return the program that a compiler was given: StableHLO, or HLO in XLA's dumps."""
-    return parse(text) if text.startswith("HloModule") else read_stablehlo(text)
+    return parse(text) if kind_of(text) == "hlo" else read_stablehlo(text)
 
 
 def _totals(module: HloModule) -> dict[str, int]:
@@ -484,8 +492,8 @@ def side_of(value: object) -> Side:
         return with_dump(program_of_file(path), path)
     if isinstance(value, str):
         side = Side(*program_of_text(value, "text"))
-        name = value.lstrip()[len("HloModule") : 200].replace(",", " ").split()
-        return side._replace(label=f"text: {name[0]}") if side.kind == "hlo" and name else side
+        name = name_in(value)
+        return side._replace(label=f"text: {name}") if name else side
     as_text = getattr(value, "as_text", None)
     if callable(as_text):
         # JAX's lowered programs have source lines if one asks for them.
