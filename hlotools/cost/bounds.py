@@ -4,12 +4,12 @@ import re
 from typing import NamedTuple
 
 from hlotools.cost.estimates import Estimates
-from hlotools.cost.fusion_needs import needs_of
+from hlotools.cost.fusion_needs import Needs, needs_of
 from hlotools.cost.links import device_count_of, identity_of, is_collective, link_seconds
 from hlotools.cost.products import product_seconds, products_in
 from hlotools.cost.rates import DeviceRates
 from hlotools.cost.traffic import transfers
-from hlotools.ir.hlo import HloModule, Instruction
+from hlotools.ir.hlo import HloModule, Instruction, fused_computations
 
 # Elementwise operations for which a device has no free modifiers of other instructions.
 _VECTOR = frozenset({
@@ -79,7 +79,7 @@ class Bounds:
         the program go there, and other values do as far as they are larger than the cache.
         """
         always = repeated = 0
-        for value, count, is_write in transfers(instruction):
+        for value, count, is_write in transfers(instruction, self._estimates.needs):
             owner = _owner(value)
             if not self._rates.cache_bytes:
                 always += count * times
@@ -100,11 +100,13 @@ class Bounds:
 
     def _computing(self, instruction: Instruction) -> float:
         products = sum(
-            product_seconds(each, self._product_flops(each), self._rates.peak_flops)
-            for each in products_in(instruction)
+            product_seconds(each, self._product_flops(each), self._rates.peak_flops) * count
+            for each, count in products_in(instruction)
         )
         rate = self._rates.vector_flops
-        return max(products, _vector_work(instruction) / rate if rate else 0.0)
+        return max(
+            products, _vector_work(instruction, self._estimates.needs) / rate if rate else 0.0
+        )
 
     def _product_flops(self, product: Instruction) -> float:
         flops = self._estimates.of(product).flops
@@ -176,18 +178,23 @@ def _owner(value: Instruction) -> Instruction:
     return value
 
 
-def _vector_work(instruction: Instruction) -> float:
+def _vector_work(instruction: Instruction, known: dict[int, Needs]) -> float:
     """Return the elementwise operations that a device cannot do without."""
     if instruction.fused is None:
         return instruction.shape.size if instruction.opcode in _VECTOR else 0
     work = 0.0
-    needs = needs_of(instruction.fused)
-    for each in instruction.fused.instructions:
-        if each.fused is not None:
-            work += _vector_work(each) * needs.share(each)
-        elif each.opcode in _VECTOR:
-            work += needs.elements.get(id(each), 0)
-        elif each.opcode == "reduce" and each.operands:
-            share = needs.share(each)
-            work += max(each.operands[0].shape.size - each.shape.size, 0) * share
+    # By the id of a computation: the share of its results that is needed, over all its callers.
+    shares = {id(instruction.fused): 1.0}
+    for computation, _ in fused_computations(instruction):
+        share = shares[id(computation)]
+        needs = needs_of(computation, known)
+        for each in computation.instructions:
+            if each.fused is not None:
+                inner = share * needs.share(each)
+                shares[id(each.fused)] = shares.get(id(each.fused), 0.0) + inner
+            elif each.opcode in _VECTOR:
+                work += share * needs.elements.get(id(each), 0)
+            elif each.opcode == "reduce" and each.operands:
+                combined = max(each.operands[0].shape.size - each.shape.size, 0)
+                work += share * needs.share(each) * combined
     return work

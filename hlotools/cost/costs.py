@@ -1,8 +1,11 @@
 """The costs of a compiled program: operations, bytes and time by instruction and source line."""
 
+import itertools
 import json
 import linecache
 import os
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +20,8 @@ from hlotools.cost.peak import (
     without_unassigned,
 )
 from hlotools.cost.rates import DeviceRates
-from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
+from hlotools.cost.traffic import self_allocating, uncounted_text
+from hlotools.ir.hlo import HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.program_text import is_path, program_of_file
 
@@ -75,7 +79,9 @@ class LineCost(NamedTuple):
 class Costs:
     """The costs of a program, returned by the function `costs`."""
 
-    __slots__ = ("buffers", "instructions", "lines", "peak_bytes", "program", "target", "total")
+    __slots__ = (
+        "buffers", "instructions", "lines", "peak_bytes", "program", "target", "total", "uncounted",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -86,8 +92,11 @@ class Costs:
         buffers: list[BufferCost],
         peak_bytes: int,
         seconds: float | None = None,
+        uncounted: Mapping[str, int] | None = None,
     ):
         self.program = program
+        # Library calls that may allocate memory besides the peak's, and their counts.
+        self.uncounted = Counter(uncounted or {})
         self.target = rates
         self.instructions = instructions
         self.lines = lines
@@ -119,6 +128,7 @@ class Costs:
             "lines": [row._asdict() for row in self.lines],
             "instructions": [row._asdict() for row in self.instructions],
             "buffers": [row._asdict() for row in self.buffers],
+            "uncounted": dict(self.uncounted),
         }
 
     def json(self) -> str:
@@ -188,6 +198,8 @@ class Costs:
         for buffer in self.buffers[: max(most // 4, 3)]:
             where = line_text(buffer.file, buffer.line)
             lines.append(f"  {buffer.bytes:>14,}  {buffer.kind} {buffer.name}  {where}".rstrip())
+        if self.uncounted:
+            lines.append(uncounted_text(self.uncounted))
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -247,7 +259,8 @@ def costs(
         peak = assigned_bytes(memory)
         buffers = without_unassigned(buffers, memory)
     seconds = program_seconds(known) if known else None
-    return Costs(module.name, rates, instructions, rows, buffers, peak, seconds)
+    uncounted = self_allocating(module)
+    return Costs(module.name, rates, instructions, rows, buffers, peak, seconds, uncounted)
 
 
 def hlo_module(program: object) -> HloModule:
@@ -282,27 +295,33 @@ class Step:
 def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
     """Return the instructions that run as operations of their own, outside fusions.
 
-    Of a conditional's branches, the one with the most work is counted.
+    Each is listed once, with the runs by all callers of its computation; twice if some of these are
+    asynchronous. Of a conditional's branches, the one with the most work is counted.
     """
     running: list[Step] = []
-    waiting: list[tuple[Computation, int | None, int, bool]] = [(module.entry, 1, 1, False)]
-    while waiting:
-        computation, runs, times, beside = waiting.pop()
+    # By the id of a computation, and whether it runs beside others: its runs, as in a step.
+    entered: dict[tuple[int, bool], tuple[int | None, int]] = {(id(module.entry), False): (1, 1)}
+    for computation, beside in itertools.product(reversed(module.callees_first()), (False, True)):
+        if (id(computation), beside) not in entered:
+            continue
+        runs, times = entered[id(computation), beside]
         for instruction in computation.instructions:
-            inside = runs, times, beside or instruction.opcode == "async-start"
+            steps: int | None = 1
             if instruction.opcode == "while":
                 steps = trip_count(instruction)
-                known = None if runs is None or steps is None else runs * steps
-                inside = known, times * (steps or 1), beside
             elif instruction.opcode not in ("conditional", "call", "async-start"):
                 running.append(Step(instruction, runs, times, beside))
                 continue
             callees = [c for listed in instruction.called.values() for c in listed]
             if instruction.opcode == "conditional" and callees:
                 callees = [max(callees, key=lambda c: estimates.computation(c).most())]
-            # The limit bounds the time for texts in which one computation is called very often.
-            if len(running) < 2_000_000:
-                waiting += [(callee, *inside) for callee in callees]
+            for callee in callees:
+                key = id(callee), beside or instruction.opcode == "async-start"
+                before = entered.get(key, (0, 0))
+                known = None
+                if runs is not None and steps is not None and before[0] is not None:
+                    known = before[0] + runs * steps
+                entered[key] = known, before[1] + times * (steps or 1)
     return running
 
 

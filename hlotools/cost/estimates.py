@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from hlotools.cost.fusion_needs import Needs
 from hlotools.cost.links import is_collective
 from hlotools.cost.traffic import is_allocation, moved_bytes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
@@ -63,6 +64,8 @@ class Estimates:
     def __init__(self, module: HloModule):
         self.module = module
         self._computations: dict[int, Work] = {}
+        # What fused computations need of their values, by the ids of the computations.
+        self.needs: dict[int, Needs] = {}
         for computation in module.callees_first():
             self._computations[id(computation)] = self._sum(computation)
 
@@ -70,7 +73,7 @@ class Estimates:
         """Return the work of an operation, including that of the computations it calls."""
         opcode = instruction.opcode
         size = instruction.shape.size
-        moved = moved_bytes(instruction)
+        moved = moved_bytes(instruction, self.needs)
         if opcode in _ARITHMETIC:
             # Conversions, comparisons and bitwise operations count as additions do.
             return Work(size, 0, moved)

@@ -31,8 +31,14 @@ class Needs(NamedTuple):
         return self.elements.get(id(instruction), 0) / size if size else 1.0
 
 
-def needs_of(fused: Computation) -> Needs:
-    """Return the elements that a fused computation needs of each of its values."""
+def needs_of(fused: Computation, known: dict[int, Needs] | None = None) -> Needs:
+    """Return the elements that a fused computation needs of each of its values.
+
+    `known` holds the results by the ids of computations, so that nested ones are visited once.
+    """
+    known = {} if known is None else known
+    if id(fused) in known:
+        return known[id(fused)]
     elements: dict[int, int] = {}
     overwritten = {id(i) for i in _results(fused.root) if written_elements(i) is not None}
     elements[id(fused.root)] = fused.root.shape.size
@@ -40,10 +46,11 @@ def needs_of(fused: Computation) -> Needs:
         needed = elements.get(id(instruction), 0)
         if not needed:
             continue
-        for operand, count in _reads(instruction, needed, id(instruction) in overwritten):
-            known = elements.get(id(operand), 0)
-            elements[id(operand)] = min(known + count, operand.shape.size)
-    return Needs(elements, overwritten)
+        for operand, count in _reads(instruction, needed, id(instruction) in overwritten, known):
+            before = elements.get(id(operand), 0)
+            elements[id(operand)] = min(before + count, operand.shape.size)
+    known[id(fused)] = Needs(elements, overwritten)
+    return known[id(fused)]
 
 
 def written_elements(instruction: Instruction) -> int | None:
@@ -69,13 +76,13 @@ def _viewed(instruction: Instruction) -> Instruction:
 
 
 def _reads(
-    instruction: Instruction, needed: int, overwrites: bool
+    instruction: Instruction, needed: int, overwrites: bool, known: dict[int, Needs]
 ) -> Iterator[tuple[Instruction, int]]:
     """Yield the operands of an operation of which `needed` elements are used, and what it reads."""
     opcode, operands = instruction.opcode, instruction.operands
     size = max(instruction.shape.size, 1)
     if instruction.fused is not None:
-        inside = needs_of(instruction.fused)
+        inside = needs_of(instruction.fused, known)
         for parameter in instruction.fused.parameters:
             if parameter.number < len(operands):
                 yield operands[parameter.number], inside.elements.get(id(parameter), 0)

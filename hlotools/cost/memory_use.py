@@ -3,7 +3,8 @@
 import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hlotools.cost.costs import hlo_module
@@ -14,16 +15,15 @@ from hlotools.cost.peak import (
     assigned_bytes,
     buffer_of,
     memory_of,
+    peak_bytes,
     running_callees,
 )
-from hlotools.cost.traffic import made_bytes
+from hlotools.cost.traffic import self_allocating, uncounted_text
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 
 FORMAT = "hlofront.memory/1"
 # Opcodes that take no time.
 _TIMELESS = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
-# The number of operations beyond which those inside of further loops are not looked into.
-_MOST_MOMENTS = 200_000
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -56,10 +56,13 @@ class MemoryUse:
       buffers: the values, in the order in which they are made.
       peak: the number of the moment with the most bytes.
       assigned: XLA's record of its buffers, None for texts.
+      uncounted: the library calls that may allocate more memory while they run, and their counts.
       is_scheduled: whether the program is compiled, so that its order is that of its run.
     """
 
-    __slots__ = ("assigned", "buffers", "is_scheduled", "moments", "peak", "program")
+    __slots__ = (
+        "assigned", "buffers", "is_scheduled", "moments", "peak", "program", "uncounted",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -68,9 +71,11 @@ class MemoryUse:
         buffers: Sequence[LiveBuffer],
         assigned: MemoryStats | None,
         is_scheduled: bool = True,
+        uncounted: Mapping[str, int] | None = None,
     ):
         self.program = program
         self.is_scheduled = is_scheduled
+        self.uncounted = Counter(uncounted or {})
         self.moments = tuple(moments)
         self.buffers = tuple(buffers)
         self.assigned = assigned
@@ -100,6 +105,7 @@ class MemoryUse:
             "peak": self.peak,
             "peak_bytes": self.peak_bytes,
             "assigned_bytes": self.assigned_bytes,
+            "uncounted": dict(self.uncounted),
             "moments": [moment._asdict() for moment in self.moments],
             "buffers": [
                 {**each.buffer._asdict(), "first": each.first, "last": each.last}
@@ -132,6 +138,8 @@ class MemoryUse:
                 f"{size_text(self.assigned.temp_size_in_bytes)}, shared by donation "
                 f"{size_text(self.assigned.alias_size_in_bytes)}"
             )
+        if self.uncounted:
+            lines.append(uncounted_text(self.uncounted))
         return "\n".join([*lines, "", *self._chart(width, height), "", *buffers])
 
     def peak_lines(self, most: int = 10) -> list[str]:
@@ -218,9 +226,11 @@ def memory_use(program: object, memory: MemoryStats | None = None) -> MemoryUse:
     """Return the memory of a program over time: what is live at each operation.
 
     The order is that of the text, which is the schedule of a compiled program. Values are live from
-    their definition to their last use; arguments and constants always are, and an operation that
-    XLA computes in place takes the buffer of its operand. A loop's body is looked into once. XLA's
-    own assignment may share more, or pad: `assigned_bytes` is what it reserves.
+    their definition to their last use; arguments and constants always are, an operation that XLA
+    computes in place takes the buffer of its operand, and a result that of the argument which was
+    donated for it. A computation is looked into once, where the most is live around it. XLA's own
+    assignment may share more, or pad: `assigned_bytes` is what it reserves. What library calls
+    allocate while they run is in neither; `uncounted` names them.
 
     Args:
       program: HLO: text, the path of a file, a result of `parse`, or an object whose
@@ -239,48 +249,66 @@ def memory_use(program: object, memory: MemoryStats | None = None) -> MemoryUse:
         timeline.buffers,
         memory or memory_of(program),
         module.attributes.get("is_scheduled") == "true",
+        self_allocating(module),
     )
 
 
 class _Timeline:
-    """The moments and buffers of a module, those of loops and branches where they run."""
+    """The moments and buffers of a module, those of loops and branches where they run.
+
+    What a computation called from several places does is told where the most is live outside of
+    it; the other calls are moments of their own, with its most bytes.
+    """
 
     def __init__(self, module: HloModule):
         self.moments: list[Moment] = []
         self.buffers: list[LiveBuffer] = []
-        self._lifetimes: dict[int, Lifetimes] = {}
+        self._peaks = peak_bytes(module)
+        self._lifetimes = {id(c): Lifetimes(c) for c in module.computations if id(c) in self._peaks}
+        # By the id of a computation: the most bytes live outside of it, and the call then.
+        self._calls: dict[int, tuple[int, Instruction]] = {}
+        held = {id(module.entry): 0}
+        for computation in reversed(module.callees_first()):
+            if id(computation) not in held:
+                continue
+            for _, instruction, now in self._walk(computation, held[id(computation)]):
+                for callee in running_callees(instruction):
+                    if now > held.get(id(callee), -1):
+                        held[id(callee)] = now
+                        self._calls[id(callee)] = now, instruction
         self._run(module.entry, 0)
 
-    def _run(self, computation: Computation, held: int) -> None:
-        """Add the moments of a computation that runs while `held` bytes are live outside of it."""
-        lifetimes = self._lifetimes.get(id(computation))
-        if lifetimes is None:
-            lifetimes = self._lifetimes[id(computation)] = Lifetimes(computation)
-        begin = len(self.moments)
-        now = held + sum(map(made_bytes, lifetimes.always))
+    def _walk(self, computation: Computation, held: int) -> Iterator[tuple[int, Instruction, int]]:
+        """Yield the positions and operations of a computation, with the bytes live at each."""
+        lifetimes = self._lifetimes[id(computation)]
+        now = held + sum(map(lifetimes.bytes_of, lifetimes.always))
         changes = sorted(lifetimes.changes())
         n = 0
-        starts: list[int] = []
-        ends: list[int] = []
         for position, instruction in enumerate(lifetimes.order):
-            starts.append(len(self.moments))
             while n < len(changes) and changes[n][:2] < (position, 2):
                 now += changes[n][2]
                 n += 1
-            if instruction.opcode not in _TIMELESS:
-                callees = running_callees(instruction)
-                if not callees or len(self.moments) > _MOST_MOMENTS:
-                    self._add(instruction, now)
-                for callee in callees if len(self.moments) <= _MOST_MOMENTS else ():
-                    self._run(callee, now)
-            ends.append(max(len(self.moments) - 1, starts[-1]))
+            yield position, instruction, now
             while n < len(changes) and changes[n][:2] == (position, 2):
                 now += changes[n][2]
                 n += 1
+
+    def _run(self, computation: Computation, held: int) -> None:
+        """Add the moments of a computation that runs while `held` bytes are live outside of it."""
+        lifetimes = self._lifetimes[id(computation)]
+        begin = len(self.moments)
+        starts: list[int] = []
+        ends: list[int] = []
+        for _, instruction, now in self._walk(computation, held):
+            starts.append(len(self.moments))
+            if instruction.opcode not in _TIMELESS:
+                self._operation(instruction, now)
+            ends.append(max(len(self.moments) - 1, starts[-1]))
         end = max(len(self.moments) - 1, begin)
         is_entry = computation.is_entry
         for i in (*lifetimes.always, *lifetimes.made):
-            if not made_bytes(i):
+            size = lifetimes.bytes_of(i)
+            if not size:
                 continue
             is_always = i.opcode in ("parameter", "constant")
             position, last = lifetimes.position[id(i)], lifetimes.last[id(i)]
@@ -289,12 +317,22 @@ class _Timeline:
                 last -= 1
             self.buffers.append(
                 LiveBuffer(
-                    buffer_of(i, is_entry and id(i) in lifetimes.results),
+                    buffer_of(i, size, is_entry and id(i) in lifetimes.results),
                     computation.name,
                     begin if is_always else starts[position],
                     end if is_always or last >= len(ends) else ends[last],
                 )
             )
+
+    def _operation(self, instruction: Instruction, now: int) -> None:
+        """Add the moment of an operation, or those of the computations that it runs."""
+        callees = dict.fromkeys(running_callees(instruction))
+        here = [c for c in callees if self._calls[id(c)][1] is instruction]
+        for callee in here:
+            self._run(callee, now)
+        if len(here) < max(len(callees), 1):
+            inside = (self._peaks[id(c)] for c in callees if c not in here)
+            self._add(instruction, now + max(inside, default=0))
 
     def _add(self, instruction: Instruction, count: int) -> None:
         source = nearest_source(instruction)

@@ -1,11 +1,12 @@
 """The peak of a program's memory use: the values that are live at it, from the schedule."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
 from hlotools.cost.estimates import ELEMENTWISE
-from hlotools.cost.traffic import continues, made_bytes
+from hlotools.cost.traffic import bytes_in_memory, continues, made_bytes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 
 # Opcodes whose results are views of other values and have no buffers.
@@ -29,9 +30,10 @@ class BufferCost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """A value in memory, and whether it is in the computation's result."""
+    """A value in memory, its bytes, and whether it is in the computation's result."""
 
     instruction: Instruction
+    bytes: int
     is_result: bool
 
 
@@ -86,6 +88,18 @@ def without_unassigned(buffers: list[BufferCost], stats: MemoryStats) -> list[Bu
 
 def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
     """Return the values live at the peak of memory use, the largest first, and the peak's bytes."""
+    most = _running_peaks(module)[id(module.entry)]
+    live = sorted(most.live, key=lambda value: -value.bytes)
+    sized = (value for value in live if value.bytes)
+    return [buffer_of(each.instruction, each.bytes, each.is_result) for each in sized], most.bytes
+
+
+def peak_bytes(module: HloModule) -> dict[int, int]:
+    """Return the most bytes of each running computation's own values, by the computation's id."""
+    return {key: peak.bytes for key, peak in _running_peaks(module).items()}
+
+
+def _running_peaks(module: HloModule) -> dict[int, _Peak]:
     known: dict[int, _Peak] = {}
     running = {id(module.entry)}
     for computation in reversed(module.callees_first()):
@@ -96,10 +110,7 @@ def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
     for computation in module.callees_first():
         if id(computation) in running:
             known[id(computation)] = _peak(computation, known)
-    most = known[id(module.entry)]
-    live = sorted(most.live, key=lambda value: -made_bytes(value.instruction))
-    sized = (value for value in live if made_bytes(value.instruction))
-    return [buffer_of(each.instruction, each.is_result) for each in sized], most.bytes
+    return known
 
 
 class Lifetimes:
@@ -152,16 +163,22 @@ class Lifetimes:
             and i.opcode not in ("parameter", "constant")
             and (is_entry or id(i) not in self.results)
         ]
+        # By the id of an operation: the bytes of its results that are in buffers of arguments.
+        self._donated = _donated_bytes(computation) if is_entry else {}
         # The ids of operands whose buffers are overwritten.
         self.reused: set[int] = set()
         overwriting: set[int] = set()
         for instruction in self.made:
             at = last[id(instruction)]
-            if at == len(order) or id(order[at]) in overwriting:
+            if at == len(order) or id(order[at]) in overwriting or id(order[at]) in self._donated:
                 continue
-            if _overwrites(order[at], made_bytes(instruction)):
+            if _overwrites(order[at], self.bytes_of(instruction)):
                 overwriting.add(id(order[at]))
                 self.reused.add(id(instruction))
+
+    def bytes_of(self, instruction: Instruction) -> int:
+        """Return the bytes of a value's buffers, without those that arguments gave to it."""
+        return made_bytes(instruction) - self._donated.get(id(instruction), 0)
 
     def changes(self) -> list[tuple[int, int, int]]:
         """Return what is allocated and freed, as (position, when, bytes), unsorted.
@@ -170,7 +187,7 @@ class Lifetimes:
         """
         changes: list[tuple[int, int, int]] = []
         for instruction in self.made:
-            size = made_bytes(instruction)
+            size = self.bytes_of(instruction)
             changes.append((self.position[id(instruction)], 1, size))
             is_reused = id(instruction) in self.reused
             changes.append((self.last[id(instruction)], 0 if is_reused else 2, -size))
@@ -184,6 +201,45 @@ class Lifetimes:
             if self.position[id(i)] <= when < self.last[id(i)]
             or (when == self.last[id(i)] and id(i) not in self.reused)
         ]
+
+
+_ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\(\d")
+
+
+def _donated_bytes(entry: Computation) -> dict[int, int]:
+    """Return the bytes of results that are in the buffers of donated arguments.
+
+    They are by the id of the operation that makes the result; `input_output_alias` of the module
+    lists them.
+    """
+    donated: dict[int, int] = {}
+    for listed in _ALIAS.findall(entry.module.attributes.get("input_output_alias", "")):
+        index = [int(n) for n in listed.split(",") if n.strip()]
+        shape = entry.root.shape
+        for n in index:
+            if n >= len(shape.elements):
+                break
+            shape = shape.elements[n]
+        else:
+            maker = _maker(entry.root, index)
+            if maker.opcode != "parameter":
+                donated[id(maker)] = donated.get(id(maker), 0) + bytes_in_memory(shape)
+    return donated
+
+
+def _maker(value: Instruction, index: list[int]) -> Instruction:
+    """Return the operation that makes a part of a value, below views of it."""
+    while value.operands:
+        if value.opcode == "tuple" and index and index[0] < len(value.operands):
+            value, index = value.operands[index[0]], index[1:]
+        elif value.opcode == "get-tuple-element":
+            index = [*value.numbers("index"), *index]
+            value = value.operands[0]
+        elif value.opcode in _VIEWS or continues(value):
+            value = value.operands[0]
+        else:
+            break
+    return value
 
 
 def running_callees(instruction: Instruction) -> list[Computation]:
@@ -208,7 +264,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     for at, peak in inside.items():
         changes.append((at, 1, peak.bytes))
         changes.append((at, 2, -peak.bytes))
-    most = now = sum(map(made_bytes, lifetimes.always))
+    most = now = sum(map(lifetimes.bytes_of, lifetimes.always))
     when = -1
     for at, _, size in sorted(changes):
         now += size
@@ -216,7 +272,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
             most, when = now, at
     is_entry = computation.is_entry
     live = [
-        _Live(i, is_entry and id(i) in lifetimes.results)
+        _Live(i, lifetimes.bytes_of(i), is_entry and id(i) in lifetimes.results)
         for i in (*lifetimes.always, *lifetimes.live_at(when))
     ]
     if when in inside:
@@ -244,15 +300,15 @@ _UPDATES = frozenset({"dynamic-update-slice", "scatter", "sort"})
 _IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
 
 
-def buffer_of(instruction: Instruction, is_result: bool) -> BufferCost:
-    """Return the value that an operation makes, with its size, kind and source line."""
+def buffer_of(instruction: Instruction, size: int, is_result: bool) -> BufferCost:
+    """Return the value that an operation makes, of a number of bytes, with its kind and line."""
     kinds = {"parameter": "argument", "constant": "constant"}
     kind = kinds.get(instruction.opcode, "result" if is_result else "temporary")
     source = nearest_source(instruction)
     return BufferCost(
         instruction.name,
         instruction.shape.short_text(),
-        made_bytes(instruction),
+        size,
         kind,
         source.file if source else None,
         source.line if source else None,

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hlotools.ir.hlo import Instruction, unquoted
+from hlotools.ir.hlo import Instruction, fused_computations, unquoted
 
+_PRODUCTS = frozenset({"dot", "convolution", "scaled-dot", "custom-call"})
 _NAMES = {"f64": "float64", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 # The dtypes of products, and how many of them one product of an algorithm consists of.
 _ALGORITHMS = {
@@ -93,12 +94,11 @@ def _rate(name: str, peaks: Mapping[str, float]) -> float:
     return max(units, default=max(peaks.values()))
 
 
-def products_in(instruction: Instruction) -> Iterator[Instruction]:
-    """Yield the products of an operation, also those inside fusions."""
-    waiting = [instruction]
-    while waiting:
-        each = waiting.pop()
-        if each.fused is not None:
-            waiting += each.fused.instructions
-        elif each.opcode in ("dot", "convolution", "scaled-dot", "custom-call"):
-            yield each
+def products_in(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
+    """Yield the products of an operation, also those inside fusions, with their numbers of runs."""
+    if instruction.opcode in _PRODUCTS:
+        yield instruction, 1
+    for computation, count in fused_computations(instruction):
+        for each in computation.instructions:
+            if each.opcode in _PRODUCTS:
+                yield each, count

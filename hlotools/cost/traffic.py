@@ -1,10 +1,12 @@
 """The bytes that an operation of a compiled program moves to and from its device's memory."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hlotools.cost.fusion_needs import needs_of, written_elements
-from hlotools.ir.hlo import Instruction, Shape, unquoted
+from hlotools.cost.fusion_needs import Needs, needs_of, written_elements
+from hlotools.ir.hlo import HloModule, Instruction, Shape, unquoted
 
 # Opcodes that move no bytes of their own.
 _FREE = frozenset({
@@ -14,6 +16,42 @@ _FREE = frozenset({
 })  # fmt: skip
 _PARTS = frozenset({"slice", "dynamic-slice", "gather"})
 _LIBRARIES = ("__cublas", "__cudnn", "__onednn")
+
+
+# Fusions that are computed by a library, which allocates what it needs besides the result.
+_LIBRARY_FUSION = re.compile(r"__(?:ynn|xnn|onednn)_fusion")
+# Custom calls that XLA itself computes, or whose workspace is one of their results.
+_WITHOUT_ALLOCATIONS = re.compile(
+    r"AllocateBuffer|__cu|__triton|tpu_custom_call|Sharding|SPMD|X64|annotate_|MoveTo|xla\.|Layout"
+    r"|Assume|Pin|Unpin|GlobalTo|LocalTo|Slice|PadTo|TopK|Eigh|Qr|LuDecomposition|inspect_sharding"
+)
+
+
+def self_allocating(module: HloModule) -> Counter[str]:
+    """Return the names and counts of a program's library calls that may allocate memory inside.
+
+    What they allocate while they run is neither in the text nor in XLA's own record.
+    """
+    names: Counter[str] = Counter()
+    for instruction in module.instructions():
+        if instruction.opcode == "fusion" and instruction.attributes.get("kind") == "kCustom":
+            library = _LIBRARY_FUSION.search(instruction.attributes.get("backend_config", ""))
+            if library is not None:
+                names[library[0].strip("_")] += 1
+        elif instruction.opcode == "custom-call":
+            target = unquoted(instruction.attributes.get("custom_call_target", ""))
+            if not _WITHOUT_ALLOCATIONS.match(target):
+                names[target or "custom-call"] += 1
+    return names
+
+
+def uncounted_text(names: Counter[str]) -> str:
+    """Return a line about library calls whose own memory is not counted, "" for none."""
+    if not names:
+        return ""
+    listed = ", ".join(f"{count} {name}" for name, count in names.most_common(3))
+    more = f" and {len(names) - 3} more kinds" if len(names) > 3 else ""
+    return f"not counted: what library calls allocate while they run ({listed}{more})"
 
 
 class Transfer(NamedTuple):
@@ -45,18 +83,23 @@ def is_allocation(instruction: Instruction) -> bool:
     return instruction.opcode == "custom-call" and target == "AllocateBuffer"
 
 
-def moved_bytes(instruction: Instruction) -> int:
+def moved_bytes(instruction: Instruction, known: dict[int, Needs] | None = None) -> int:
     """Return the bytes that an operation moves to and from the device's memory in one run."""
-    return sum(transfer.bytes for transfer in transfers(instruction))
+    return sum(transfer.bytes for transfer in transfers(instruction, known))
 
 
-def transfers(instruction: Instruction) -> Iterator[Transfer]:
-    """Yield what an operation reads and writes, without what is on the chip already."""
+def transfers(
+    instruction: Instruction, known: dict[int, Needs] | None = None
+) -> Iterator[Transfer]:
+    """Yield what an operation reads and writes, without what is on the chip already.
+
+    `known` holds the needs of fused computations by their ids, so that each is visited once.
+    """
     opcode, operands = instruction.opcode, instruction.operands
     if opcode in _FREE or opcode.endswith(("-done", "-update")):
         return
     if instruction.fused is not None:
-        yield from _of_fusion(instruction)
+        yield from _of_fusion(instruction, known)
     elif opcode.endswith("-start"):
         yield from _of_start(instruction)
     elif opcode == "custom-call":
@@ -84,11 +127,11 @@ def _part(whole: Shape, part: Shape) -> int:
     return min(part.stored_bytes, bytes_in_memory(whole))
 
 
-def _of_fusion(fusion: Instruction) -> Iterator[Transfer]:
+def _of_fusion(fusion: Instruction, known: dict[int, Needs] | None) -> Iterator[Transfer]:
     fused = fusion.fused
     if fused is None:
         return
-    needs = needs_of(fused)
+    needs = needs_of(fused, known)
     read: dict[Instruction, float] = {}
     for parameter in fused.parameters:
         if parameter.number < len(fusion.operands):

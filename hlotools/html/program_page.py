@@ -9,6 +9,7 @@ from hlotools.cost.memory_use import memory_use
 from hlotools.cost.mesh_groups import MeshAxes
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
+from hlotools.cost.traffic import uncounted_text
 from hlotools.html.hlo_page import add_collectives, add_costs, add_memory, hlo_data
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files, ProgramData
@@ -109,6 +110,8 @@ def program_data(
     if report.total["unknown"]:
         facts.append(("of unknown cost", f"{report.total['unknown']:,}"))
     facts.append(("peak memory", f"{report.peak_bytes} B"))
+    if report.uncounted:
+        facts.append(("memory", uncounted_text(report.uncounted)))
     return data, program.name
 
 

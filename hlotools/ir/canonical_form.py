@@ -7,6 +7,7 @@ renumbered; equal computations are written once.
 """
 
 from hlotools.ir.digests import (
+    DEEPEST_FUSION,
     Hashes,
     clean_attributes,
     is_commutative,
@@ -67,7 +68,7 @@ class _Writer:
         return "\n\n".join([head, *self.blocks]) + "\n"
 
     def write(
-        self, computation: Computation, arguments: list[bytes] | None
+        self, computation: Computation, arguments: list[bytes] | None, depth: int = 0
     ) -> tuple[str, list[int]]:
         """Write a computation's text, unless it is written already.
 
@@ -78,7 +79,7 @@ class _Writer:
         if known is not None:
             return known, []
         self.seen.add(id(computation))
-        body = self.hashes.body(computation, arguments, 0 if arguments is None else 1)
+        body = self.hashes.body(computation, arguments, depth)
         refined = with_users(computation, body)
         order = _order(computation, body, refined, arguments is not None)
         names = {id(i): f"{i.opcode}.{n}" for n, i in enumerate(order)}
@@ -91,9 +92,9 @@ class _Writer:
             operands = instruction.operands
             called = ""
             fused = instruction.fused
-            if fused is not None:
+            if fused is not None and depth < DEEPEST_FUSION:
                 digests = [body[id(operand)] for operand in operands]
-                name, numbers_in_order = self.write(fused, digests)
+                name, numbers_in_order = self.write(fused, digests, depth + 1)
                 called = f", calls=%{name}"
                 operands = [operands[n] for n in numbers_in_order if n < len(operands)]
             else:

@@ -20,8 +20,8 @@ COMMUTATIVE = frozenset(
 _PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id"})
 _LEFT_OUT = _PLACES | frozenset(CALLING)
 _METADATA = re.compile(r'\s*,?\s*metadata=\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+"|\{[^{}]*+\})*+\}')
-# The maximum depth of nested fusions that are digested.
-_DEEPEST_FUSION = 3
+# The maximum depth of nested fusions that are digested with their operands.
+DEEPEST_FUSION = 3
 
 
 def is_commutative(instruction: Instruction) -> bool:
@@ -150,7 +150,7 @@ class Hashes:
             operands = [digests[id(operand)] for operand in instruction.operands]
             parts = [self.own(instruction)]
             fused = instruction.fused
-            if fused is not None and depth < _DEEPEST_FUSION:
+            if fused is not None and depth < DEEPEST_FUSION:
                 inner = self.body(fused, operands, depth + 1)
                 parts.append(self._result(fused, inner))
             else:

@@ -467,6 +467,26 @@ def _sorted(
     return order
 
 
+def fused_computations(instruction: Instruction) -> "list[tuple[Computation, int]]":
+    """Return the computations of a fusion and of the fusions in it, callers first.
+
+    Each is listed once, with the number of times that it is applied in one run of the fusion.
+    """
+    if instruction.fused is None:
+        return []
+    order = _sorted([instruction.fused], _fused_in, " calls itself")
+    order.reverse()
+    counts = {id(instruction.fused): 1}
+    for computation in order:
+        for inner in _fused_in(computation):
+            counts[id(inner)] = counts.get(id(inner), 0) + counts[id(computation)]
+    return [(computation, counts[id(computation)]) for computation in order]
+
+
+def _fused_in(computation: "Computation") -> "list[Computation]":
+    return [i.fused for i in computation.instructions if i.fused is not None]
+
+
 class Computation:
     """A function of a module: instructions in the order of the text, and a root."""
 

@@ -29,7 +29,7 @@ def align_calls(a: HloModule, b: HloModule) -> bool:
     A function has a counterpart if the other module calls one of equal work equally often, or one
     of its name and signature. Inlined operations have the call's source line where they have none,
     literals that are only converted become literals of the other type, and loops capture what they
-    pass on unchanged.
+    pass on unchanged. Calls stay where the module would become many times as long.
 
     Returns:
       True if a call was inlined.
@@ -46,7 +46,7 @@ def align_calls(a: HloModule, b: HloModule) -> bool:
             }
             for mine, others, known in zip(counts, counts[::-1], names[::-1], strict=True)
         ]
-        if not any(alone):
+        if not any(alone) or not all(map(_may_inline, (a, b), alone)):
             break
         for module, chosen in zip((a, b), alone, strict=True):
             if chosen:
@@ -57,11 +57,32 @@ def align_calls(a: HloModule, b: HloModule) -> bool:
     return changed
 
 
-def inline_all_calls(module: HloModule) -> None:
-    """Inline every call of a module in place, as `align_calls` does."""
+def inline_all_calls(module: HloModule) -> bool:
+    """Inline every call of a module in place, as `align_calls` does; return whether it is done."""
     chosen = {id(callee) for i in module.instructions() if (callee := _callee(i)) is not None}
+    if not _may_inline(module, chosen):
+        return False
     _inline(module, chosen)
     _simplify(module)
+    return True
+
+
+# Inlined functions may have so many operations, or so many times those of the module.
+_MOST_OPERATIONS, _MOST_TIMES = 2_000, 8
+
+
+def _may_inline(module: HloModule, chosen: set[int]) -> bool:
+    """Return whether a module stays short enough when the calls of chosen functions are inlined.
+
+    Functions that call one another twice each would double its length at each level.
+    """
+    lengths: dict[int, int] = {}
+    for computation in module.callees_first():
+        callees = filter(None, map(_callee, computation.instructions))
+        inlined = sum(lengths[id(callee)] for callee in callees if id(callee) in chosen)
+        lengths[id(computation)] = len(computation) + inlined
+    before = sum(map(len, module.computations))
+    return sum(lengths.values()) <= max(_MOST_TIMES * before, _MOST_OPERATIONS)
 
 
 def _callee(instruction: Instruction) -> Computation | None:

@@ -413,8 +413,8 @@ def _with_aligned_calls(
         return difference
     # Functions that both have, but call differently often, may hide equal work.
     modules = read(a.text), read(b.text)
-    for module in modules:
-        inline_all_calls(module)
+    if not all(map(inline_all_calls, modules)):
+        return difference
     without_calls = _of_modules(a, b, modules)
     return min(without_calls, difference, key=lambda each: len(each.changes))
 

@@ -130,7 +130,9 @@ def test_json_and_text():
     report = costs(text_of("layer.hlo"), target=DEVICE)
     told = json.loads(report.json())
     assert told["format"] == "hlofront.costs/1"
-    assert set(told) == set("format program target total lines instructions buffers".split())
+    assert set(told) == set(
+        "format program target total lines instructions buffers uncounted".split()
+    )
     assert told["target"] == "test:1"
     assert set(told["lines"][0]) == set(
         "file line code instructions flops transcendentals bytes intensity seconds unknown".split()

@@ -198,3 +198,109 @@ def test_other_errors_stay_as_they_are():
     assert explained(error, "f", lambda: CHAIN) is error
     full = JaxRuntimeError("RESOURCE_EXHAUSTED: full")
     assert explained(full, "f", lambda: "no HLO") is full
+
+
+# ---- donated arguments ---------------------------------------------------------------------------
+
+# Arguments of 4,000 bytes, whose buffers results take: one of a fusion with two, one of a loop.
+DONATED = """HloModule donated, is_scheduled=true, input_output_alias={ALIASES}
+
+two {
+  p = f32[1000]{0} parameter(0)
+  n = f32[1000]{0} negate(p)
+  ROOT t = (f32[1000]{0}, f32[1000]{0}) tuple(n, p)
+}
+
+goes_on {
+  c = (f32[1000]{0}, f32[1000]{0}) parameter(0)
+  ROOT yes = pred[] custom-call(c), custom_call_target="more"
+}
+
+step {
+  c = (f32[1000]{0}, f32[1000]{0}) parameter(0)
+  a = f32[1000]{0} get-tuple-element(c), index=0
+  b = f32[1000]{0} get-tuple-element(c), index=1
+  ROOT t = (f32[1000]{0}, f32[1000]{0}) tuple(b, a)
+}
+
+ENTRY e {
+  x = f32[1000]{0} parameter(0)
+  y = f32[1000]{0} parameter(1)
+  f = (f32[1000]{0}, f32[1000]{0}) fusion(x), kind=kLoop, calls=two
+  f0 = f32[1000]{0} get-tuple-element(f), index=0
+  f1 = f32[1000]{0} get-tuple-element(f), index=1
+  z = f32[1000]{0} copy(y)
+  start = (f32[1000]{0}, f32[1000]{0}) tuple(z, f1)
+  w = (f32[1000]{0}, f32[1000]{0}) while(start), condition=goes_on, body=step
+  w0 = f32[1000]{0} get-tuple-element(w), index=0
+  w1 = f32[1000]{0} get-tuple-element(w), index=1
+  ROOT r = (f32[1000]{0}, (f32[1000]{0}, f32[1000]{0})) tuple(f0, w)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("aliases", "most"),
+    [
+        ("{}", 8000 + 8000 + 4000),
+        ("{ {0}: (0, {}, may-alias) }", 8000 + 4000 + 4000),
+        ("{ {0}: (0, {}, may-alias), {1, 0}: (1, {}, must-alias) }", 8000 + 4000),
+        # An index that the result does not have says nothing.
+        ("{ {0, 7}: (0, {}, may-alias), {9}: (1, {}) }", 8000 + 8000 + 4000),
+    ],
+)
+def test_results_in_buffers_of_arguments_count_once(aliases, most):
+    text = DONATED.replace("{ALIASES}", aliases)
+    use = memory_use(text)
+    assert use.peak_bytes == most
+    assert peaks(parse(text))[1] == most
+    assert sum(live.buffer.bytes for live in use.live()) == most
+    assert hlotools.costs(text).peak_bytes == most
+
+
+def test_adam_with_donated_states_has_the_bytes_of_xla():
+    def adam(p, m, v, g):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        return p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+    array = jnp.zeros((512, 512))
+    compiled = jax.jit(adam, donate_argnums=(0, 1, 2)).lower(*[array] * 4).compile()
+    use = memory_use(compiled)
+    assert use.peak_bytes == 4 << 20
+    # XLA's figure has the pointers of the result's tuple, too.
+    assert use.assigned_bytes - use.peak_bytes == 3 * 8
+
+
+# ---- what libraries allocate ---------------------------------------------------------------------
+
+LIBRARIES = """HloModule libraries, is_scheduled=true
+
+product {
+  a = f32[8,8]{1,0} parameter(0)
+  ROOT d = f32[8,8]{1,0} dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+ENTRY e {
+  x = f32[8,8]{1,0} parameter(0)
+  y = f32[8,8]{1,0} fusion(x), kind=kCustom, calls=product, backend_config={"fusion_config":{"kind":"__ynn_fusion"}}
+  z = f32[8,8]{1,0} fusion(y), kind=kCustom, calls=product, backend_config={"fusion_config":{"kind":"__ynn_fusion"}}
+  t = f32[8,8]{1,0} fusion(z), kind=kCustom, calls=product, backend_config={"fusion_backend_config":{"kind":"__triton"}}
+  b = f32[8,8]{1,0} custom-call(), custom_call_target="AllocateBuffer"
+  g = (f32[8,8]{1,0}, s8[64]{0}) custom-call(t, b), custom_call_target="__cublas$gemm"
+  h = f32[8,8]{1,0} get-tuple-element(g), index=0
+  ROOT r = f32[8,8]{1,0} custom-call(h), custom_call_target="my_solver"
+}
+"""  # noqa: E501
+
+
+def test_libraries_that_allocate_memory_of_their_own_are_told(tmp_path):
+    use = memory_use(LIBRARIES)
+    line = "not counted: what library calls allocate while they run (2 ynn_fusion, 1 my_solver)"
+    assert line in use.text().splitlines()
+    assert use.as_dict()["uncounted"] == {"ynn_fusion": 2, "my_solver": 1}
+    assert line in hlotools.costs(LIBRARIES).text().splitlines()
+    assert line in hlotools.page(LIBRARIES)
+    assert "not counted" not in memory_use(CHAIN).text() + hlotools.costs(CHAIN).text()
+    file = tmp_path / "libraries.hlo"
+    file.write_text(LIBRARIES)
+    assert line in command("show", file, "--stage", "memory")[1].splitlines()
