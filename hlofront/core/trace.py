@@ -506,7 +506,7 @@ def as_result(x: Value) -> Value:
 
 def process(primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
     if _matching:
-        args = _match(primitive, args)
+        args = _match(primitive, args, params)
     return (_get() or _engine).process(primitive, args, params)
 
 
@@ -514,12 +514,11 @@ def process(primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) ->
 # threads, and the function that makes the operands of an operation vary alike.
 _matching = 0
 _matching_lock = threading.Lock()
-_match: Callable[[AnyPrimitive, tuple[Value, ...]], tuple[Value, ...]] = lambda primitive, args: (
-    args
-)
+_Match = Callable[[AnyPrimitive, tuple[Value, ...], Params], tuple[Value, ...]]
+_match: _Match = lambda primitive, args, params: args
 
 
-def plug_in_matching(match: Callable[[AnyPrimitive, tuple[Value, ...]], tuple[Value, ...]]) -> None:
+def plug_in_matching(match: _Match) -> None:
     """Set the function that makes operands vary alike; primitives/varying.py calls this once."""
     global _match
     _match = match

@@ -445,7 +445,8 @@ class Backward:
         if cotangent is None or wanted.dtype == float0:
             return Zero(wanted)
         if isinstance(cotangent, SymbolicZero):
-            if not types_match(cotangent.aval, wanted):
+            kind = cotangent.aval.manual_axis_type
+            if not types_match(cotangent.aval, wanted.update(manual_axis_type=kind)):
                 raise ValueError(
                     f"{self.about} produced a SymbolicZero of type "
                     f"{cotangent.aval.str_short()} at output{self._path(index)}, which corresponds "

@@ -360,7 +360,7 @@ def as_array(x: ArrayLike) -> ArrayLike:
     return convert(x, aval.dtype, aval.weak_type) if isinstance(x, np.ndarray | np.generic) else x
 
 
-def _element_aval(aval: ShapedArray) -> ShapedArray:
+def element_aval(aval: ShapedArray) -> ShapedArray:
     """Return the aval of the elements along axis 0 of an array that a scan reads.
 
     Raises:
@@ -384,7 +384,7 @@ def _body(
     xs: Sequence[ArrayLike],
 ) -> Body:
     carry_avals = tuple([typeof(x) for x in first])
-    x_avals = tuple([_element_aval(typeof(x)) for x in xs])
+    x_avals = tuple([element_aval(typeof(x)) for x in xs])
     return written_once(
         f,
         ("scan", as_step, init_tree, xs_tree, carry_avals, x_avals),

@@ -7,8 +7,8 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.higher_order.library_loops import while_loop
 from hlofront.higher_order.platform import platform_dependent
-from hlofront.higher_order.while_loop import while_loop
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import (
     broadcast_together,

@@ -10,7 +10,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.scan import scan
+from hlofront.higher_order.library_loops import scan
 from hlofront.numpy.convolution import convolve
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (

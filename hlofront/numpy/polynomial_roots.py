@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.scan import scan
+from hlofront.higher_order.library_loops import scan
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.matrices import eye, vander

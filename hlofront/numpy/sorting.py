@@ -18,8 +18,8 @@ from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.higher_order.library_loops import scan
 from hlofront.higher_order.platform import platform_dependent
-from hlofront.higher_order.scan import scan
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.logic import ordering
 from hlofront.numpy.promotion import check_arraylike, choose, promote_dtypes

@@ -11,7 +11,7 @@ from hlofront.base.dtypes import check_user_dtype_supported, promote_types
 from hlofront.base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
-from hlofront.higher_order.scan import scan
+from hlofront.higher_order.library_loops import scan
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_broadcast, with_shape
 from hlofront.numpy.reductions import as_boolean, check_mask, nothing_to_reduce

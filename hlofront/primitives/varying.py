@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import trace
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.forbidden_collectives import communicating
@@ -10,7 +10,7 @@ from hlofront.core.manual_axes import SAME, ManualAxisType
 from hlofront.core.mesh_context import get_abstract_mesh, types_vary
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
-from hlofront.core.rules import batch, infer, varying
+from hlofront.core.rules import batch, infer, subprograms, varying
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.derivatives import linear
 
@@ -86,7 +86,8 @@ def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[Manua
 
 
 def _pvary_transpose(ct: ArrayLike, x: object, *, axes: tuple[Hashable, ...]) -> list[ArrayLike]:
-    return [psum_invariant(ct, axes)]
+    # A cotangent that starts as a constant, as of `grad`, is the same on all devices.
+    return [psum_invariant(pvary(ct, axes), axes)]
 
 
 def _psum_transpose(ct: ArrayLike, x: object, *, axes: tuple[Hashable, ...]) -> list[ArrayLike]:
@@ -114,12 +115,16 @@ def _(
 # ---- operands that vary alike --------------------------------------------------------------------
 
 
-def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLike, ...]:
+def matched(
+    primitive: Primitive, args: tuple[ArrayLike, ...], params: Params
+) -> tuple[ArrayLike, ...]:
     """Return operands that vary along the same manual axes: those that any of them varies along.
 
-    Operations that hold programs, whose inputs have types of their own, take operands as they are.
+    An operand of an operation that holds programs varies along the axes that their inputs do.
     """
-    if len(args) < 2 or primitive.carries_programs or primitive in _mixed:
+    if primitive.carries_programs:
+        return _matched_to_inputs(primitive, args, params)
+    if len(args) < 2 or primitive in _mixed:
         return args
     if primitive.ref_primitive:
         return _matched_to_reference(primitive, args)
@@ -139,6 +144,33 @@ def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLik
             for x, kind in zip(args, kinds, strict=True)
         ]
     )
+
+
+def _matched_to_inputs(
+    primitive: Primitive, args: tuple[ArrayLike, ...], params: Params
+) -> tuple[ArrayLike, ...]:
+    """Return operands that vary along all manual axes that inputs of the programs vary along.
+
+    Rules of loops and branches instantiate zeros, and start sums of cotangents, that are the same
+    on all devices.
+    """
+    if primitive not in subprograms:
+        return args
+    wanted: dict[int, frozenset[Hashable]] = {}
+    for subprogram in subprograms[primitive](**params):
+        if subprogram.role in ("manual", "alternative") or subprogram.operands is None:
+            continue
+        for operand, var in zip(subprogram.operands, subprogram.jaxpr.invars, strict=True):
+            axes = getattr(var.aval, "manual_axis_type", SAME).varying
+            wanted[operand] = wanted.get(operand, axes) | axes
+    missing = {
+        operand: axes
+        for operand, axes in wanted.items()
+        if not axes <= _kind(args[operand]).varying
+    }
+    if not missing:
+        return args
+    return tuple([pvary(x, missing[i]) if i in missing else x for i, x in enumerate(args)])
 
 
 def _matched_to_reference(

@@ -15,8 +15,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.dimensions import canonical_shape
-from hlofront.higher_order.scan import scan
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.library_loops import scan, while_loop
 from hlofront.numpy import creation, logic, selecting
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.rounding import clip

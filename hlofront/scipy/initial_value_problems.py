@@ -22,8 +22,7 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value
 from hlofront.higher_order.custom_vjp import custom_vjp
-from hlofront.higher_order.scan import scan
-from hlofront.higher_order.while_loop import fori_loop, while_loop
+from hlofront.higher_order.library_loops import fori_loop, scan, while_loop
 from hlofront.numpy.raveling import ravel_pytree
 from hlofront.primitives.families import real_of
 from hlofront.runtime.dispatch.eval_shape import eval_shape

@@ -30,6 +30,7 @@ from hlofront.core.trace import (
     process,
 )
 from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.primitives.varying import varying_as
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
 
@@ -220,7 +221,10 @@ def jvp_flat(
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     """Return primals and tangents of a flat function's results; tangents may be symbolic zeros."""
     trace = JVPTrace(current_trace(), debug_info=debug_info)
-    arguments = [trace.wrap(p, as_tangent(t)) for p, t in zip(primals, tangents, strict=True)]
+    # Inside shard_map programs of loops and branches give a tangent the type of its primal.
+    arguments = [
+        trace.wrap(varying_as(p, t), as_tangent(t)) for p, t in zip(primals, tangents, strict=True)
+    ]
     try:
         with interpreting_with(trace):
             outputs = fun(*arguments)

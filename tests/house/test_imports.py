@@ -25,6 +25,21 @@ def test_imports_point_down():
     )
 
 
+def test_functions_of_the_library_use_loops_that_vary_as_needed():
+    """Inside shard_map `lax.scan` refuses what its users can convert, and their callers cannot."""
+    loops = {"scan", "while_loop", "fori_loop", "cond"}
+    report(
+        [
+            f"{module.shown}:{used.line} imports {used.target}"
+            for module in modules()
+            for used in module.imports
+            if module.folder in ("numpy", "random", "nn", "scipy", "image")
+            and used.target in {f"hlofront.higher_order.{name}" for name in loops}
+        ],
+        "import loops and branches from hlofront/higher_order/library_loops.py",
+    )
+
+
 def test_tools_that_read_text_stand_alone():
     """hlotools also runs in processes that use jax, where hlofront and jaxlib stay out."""
     report(

@@ -17,7 +17,7 @@ from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.subprograms import Subprogram, equation_count, split_inputs
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.library_loops import while_loop
 from hlofront.inspect.nan.instrumentation import (
     SearchFor,
     count_watched,

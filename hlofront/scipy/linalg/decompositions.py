@@ -9,8 +9,8 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.higher_order.library_loops import fori_loop
 from hlofront.higher_order.polar import qdwh
-from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.promotion import operands, promote_dtypes_complex
 from hlofront.numpy.vectorize import vectorize

@@ -14,9 +14,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.cond import cond
-from hlofront.higher_order.scan import scan
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.library_loops import cond, fori_loop, scan
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.norms import norm
 from hlofront.numpy.linalg.systems import solve_matrices

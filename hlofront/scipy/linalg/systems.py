@@ -12,8 +12,8 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.higher_order.library_loops import fori_loop
 from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, solve_positive
-from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.linalg import determinants
 from hlofront.numpy.linalg import systems as numpy_systems
 from hlofront.numpy.linalg.matrices import inexact, matrices

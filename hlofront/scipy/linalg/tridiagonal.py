@@ -11,8 +11,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.scan import scan
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.library_loops import scan, while_loop
 from hlofront.numpy.promotion import operands
 from hlofront.primitives import comparing, creating, spectral
 from hlofront.primitives.converting import convert

@@ -15,8 +15,8 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
+from hlofront.higher_order.library_loops import fori_loop, while_loop
 from hlofront.higher_order.linear_solve import custom_linear_solve
-from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.linalg.decompositions import qr
 from hlofront.numpy.promotion import promote_own_dtypes
 from hlofront.numpy.raveling import ravel_pytree

@@ -13,8 +13,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.scan import scan
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.library_loops import fori_loop, scan
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.near_zero import bessel_i0, bessel_i1
 from hlofront.primitives import special

@@ -11,7 +11,7 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.library_loops import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.primitives import special
 from hlofront.primitives.weak_types import times_one

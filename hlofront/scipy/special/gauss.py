@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.library_loops import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.primitives import special
 from hlofront.runtime.dispatch.operation import operation

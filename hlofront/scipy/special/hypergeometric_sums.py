@@ -16,7 +16,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
-from hlofront.higher_order.while_loop import fori_loop, while_loop
+from hlofront.higher_order.library_loops import fori_loop, while_loop
 from hlofront.primitives import special
 from hlofront.primitives.barriers import optimization_barrier
 from hlofront.primitives.converting import reduce_precision

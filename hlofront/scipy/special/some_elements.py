@@ -22,8 +22,7 @@ import hlofront.numpy as jnp
 from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.manual_axes import SAME
-from hlofront.higher_order.cond import cond
-from hlofront.higher_order.while_loop import while_loop
+from hlofront.higher_order.library_loops import cond, while_loop
 from hlofront.primitives.dynamic_slicing import dynamic_slice
 from hlofront.primitives.sorting import sort
 

@@ -13,7 +13,7 @@ from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, as_array
-from hlofront.higher_order.while_loop import fori_loop
+from hlofront.higher_order.library_loops import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives import elementwise

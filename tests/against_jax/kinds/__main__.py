@@ -30,6 +30,7 @@ KINDS = (
     "options",
     "line_searches",
     "weak_types",
+    "varying",
 )
 AT_ONCE = 10
 # What was compiled is kept for so many programs: those of a kind often compile the same.
