@@ -32,7 +32,9 @@ def versions(program: object) -> dict[str, str]:
     They are those of the library that made the program, hlofront or jax, of jaxlib and of NumPy.
     Of a text, the library and the platform are not known.
     """
-    library = type(program).__module__.partition(".")[0]
+    module = type(program).__module__
+    # Where `import jax` gives hlofront, the module's name begins with jax and has its home.
+    library = getattr(module, "home", module).partition(".")[0]
     recorded: dict[str, str] = {}
     if library in ("hlofront", "jax"):
         recorded[library] = getattr(sys.modules[library], "__version__", "unknown")

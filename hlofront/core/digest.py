@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.module_names import home_of
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
 from hlofront.core.derived import once_per_program
@@ -147,7 +148,7 @@ class _Writer:
         elif isinstance(value, ExtendedDType):
             self.parts.append(f"dtype {_dtype_text(value)}")
         elif isinstance(value, enum.Enum):
-            self.parts.append(f"{kind.__module__}.{value}")
+            self.parts.append(f"{home_of(kind)}.{value}")
         elif isinstance(value, np.generic | np.ndarray):
             self._array(value)
         elif isinstance(value, Mesh):
@@ -157,7 +158,7 @@ class _Writer:
         elif hasattr(value, "mesh") and hasattr(value, "spec"):  # a NamedSharding
             self._members((value.mesh, value.spec, value.memory_kind))
         elif _is_named_tuple(kind):
-            self.parts.append(f"{kind.__module__}.{kind.__qualname__}")
+            self.parts.append(f"{home_of(kind)}.{kind.__qualname__}")
             self._members(value)
         elif kind is type and value.__module__ in ("builtins", "numpy", "ml_dtypes"):
             self.parts.append(f"{value.__module__}.{value.__qualname__}")

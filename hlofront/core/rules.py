@@ -6,6 +6,7 @@ from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from hlofront.base.dtypes import full_name
 from hlofront.base.errors import NoRuleError, missing_rule
+from hlofront.base.module_names import home_of
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.axes import AxisData
@@ -75,7 +76,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 def _is_ours(rule: object) -> bool:
-    return getattr(rule, "__module__", "").startswith("hlofront.")
+    return home_of(rule).startswith("hlofront.")
 
 
 class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):

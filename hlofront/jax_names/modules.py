@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hlofront.jax_names import former, private, public, version
+from hlofront.jax_names import former, naming, private, public, version
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -30,16 +30,17 @@ class JaxFinder:
         if name in private.MODULES:
             is_package = private.is_package(name)
             return _spec(name, _PrivateLoader(), is_package, private.__file__)
+        own = naming.own_name(name)
+        if own is not None:
+            own_spec = _spec_of(own)
+            return own_spec and _spec(name, naming.AliasLoader(own), True, own_spec.origin)
         home = public.home_of(name)
         if home is None:
             return None
-        try:
-            home_spec = importlib.util.find_spec(home)
-        except ModuleNotFoundError:  # What is a package in JAX is a single file here.
-            return None
-        if home_spec is None:
-            return None
-        return _spec(name, _PublicLoader(home), public.is_package(name), home_spec.origin)
+        home_spec = _spec_of(home)
+        return home_spec and _spec(
+            name, _PublicLoader(home), public.is_package(name), home_spec.origin
+        )
 
     def find_distributions(
         self, context: "DistributionFinder.Context | None" = None
@@ -48,6 +49,13 @@ class JaxFinder:
         from hlofront.jax_names.distribution import distributions
 
         return distributions(context)
+
+
+def _spec_of(home: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(home)
+    except ModuleNotFoundError:  # What is a package in JAX is a single file here.
+        return None
 
 
 def _spec(name: str, loader: object, is_package: bool, origin: str | None) -> ModuleSpec:
@@ -68,6 +76,7 @@ class _PublicLoader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        naming.rename_all()
         home = importlib.import_module(self._home)
         name = module.__name__
         contents = vars(module)
@@ -84,6 +93,7 @@ class _PublicLoader:
                 is_public = key in listed and value.__name__.startswith("jaxlib.")
             if is_public and key not in absent:
                 contents[key] = value
+                naming.rename_public(name, key, value)
         module.__doc__ = home.__doc__
         contents["__getattr__"], contents["__dir__"] = _lazy_names(module, home, absent, moved)
         if name == "jax":
@@ -126,6 +136,7 @@ def _lazy_names(
         if isinstance(value, ModuleType):
             raise missing
         if key in vars(home):
+            naming.rename_public(name, key, value)
             setattr(module, key, value)
         return value
 

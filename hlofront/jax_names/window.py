@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from hlofront.bridge.jax_shims import shims_installed
+from hlofront.jax_names import naming
 from hlofront.jax_names.modules import JaxFinder
 
 _TOP = "jax"
@@ -47,6 +48,7 @@ def _close_names() -> None:
         for name in [*sys.modules]:
             if name.partition(".")[0] == _TOP:
                 del sys.modules[name]
+        naming.restore_all()
         shims_installed.needed = True
 
 

@@ -114,7 +114,6 @@ print(*sorted({*sys.modules} - before))
 """
     status, output, _ = python("-c", program)
     assert status == 0
-    assert {name.rpartition(".")[0] for name in output.split()} == {
-        "hlofront",
-        "hlofront.jax_names",
-    }
+    imported = {name.rpartition(".")[0] for name in output.split()}
+    # `importlib.util` is not among them where an editable installation has imported it.
+    assert imported - {"importlib"} == {"hlofront", "hlofront.jax_names"}

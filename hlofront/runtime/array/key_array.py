@@ -10,6 +10,7 @@ import numpy as np
 from hlofront.base.config import debug_key_reuse
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import KeyReuseError
+from hlofront.base.module_names import home_of
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, NamedSharding, Sharding
@@ -406,7 +407,7 @@ def _is_basic(index: object) -> bool:
 
 
 def _defined_here(member: object) -> bool:
-    return getattr(member, "__module__", None) == __name__
+    return home_of(member) == __name__
 
 
 def _refused(name: str) -> property:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.module_names import home_of
 from hlofront.bridge.state import ArrayImpl
 from hlofront.core.trace import Tracer
 
@@ -149,8 +150,8 @@ class _Writer:
     # ---- classes and their instances
 
     def _class(self, cls: type[Any]) -> None:
-        self.parts.append(f"class {_versioned(cls.__module__)}.{cls.__qualname__}")
-        if _is_library(cls.__module__):
+        self.parts.append(f"class {_versioned(home_of(cls))}.{cls.__qualname__}")
+        if _is_library(home_of(cls)):
             return
         self._members("bases", cls.__bases__)
         for name, member in sorted(vars(cls).items()):
@@ -170,7 +171,7 @@ class _Writer:
             self._members("set", sorted(value, key=repr))
         elif isinstance(value, list | tuple):
             self._members(f"{len(value)} members", value)
-        of_library = _is_library(cls.__module__)
+        of_library = _is_library(home_of(cls))
         if of_library and not isinstance(value, Mapping | set | frozenset | list | tuple):
             self.parts.append(_ADDRESS.sub("", repr(value)))
         for name, member in _attributes_of(value):

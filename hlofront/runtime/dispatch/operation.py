@@ -1,6 +1,8 @@
 """Functions of arrays that run eagerly as one executable, and are inlined when traced."""
 
+import copyreg
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from types import NotImplementedType
@@ -9,7 +11,8 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from hlofront.base import errors
-from hlofront.base.boundary import boundary
+from hlofront.base.boundary import JITTED, boundary
+from hlofront.base.module_names import home_of
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import is_value, typeof
@@ -197,6 +200,22 @@ def operation(
     # The function that a tracer's method of this name is, without a wrapper.
     call.when_traced = call if nested else fun
     return call
+
+
+def _reduced(call: fast_parts.PjitFunction) -> Any:
+    """Return what a pickle of a jitted function holds: of an operation that a module has, its name.
+
+    Users' functions are left to the class of C++.
+    """
+    module = sys.modules.get(home_of(call))
+    if isinstance(getattr(call, JITTED, None), Operation):
+        name: str = call.__qualname__
+        if getattr(module, name, None) is call:
+            return name
+    return type(call).__reduce_ex__(call, 4)
+
+
+copyreg.pickle(fast_parts.PjitFunction, _reduced)
 
 
 def _taking_lists_of_axes(call: Callable[..., object], position: int) -> Any:
