@@ -9,7 +9,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.contracting import precisions
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import block_contracting as c
@@ -91,6 +91,7 @@ def _ragged_dot(
 
 
 @lower(c.ragged_dot_general_p)
+@in_function
 def _masked_dots(
     build: Builder,
     *operands: Value,
@@ -191,20 +192,18 @@ def _(
             numbers=dimension_numbers,
             dtype=preferred_element_type,
         )[0]
+    loc = build.loc
+
+    def body(inner: Builder, *xs: Value) -> list[Value]:
+        # XLA does not give the location of a composite to what replaces it.
+        inner.loc = loc
+        return inner.by_tracing(
+            _dequantized_dot, xs, avals, numbers=dimension_numbers, dtype=preferred_element_type
+        )
+
     # Emit a composite: compilers that have the operation use it, others its decomposition.
-    decomposition = build.define_function(
-        (scaled_dot_p, avals, dimension_numbers, preferred_element_type),
-        "xla.scaled_dot",
-        avals,
-        build.avals_out,
-        lambda inner, *xs: inner.by_tracing(
-            _dequantized_dot,
-            xs,
-            avals,
-            numbers=dimension_numbers,
-            dtype=preferred_element_type,
-        ),
-    )
+    key = scaled_dot_p, avals, dimension_numbers, preferred_element_type, loc
+    decomposition = build.define_function(key, "xla.scaled_dot", avals, build.avals_out, body)
     numbers = [[list(axes) for axes in pair] for pair in dimension_numbers]
     kind = types.element_type(preferred_element_type)
     attributes = {

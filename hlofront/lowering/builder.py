@@ -4,12 +4,14 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import functools
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, cast
 
 import numpy as np
 
 from hlofront.base.config import enable_x64
+from hlofront.base.dtypes import short_name
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.base.named_tuple import NamedTuple
@@ -90,7 +92,7 @@ class Builder(Emitter):
                 # An input that is not used has no value.
                 if value is not None and is_unreduced(var.aval):
                     environment[var] = self.split_by_type(value, var.aval)
-        after_equation = self.module.after_equation
+        after_equation = self.module.after_equation if self.origin is None else None
         # The mesh of each value that is on another one than the program.
         elsewhere: dict[Var, NamedAxes] = {}
         equations = live_equations(jaxpr)
@@ -131,10 +133,11 @@ class Builder(Emitter):
     def fence(self, x: Value, aval: AbstractValue, equation: Equation) -> Value:
         """Return a result of an equation behind an optimization barrier, so that XLA stores it."""
         around = self.loc
-        name = self.scope_of(equation).name_of("fence")
-        self.loc = self.module.locations.of(name, equation.traceback)
-        if self.module.fences is not None:
-            self.module.fences.record(aval, equation.traceback)
+        if self.origin is None:
+            name = self.scope_of(equation).name_of("fence")
+            self.loc = self.module.locations.of(name, equation.traceback)
+            if self.module.fences is not None:
+                self.module.fences.record(aval, equation.traceback)
         (result,) = self.barrier((x,), (aval,))
         self.loc = around
         return result
@@ -184,8 +187,9 @@ class Builder(Emitter):
         if primitive in UNCHANGED and primitive not in self.module.overrides:
             environment[equation.outvars[0]] = self.read(equation.invars[0], environment)
             return
-        traceback = equation.source_info.traceback
-        self.loc = self.module.locations.of(scope.name_of(primitive.name), traceback)
+        if self.origin is None:
+            traceback = equation.source_info.traceback
+            self.loc = self.module.locations.of(scope.name_of(primitive.name), traceback)
         outvars = equation.outvars
         name = DIRECT.get(primitive)
         if name is not None:
@@ -277,6 +281,8 @@ class Builder(Emitter):
     ) -> list[Value]:
         """Trace `function(*operands, **params)` and emit the jaxpr inline.
 
+        All its operations stand for the current equation, and have its location.
+
         Args:
           function: takes arrays and returns one array or a sequence of them.
           avals: the avals of the operands; None for those of the equation.
@@ -286,8 +292,16 @@ class Builder(Emitter):
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
         with enable_x64(wide), folding_constants(False):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
-        with self.module.without_types():
-            return self.inline_closed(program, operands)
+        return self.inline_traced(program, operands)
+
+    def inline_traced(self, program: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
+        """Emit a closed jaxpr whose equations all stand for the current one, at its location."""
+        around, self.origin = self.origin, self.loc
+        try:
+            with self.module.without_types():
+                return self.inline_closed(program, operands)
+        finally:
+            self.origin = around
 
     def call(
         self,
@@ -337,17 +351,63 @@ class Builder(Emitter):
         ordered = ordered_effects(effects)
         constants = self.carried(constants)
         symbol = self.define_function(key, name, avals_in, avals_out, body, constants, ordered)
-        extra = self.values_of(constants)
-        path = path_of((*self.stack(), f"jit({name})"))
         results = _create(
             "func.call",
             [types.aval_type(aval) for aval in (*[token_aval] * len(ordered), *avals_out)],
-            [*extra, *self.tokens_of(ordered), *args],
+            [*self.values_of(constants), *self.tokens_of(ordered), *args],
             {"callee": symbol, **attributes},
-            loc=self.module.locations.of(path, self.equation and self.equation.traceback),
+            loc=self.location(path_of((*self.stack(), f"jit({name})"))),
             ip=self.ip,
         ).results
         return self.take_tokens(ordered, results)
+
+    def as_function(
+        self,
+        rule: LoweringRule,
+        operands: Sequence[Value],
+        params: Mapping[str, Any],
+        avals: Sequence[AbstractValue] | None = None,
+        **facts: Hashable,
+    ) -> Any:
+        """Emit a call of the private function that a rule makes of the current equation.
+
+        Equations of equal types and parameters share the function. It is named for the primitive,
+        and XLA gives the location of each call to all operations of its body.
+
+        Args:
+          rule: `rule(builder, *operands, **params, **facts)`, which emits several operations.
+          avals: the avals of the operands; None for those of the equation.
+          facts: what the rule is told about its operands, which are arguments of the function.
+
+        Returns:
+          What the rule returns: a value, or a sequence of them.
+        """
+        equation, avals_in, avals_out = self.current, self.avals_in, self.avals_out
+        is_in_place = self.module.is_scalar_region or equation is self.defined_for
+        if is_in_place or self.scope_of(equation).attributes:
+            # Regions of reductions cannot call functions; attributes are given to each operation.
+            return rule(self, *operands, **params, **facts)
+        is_one = not equation.primitive.multiple_results
+
+        def body(inner: Builder, *xs: Value) -> Sequence[Value]:
+            function: Any = inner.ip.block.owner
+            function.attributes["hlofront.primitive"] = types.string(equation.primitive.name)
+            inner.equation = inner.defined_for = equation
+            inner.avals_in, inner.avals_out = avals_in, avals_out
+            results = rule(inner, *xs, **params, **facts)
+            return [results] if is_one else results
+
+        aval = (*avals_in, *avals_out)[0]
+        name = f"{equation.primitive.name}_{short_name(aval.dtype)}"
+        avals = avals_in if avals is None else avals
+        values = _distinct({**params, **facts})
+        key = rule, equation.primitive, *avals_in, *avals_out, *values, *avals, enable_x64.value
+        around, self.origin = self.origin, self.loc
+        try:
+            results = self.call_function(_hashable(key), name, operands, avals, avals_out, body)
+        finally:
+            self.origin = around
+        return results[0] if is_one else results
 
     def carried(self, constants: Sequence["Constant"]) -> Sequence["Constant"]:
         """Return a function's large constants, after the platform index and the size variables."""
@@ -377,30 +437,64 @@ class Builder(Emitter):
         The function takes the large constants, the tokens of the ordered effects and the arguments,
         and returns the tokens and the results.
         """
-        module = self.module
-        key = key, module.platforms, module.typed_mesh, module.manual
+        module, is_traced = self.module, self.origin is not None
+        key = key, module.platforms, module.typed_mesh, module.manual, is_traced
         symbol = module.functions.get(key)
-        if symbol is not None:
-            return symbol
+        if symbol is None:
+            symbol = self._defined(key, name, avals_in, avals_out, body, constants, ordered)
+        if key in module.functions_with_barriers and not self.is_at_top:
+            module.has_inner_barriers = True
+        return symbol
+
+    def _defined(
+        self,
+        key: Hashable,
+        name: str,
+        avals_in: Sequence[AbstractValue],
+        avals_out: Sequence[AbstractValue],
+        body: Callable[Concatenate["Builder", ...], Sequence[Value]],
+        constants: Sequence["Constant"],
+        ordered: Sequence[Effect],
+    ) -> ir.FlatSymbolRefAttr:
+        """Add the function that `define_function` returns the symbol of."""
+        module = self.module
         extra_types = [value.type for value in self.values_of(constants)]
         tokens = [token_aval] * len(ordered)
         in_types = [types.aval_type(aval) for aval in (*tokens, *avals_in)]
         unique = module.unique_symbol(name)
         out_types = [types.aval_type(aval) for aval in (*tokens, *avals_out)]
         in_types = extra_types + in_types
-        function = module.create_function(unique, "private", in_types, out_types, self.loc)
+        # The operations of a function that stands for an equation are where each call is.
+        origin = None if self.origin is None else module.locations.unknown
+        loc = origin or self.loc
+        function = module.create_function(unique, "private", in_types, out_types, loc)
         symbol = ir.FlatSymbolRefAttr.get(unique, context)
         module.functions[key] = symbol
-        block = function.regions[0].blocks.append(*in_types, arg_locs=[self.loc] * len(in_types))
+        block = function.regions[0].blocks.append(*in_types, arg_locs=[loc] * len(in_types))
         arguments = list(block.arguments)
         hoisted = hoisted_arguments(constants, arguments)
         # The name stack is empty: XLA prepends the path of each call.
         inner = Builder(module, ir.InsertionPoint(block), (), hoisted)
+        inner.origin, inner.is_at_top = origin, True
         inputs = inner.take_tokens(ordered, arguments[len(extra_types) :])
+        barriers, module.has_barriers = module.has_barriers, False
         outputs = body(inner, *inputs)
+        if module.has_barriers:
+            module.functions_with_barriers.add(key)
+        module.has_barriers |= barriers
         outputs = [*inner.tokens_of(ordered), *outputs]
         _create("func.return", (), outputs, loc=inner.loc, ip=inner.ip)
         return symbol
+
+
+def in_function(rule: LoweringRule) -> LoweringRule:
+    """Return a lowering rule that calls a private function with the operations of another rule."""
+
+    @functools.wraps(rule)
+    def call(build: Builder, *operands: Value, **params: Any) -> Any:
+        return build.as_function(rule, operands, params)
+
+    return call
 
 
 class Constant(NamedTuple):
@@ -440,6 +534,23 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
     for inner in closed_programs_in(live_equations(program.jaxpr)):
         unique.update((id(constant.value), constant) for constant in large_constants(inner))
     return list(unique.values())
+
+
+def _distinct(params: Mapping[str, object]) -> list[Hashable]:
+    """Return parameters as parts of a key, where 0.0 and -0.0, which are equal, are different."""
+    return [
+        (name, type(value), repr(value) if isinstance(value, float) else value)
+        for name, value in params.items()
+    ]
+
+
+def _hashable(key: Hashable) -> Hashable:
+    """Return a key, or one that equals no other if it has parts that cannot be compared."""
+    try:
+        hash(key)
+    except TypeError:
+        return object()
+    return key
 
 
 def _as_list(x: ArrayLike | Sequence[ArrayLike]) -> list[ArrayLike]:

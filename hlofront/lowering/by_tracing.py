@@ -1,4 +1,4 @@
-"""Primitives that lower to other primitives: each function is traced and inlined."""
+"""Primitives that lower to other primitives: each function is traced and called."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.formulas import Formula, exp, sqrt, where
 from hlofront.primitives import special as s
 from hlofront.primitives.converting import convert
@@ -69,4 +69,4 @@ def _rule(function: Callable[..., Array]) -> Callable[..., Value]:
 
 
 for _primitive, _function in BY_TRACING.items():
-    lower(_primitive)(_rule(_function))
+    lower(_primitive)(in_function(_rule(_function)))

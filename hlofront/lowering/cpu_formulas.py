@@ -12,7 +12,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringCondition, LoweringRule, lower
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.types import NumPyDType
 
 # Threads that lower may import modules with rules of one primitive at once.
@@ -33,6 +33,7 @@ def formula_on_cpu(
     stored: bool = False,
     elementwise: bool = False,
     rewritten: bool = False,
+    in_place: bool = False,
 ) -> Callable[[LoweringRule], LoweringRule]:
     """Return a decorator that registers a rule for the equations on CPUs which meet a condition.
 
@@ -48,6 +49,8 @@ def formula_on_cpu(
         the other axes of a sort, but of gathers it may collect the operands.
       rewritten: whether the rule is for modules whose equations are rewritten alone, so that those
         for several platforms have no program twice.
+      in_place: whether the rule emits its operations where the equation is. Others emit them into a
+        private function, which is called there.
     """
 
     def pays(build: Builder) -> bool:
@@ -64,7 +67,7 @@ def formula_on_cpu(
     def register(rule: LoweringRule) -> LoweringRule:
         for primitive in primitives:
             with _lock:
-                _register(primitive, rule, pays)
+                _register(primitive, rule if in_place else in_function(rule), pays)
         return rule
 
     return register

@@ -33,12 +33,14 @@ class Emitter:
         "avals_in",
         "avals_out",
         "constants",
+        "defined_for",
         "equation",
         "hoisted",
         "ip",
-        "is_main",
+        "is_at_top",
         "loc",
         "module",
+        "origin",
         "prefix",
         "tokens",
     )
@@ -72,9 +74,14 @@ class Emitter:
         self.tokens: dict[Effect, Value] = {}
         self.avals_in = self.avals_out = ()
         self.equation = None
-        # Whether operations are emitted into the main function itself, in no region and no other
-        # function, so that no loop repeats them.
-        self.is_main = False
+        # The location of the user's operation that the equations being lowered stand for; None if
+        # they are the user's own.
+        self.origin: ir.Location | None = None
+        # The equation that the function stands for; None if it stands for none.
+        self.defined_for: Equation | None = None
+        # Whether operations are emitted into a function's body, in no region of it, so that no loop
+        # of the function repeats them.
+        self.is_at_top = False
 
     @property
     def current(self) -> Equation:
@@ -91,6 +98,12 @@ class Emitter:
     def primitive(self) -> Primitive:
         """Return the primitive of the equation that is being lowered."""
         return self.current.primitive
+
+    def location(self, path: str) -> ir.Location:
+        """Return the location of an operation of the current equation that has this path."""
+        if self.origin is not None:
+            return self.origin
+        return self.module.locations.of(path, self.equation and self.equation.traceback)
 
     # ---- operations and regions
 
@@ -159,7 +172,8 @@ class Emitter:
         )
         ip = ir.InsertionPoint(block)
         inner = type(self)(self.module, ip, self.prefix, self.hoisted, self.loc)
-        inner.equation = self.equation
+        inner.equation, inner.origin = self.equation, self.origin
+        inner.defined_for = self.defined_for
         outputs = body(inner, *block.arguments)
         _create(terminator, (), list(outputs), loc=self.loc, ip=inner.ip)
 
@@ -432,6 +446,6 @@ class Emitter:
     def barrier(self, values: Sequence[Value], avals: Sequence[AbstractValue]) -> list[Value]:
         """Return the values behind an optimization barrier, which XLA does not optimize across."""
         self.module.has_barriers = True
-        if not self.is_main:
+        if not self.is_at_top:
             self.module.has_inner_barriers = True
         return self.ops("stablehlo.optimization_barrier", values, avals)

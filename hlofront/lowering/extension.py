@@ -345,6 +345,7 @@ def builder_here(ctx: LoweringRuleContext) -> Builder:
         return build
     inner = Builder(build.module, here, build.prefix, build.hoisted)
     inner.loc, inner.equation, inner.tokens = build.loc, build.equation, build.tokens
+    inner.origin, inner.defined_for = build.origin, build.defined_for
     inner.avals_in, inner.avals_out = ctx.avals_in, ctx.avals_out
     return inner
 

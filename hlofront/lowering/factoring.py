@@ -8,7 +8,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import lower
 from hlofront.core.trace import process
 from hlofront.lowering import kernels, types
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.kernels import CUDA, GPUS, LAPACK, Library, by_library, flag
 from hlofront.lowering.loops import count_up
 from hlofront.primitives import factoring as f
@@ -48,6 +48,7 @@ def _(build: Builder, x: Value) -> Value:
 
 
 @lower(f.symmetric_product_p)
+@in_function
 def _symmetric_product(build: Builder, a: Value, c: Value, *, alpha: float, beta: float) -> Value:
     def total(a: Array, c: Array) -> Array:
         dtype = typeof(c).dtype
@@ -183,6 +184,7 @@ def _(build: Builder, library: Library, pivots: Value, *, permutation_size: int)
 
 
 @lower(f.lu_pivots_to_permutation_p)
+@in_function
 def _(build: Builder, pivots: Value, *, permutation_size: int) -> Value:
     return _permutation(build, pivots, build.avals_in[0], build.avals_out[0])
 
@@ -348,6 +350,7 @@ def _reflector(a: Array, taus: Array, index: Array) -> tuple[Array, Array]:
 
 
 @lower(f.qr_p)
+@in_function
 def _(
     build: Builder, x: Value, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
 ) -> list[Value]:

@@ -16,7 +16,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import full_like, index_like
 from hlofront.primitives.elementwise import clamp
@@ -48,6 +48,7 @@ def _pays(build: Builder) -> bool:
 
 
 @lower(gather_p, platform="tpu", when=_pays)
+@in_function
 def _(
     build: Builder,
     operand: Value,

@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.higher_order import random_gamma
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.extended import physical
 from hlofront.lowering.random_bits import is_one_loop
 from hlofront.primitives import keys as k
@@ -30,6 +30,7 @@ def _lower_by_generator(
     """Register the rule that calls `function_of(generator, **params)` with the bits of each key."""
 
     @lower(primitive)
+    @in_function
     def _(build: Builder, *operands: Value, partitionable: bool = True, **params: object) -> Value:
         aval = next(filter(k.is_key, (*build.avals_in, *build.avals_out)))
         function = _over(function_of(aval.dtype.generator, **params), build.avals_in[0].ndim)
@@ -62,6 +63,7 @@ _lower_by_generator(k.random_bits_p, _random_bits)
 
 
 @lower(k.random_bits_p, platform="cpu")
+@in_function
 def _(build: Builder, keys: Value, *, shape: Shape, **params: Any) -> Value:
     if not is_one_loop(build):
         return lower[k.random_bits_p](build, keys, shape=shape, **params)
@@ -108,6 +110,7 @@ def _is_lengthened(build: Builder, params: Mapping[str, Any]) -> bool:
 
 
 @lower(k.random_fold_in_p)
+@in_function
 def _(build: Builder, keys: Value, data: Value, *, partitionable: bool = True) -> Value:
     keys_aval, data_aval = build.avals_in
     result = build.avals_out[0]
@@ -128,6 +131,7 @@ def _(build: Builder, x: Value, **_: object) -> Value:
 
 
 @lower(random_gamma.random_gamma_p)
+@in_function
 def _(
     build: Builder, keys: Value, alpha: Value, *, log_space: bool, partitionable: bool = True
 ) -> Value:

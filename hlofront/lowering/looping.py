@@ -121,14 +121,13 @@ class Loop:
 
     @staticmethod
     def _located(build: Builder, name: str) -> ir.Location:
-        """Return the location of a part of the scan itself: its path, and the user's lines."""
-        traceback = build.equation and build.equation.traceback
-        return build.module.locations.of(path_of(build.within(name)), traceback)
+        """Return the location of a part of the scan itself."""
+        return build.location(path_of(build.within(name)))
 
     @staticmethod
     def _named(build: Builder, region: str, name: str) -> ir.Location:
         """Return the location of an operation on the loop index."""
-        return build.module.locations.named(path_of(build.within("while", region, name)))
+        return build.location(path_of(build.within("while", region, name)))
 
     def _steps(
         self, build: Builder, carry: list[Value], ys: list[Value], row: Value | int, count: int

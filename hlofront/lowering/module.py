@@ -220,7 +220,7 @@ def lower_program(
     if index is not None:
         hoisted[id(INDEX)] = index
     builder = Builder(state, ir.InsertionPoint(block), (f"{wrapper}({name})",), hoisted)
-    builder.is_main = True
+    builder.is_at_top = True
     if embed_constants:
         for value, aval in large:
             hoisted[id(value)] = builder.hoist(value, aval.dtype)

@@ -69,6 +69,7 @@ class ModuleState:
         "extension_context",
         "fences",
         "functions",
+        "functions_with_barriers",
         "has_barriers",
         "has_inner_barriers",
         "ip",
@@ -144,6 +145,8 @@ class ModuleState:
         self.scopes: dict[tuple[NameStack, NameStack], OperationScope] = {}
         # The symbols of private functions, by the keys of what was lowered to them.
         self.functions: dict[Hashable, ir.FlatSymbolRefAttr] = {}
+        # The keys of those with barriers, which are in a loop if a call is.
+        self.functions_with_barriers: set[Hashable] = set()
         # The host functions that the module calls, in the order of their index.
         self.callbacks: list[HostCall] = []
         # The objects that rules of other packages keep alive with the executable.

@@ -5,7 +5,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.higher_order.scan import scan
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.primitives.elementwise import add, mul
 from hlofront.primitives.families import operand_shape
 from hlofront.primitives.polynomials import polynomial_p
@@ -17,6 +17,7 @@ _UNROLL = 8
 
 
 @lower(polynomial_p)
+@in_function
 def _(build: Builder, *operands: Value, unroll: int | None = None) -> Value:
     shape = build.avals_out[0].shape
     return build.by_tracing(horner, operands, shape=shape, unroll=unroll)[0]

@@ -52,13 +52,21 @@ def _may_pay(equation: Candidate) -> bool:
     return result.size >= (_FEWEST if by_one else _FEWEST_BY_MORE)
 
 
-@formula_on_cpu(concatenate_p, when=_may_pay)
+@formula_on_cpu(concatenate_p, when=_may_pay, in_place=True)
 def _(build: Builder, *operands: Value, dimension: int) -> Value:
     array = _rolled(build, operands, dimension)
     if array is None:
         return build.op("stablehlo.concatenate", operands, dimension=types.i64(dimension))
     if dimension:
-        return build.by_tracing(_selected, operands)[0]
+        return build.as_function(_by_selection, operands, {})
+    return build.as_function(_of_doubled, (array,), {}, build.avals_out)
+
+
+def _by_selection(build: Builder, *operands: Value) -> Value:
+    return build.by_tracing(_selected, operands)[0]
+
+
+def _of_doubled(build: Builder, array: Value) -> Value:
     (aval,), start = build.avals_out, build.avals_in[1].shape[0]
     twice = aval.update(shape=(2 * aval.size,))
     doubled = build.op("stablehlo.concatenate", (array, array), twice, dimension=types.i64(0))

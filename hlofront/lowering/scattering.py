@@ -48,6 +48,7 @@ def _(
     def update(inner: Builder, old: Value, new: Value) -> Sequence[Value]:
         if update_jaxpr is None:
             return (new,)
+        inner.origin = inner.loc
         with inner.module.scalar_region():
             return inner.inline(update_jaxpr, update_consts, (old, new))
 

@@ -28,9 +28,9 @@ from hlofront.base.typing import Array, Shape
 from hlofront.core.aval import ShapedArray
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import Atom, Equation, Var
+from hlofront.core.primitive import Primitive
 from hlofront.core.sharded_types import plain_aval
 from hlofront.core.symbolic_sizes import has_symbolic_size
-from hlofront.higher_order.jit_call import closed_call_p
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.lowering.formulas import Formula, where
 from hlofront.lowering.types import NumPyDType
@@ -52,6 +52,9 @@ from hlofront.transforms.stage import stage
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+# A sort of which a program, the parameter `jaxpr`, gives the elements that are read.
+selection_p = Primitive("sort", multiple_results=True)
 
 # Arrays of fewer elements, and those of shorter lines, are sorted.
 _FEWEST = 65_536
@@ -137,8 +140,8 @@ def _without_sort(
     avals = [plain_aval(atom.aval) for atom in operands]
     with enable_x64(True), folding_constants(False):
         program = stage(selected, avals)
-    params = {"call_jaxpr": program}
-    call = Equation(operands, results, closed_call_p, params, source_info=sort.source_info)
+    params = {"jaxpr": program}
+    call = Equation(operands, results, selection_p, params, source_info=sort.source_info)
     return [*before, call, *after]
 
 

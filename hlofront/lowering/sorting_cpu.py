@@ -24,10 +24,13 @@ from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.rules import lower
 from hlofront.lowering import types
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
 from hlofront.lowering.gathering import gather_numbers
+from hlofront.lowering.selecting_cpu import selection_p
 from hlofront.lowering.sorting import (
     canonical_float,
     emit_sort,
@@ -79,20 +82,37 @@ def _is_formula_of_sort(equation: Candidate) -> bool:
     return _is_packed_sort(equation) or (len(equation.avals_in) == 1 and is_unstable)
 
 
-@formula_on_cpu(s.sort_p, when=_is_formula_of_sort)
+@formula_on_cpu(s.sort_p, when=_is_formula_of_sort, in_place=True)
 def _(
     build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
-    avals = build.avals_in
     if not _is_packed_sort(candidate(build)):
         # Of the sorts by a plain less-than, the stable one is the faster one.
         params = {"dimension": dimension, "is_stable": True, "num_keys": num_keys}
         return sort_by_comparator(build, *operands, **params)
+    are_iotas = tuple([_is_iota(x, dimension) for x in operands])
+    params = {"dimension": dimension, "num_keys": num_keys}
+    return build.as_function(_packed_sort, operands, params, are_iotas=are_iotas)
+
+
+def _packed_sort(
+    build: Builder, *operands: Value, dimension: int, num_keys: int, are_iotas: Sequence[bool]
+) -> list[Value]:
+    avals = build.avals_in
     words: list[Value] = []
     for key, aval in zip(operands[:num_keys], avals):
         words += _words(build, key, aval)
     order = _order_of_words(build, words, avals[0].shape, dimension)
-    return [_reordered(build, x, aval, order, dimension) for x, aval in zip(operands, avals)]
+    return [
+        build.convert(order, aval) if is_iota else _reordered(build, x, aval, order, dimension)
+        for x, aval, is_iota in zip(operands, avals, are_iotas, strict=True)
+    ]
+
+
+@lower(selection_p)
+@in_function
+def _(build: Builder, *operands: Value, jaxpr: ClosedJaxpr) -> list[Value]:
+    return build.inline_traced(jaxpr, operands)
 
 
 def _is_packed_top_k(equation: Candidate) -> bool:
@@ -282,8 +302,6 @@ def _transposed(build: Builder, x: Value, permutation: Sequence[int], aval: Shap
 
 def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: int) -> Value:
     """Return an array gathered along an axis by indices, as a result of this aval."""
-    if _is_iota(x, axis):
-        return build.convert(order, aval)
     others = tuple(i for i in range(aval.ndim) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     indices = build.reshape(order, ShapedArray((*aval.shape, 1), _int32))

@@ -8,7 +8,7 @@ from hlofront.base.typing import Array, DType
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.primitives import sparse_elements as s
 from hlofront.primitives.comparing import ne, select
 from hlofront.primitives.converting import convert
@@ -43,7 +43,7 @@ def by_tracing(primitive: Primitive) -> Callable[[Callable[..., Any]], Callable[
             results = build.by_tracing(function, values, **params)
             return results if primitive.multiple_results else results[0]
 
-        lower(primitive)(rule)
+        lower(primitive)(in_function(rule))
         return function
 
     return register

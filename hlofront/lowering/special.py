@@ -9,7 +9,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import incomplete_beta, incomplete_gamma
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.primitives import special as s
 
 _FLOAT32 = np.dtype(np.float32)
@@ -52,8 +52,8 @@ def one_operation(name: str) -> Rule:
 # CHLO has these functions, but not for dtypes of 8 bits and less.
 lower(s.bessel_i1e_p)(at_least(2, one_operation("chlo.bessel_i1e")))
 lower(s.erfc_p)(at_least(2, one_operation("chlo.erfc")))
-lower(s.igamma_p)(at_least(4, incomplete_gamma.igamma))
-lower(s.igammac_p)(at_least(4, incomplete_gamma.igammac))
-lower(s.igamma_grad_a_p)(at_least(4, incomplete_gamma.igamma_grad_a))
-lower(s.random_gamma_grad_p)(at_least(4, incomplete_gamma.random_gamma_grad))
-lower(s.regularized_incomplete_beta_p)(at_least(4, incomplete_beta.betainc))
+lower(s.igamma_p)(in_function(at_least(4, incomplete_gamma.igamma)))
+lower(s.igammac_p)(in_function(at_least(4, incomplete_gamma.igammac)))
+lower(s.igamma_grad_a_p)(in_function(at_least(4, incomplete_gamma.igamma_grad_a)))
+lower(s.random_gamma_grad_p)(in_function(at_least(4, incomplete_gamma.random_gamma_grad)))
+lower(s.regularized_incomplete_beta_p)(in_function(at_least(4, incomplete_beta.betainc)))

@@ -14,7 +14,7 @@ from hlofront.core.trace import process
 from hlofront.higher_order.mapping import map as one_by_one
 from hlofront.higher_order.polar import qdwh
 from hlofront.lowering import kernels
-from hlofront.lowering.builder import Builder
+from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.spectral import Subset, svd_of_nothing, zeros
 from hlofront.lowering.spectral_division import eigh_by_division
 from hlofront.primitives import matrices
@@ -38,6 +38,7 @@ _int32, _float32 = np.dtype(np.int32), np.dtype(np.float32)
 
 
 @lower(s.eigh_p, platform="tpu")
+@in_function
 def _(
     build: Builder,
     x: Value,
@@ -107,6 +108,7 @@ def _widened(x: Array) -> Array:
 
 
 @lower(s.svd_p, platform="tpu")
+@in_function
 def _(
     build: Builder,
     x: Value,

@@ -39,14 +39,19 @@ def _(build: Builder, x: Value, **params: object) -> Value:
     return lower[e.rsqrt_p](build, _as_maximum(build, x, aval), **params)
 
 
-@formula_on_cpu(e.div_p, when=_is_large, elementwise=True)
+@formula_on_cpu(e.div_p, when=_is_large, elementwise=True, in_place=True)
 def _(build: Builder, x: Value, y: Value) -> Value:
     _, aval = build.avals_in
     root: Any = y.owner
     if getattr(root, "name", None) == "stablehlo.sqrt" and aval.shape == build.avals_out[0].shape:
-        operand = _as_maximum(build, root.operands[0], aval)
-        y = build.op("stablehlo.sqrt", (operand,), aval)
+        return build.as_function(_quotient_by_root, (x, root.operands[0]), {})
     return lower[e.div_p](build, x, y)
+
+
+def _quotient_by_root(build: Builder, x: Value, y: Value) -> Value:
+    _, aval = build.avals_in
+    root = build.op("stablehlo.sqrt", (_as_maximum(build, y, aval),), aval)
+    return lower[e.div_p](build, x, root)
 
 
 def _as_maximum(build: Builder, x: Value, aval: ShapedArray) -> Value:

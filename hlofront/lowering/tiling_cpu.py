@@ -40,7 +40,7 @@ def _pays(equation: Candidate) -> bool:
     return aval.size >= _FEWEST and 1 < reps[repeated[0]] <= _MOST_COPIES
 
 
-@formula_on_cpu(tile_p, when=_pays)
+@formula_on_cpu(tile_p, when=_pays, in_place=True)
 def _(build: Builder, x: Value, *, reps: Sequence[int]) -> Value:
     (axis,) = [axis for axis, count in enumerate(reps) if count > 1]
 
@@ -57,7 +57,7 @@ def _may_pay(equation: Candidate) -> bool:
     return result.size >= _FEWEST and (strides is None or set(strides) == {1})
 
 
-@formula_on_cpu(slice_p, when=_may_pay)
+@formula_on_cpu(slice_p, when=_may_pay, in_place=True)
 def _(
     build: Builder,
     x: Value,

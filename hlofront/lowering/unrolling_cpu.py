@@ -104,7 +104,7 @@ def _pays(equation: Candidate) -> bool:
     return steps_at_once(**equation.params) > 1
 
 
-@formula_on_cpu(scan_p, when=_pays, rewritten=True)
+@formula_on_cpu(scan_p, when=_pays, rewritten=True, in_place=True)
 def _(build: Builder, *args: Value, jaxpr: ClosedJaxpr, **params: Any) -> list[Value]:
     consts, carry, length = params["num_consts"], params["num_carry"], params["length"]
     count = steps_at_once(jaxpr=jaxpr, **params)

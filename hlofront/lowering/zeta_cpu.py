@@ -207,9 +207,12 @@ def _is_large(equation: Candidate) -> bool:
     return is_known and result.size >= _FEWEST_OF_WHOLE
 
 
-@formula_on_cpu(s.zeta_p, when=_is_large, stored=True, elementwise=True)
+@formula_on_cpu(s.zeta_p, when=_is_large, stored=True, elementwise=True, in_place=True)
 def _(build: Builder, order: Value, x: Value) -> Value:
-    constant = _constant_in(order)
+    return build.as_function(_zeta_rule, (order, x), {}, constant=_constant_in(order))
+
+
+def _zeta_rule(build: Builder, order: Value, x: Value, *, constant: float) -> Value:
     if constant.is_integer() and 2 <= constant <= GREATEST_ORDER:
         return _of_whole(build, int(constant), Fraction(1), order, x)
     if build.avals_out[0].size < _FEWEST:
@@ -221,19 +224,28 @@ def _(build: Builder, order: Value, x: Value) -> Value:
     return emit(build, formula, _is_negative, _dtype_of(build), order, x)
 
 
-@formula_on_cpu(s.polygamma_p, when=_is_large, stored=True, elementwise=True)
+@formula_on_cpu(s.polygamma_p, when=_is_large, stored=True, elementwise=True, in_place=True)
 def _(build: Builder, order: Value, x: Value) -> Value:
+    source = _source(order)
+    kind: Any = source.type
+    avals = *build.avals_in, build.avals_in[0].update(shape=tuple(kind.shape))
     constant = _constant_in(order)
+    return build.as_function(_polygamma_rule, (order, x, source), {}, avals, constant=constant)
+
+
+def _polygamma_rule(
+    build: Builder, order: Value, x: Value, source: Value, *, constant: float
+) -> Value:
+    """Lower polygamma, whose order is `source`, broadcast, and `constant` if that is known."""
     if constant.is_integer() and 1 <= constant < GREATEST_ORDER:
         return _of_whole(build, int(constant) + 1, _factor(int(constant)), order, x)
-    scalar = _source(order)
-    kind: Any = scalar.type
+    kind: Any = source.type
     (result,) = build.avals_out
     if result.size < _FEWEST or kind.shape:
         return lower[s.polygamma_p](build, order, x)
     with enable_x64(True):
         aval = build.avals_in[0].update(shape=())
-        (factor,) = build.by_tracing(_factor_of_scalar, [scalar], [aval])
+        (factor,) = build.by_tracing(_factor_of_scalar, [source], [aval])
     factor = build.broadcast(factor, result.update(dtype=_float64), ())
 
     def formula(order: Formula, x: Formula, factor: Formula) -> Formula:

@@ -52,7 +52,7 @@ def form_of(x, y, dtype, numbers=OF_MATRICES, **options):
     platform = options.pop("platform", "cpu")
     operands = (hlofront.ShapeDtypeStruct(shape, dtype) for shape in (x, y))
     lines = text_of(product(numbers, **options), *operands, platform=platform).splitlines()
-    dots = [line.partition(" : ")[2] for line in lines if "dot_general" in line]
+    dots = [line.partition(" : ")[2] for line in lines if "stablehlo.dot_general" in line]
     return [re.sub("tensor<([^>]*)>", r"\1", dot) for dot in dots]
 
 

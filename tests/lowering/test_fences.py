@@ -419,11 +419,20 @@ def in_another_loop(x):
     return lax.fori_loop(0, 3, lambda i, x: in_main(x), x)
 
 
+def in_a_function_that_a_loop_calls(x):
+    return lax.fori_loop(0, 3, lambda i, x: in_a_called_function(x), in_a_called_function(x))
+
+
 @pytest.mark.parametrize(
     ("barrier", "is_kernel"),
-    [(in_main, True), (in_a_called_function, False), (in_another_loop, False)],
+    [
+        (in_main, True),
+        (in_a_called_function, True),
+        (in_another_loop, False),
+        (in_a_function_that_a_loop_calls, False),
+    ],
 )
-def test_a_small_loop_is_a_kernel_where_barriers_are_in_the_main_function_alone(barrier, is_kernel):
+def test_a_small_loop_is_a_kernel_where_no_barriers_are_in_loops(barrier, is_kernel):
     def f(x):
         return lax.fori_loop(0, 100, lambda i, x: jnp.sin(x) * 0.5, barrier(x))
 
