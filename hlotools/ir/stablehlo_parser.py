@@ -23,6 +23,8 @@ _SYMBOL = re.compile(r"@(\"[^\"]*\"|[\w$.\-]+)")
 _TENSOR = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*)(.*)>$", re.DOTALL)
 _PAIR = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+(?:#\d+)?)")
 _ARGUMENTS_AT_END = re.compile(r"\((%[\w$.\-]+: .*)\)\s*\{$")
+# hlofront marks the private functions that stand for an operation of a primitive.
+_PRIMITIVE = re.compile(r' attributes \{.*\bhlofront\.primitive = "([^"\\]+)"')
 _APPLIES = re.compile(r"applies (\S+)")
 # Attributes with names of results or numbers of channels, which mean nothing.
 _LEFT_OUT = frozenset({"jax.result_info", "channel_handle.handle"})
@@ -74,6 +76,8 @@ class _Reader:
         self.public: list[str] = []
         # Calls by name, as callees may be defined later.
         self.calls: list[tuple[Instruction, str, str]] = []
+        # The primitives that functions stand for, by the functions' names.
+        self.primitives: dict[str, str] = {}
         self.stack: list[_Open | None] = []
         self.block: _Block | None = None
         self.types: dict[str, Shape] = {}
@@ -100,6 +104,7 @@ class _Reader:
             callee = self.functions.get(symbol)
             if callee is not None:
                 instruction.called.setdefault(key, []).append(callee)
+                instruction.opcode = self.primitives.get(symbol, instruction.opcode)
             else:
                 instruction.attributes[key] = "@" + symbol
         return self.builder.finished(self.functions[name])
@@ -150,6 +155,8 @@ class _Reader:
             self.public.append(name)
         open_ = text.find("(", symbol.end())
         end = _closing(text, open_)
+        if primitive := _PRIMITIVE.search(text, end):
+            self.primitives[name] = primitive[1]
         if not text.endswith("{"):
             # A declaration: the function has no body.
             self.builder.returned(computation, [])

@@ -111,6 +111,8 @@ class Matching:
         """Return the pairs of unequal computations that matching operations call."""
         calls: list[_Call] = []
         for a, b in compared.pairs:
+            if a.opcode != b.opcode:
+                continue  # Their computations have nothing in common.
             for key in a.called.keys() & b.called.keys():
                 for first, second in zip(a.called[key], b.called[key], strict=False):
                     if self.a.computation(first) == self.b.computation(second):
