@@ -4,12 +4,12 @@ import re
 from typing import NamedTuple
 
 from hlotools.cost.estimates import Estimates
-from hlotools.cost.fusion_needs import Needs, needs_of
+from hlotools.cost.fusion_needs import Needs, fused_computations, needs_of
 from hlotools.cost.links import device_count_of, identity_of, is_collective, link_seconds
 from hlotools.cost.products import product_seconds, products_in
 from hlotools.cost.rates import DeviceRates
 from hlotools.cost.traffic import transfers
-from hlotools.ir.hlo import HloModule, Instruction, fused_computations
+from hlotools.ir.hlo import HloModule, Instruction
 
 # Elementwise operations for which a device has no free modifiers of other instructions.
 _VECTOR = frozenset({

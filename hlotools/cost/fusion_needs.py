@@ -53,6 +53,33 @@ def needs_of(fused: Computation, known: dict[int, Needs] | None = None) -> Needs
     return known[id(fused)]
 
 
+def fused_computations(fusion: Instruction) -> list[tuple[Computation, int]]:
+    """Return the computations of a fusion and of the fusions in it, callers first.
+
+    Each is listed once, with the number of times that it is applied in one run of the fusion. Other
+    operations have none.
+    """
+    callees_first: dict[int, Computation] = {}
+    waiting = [(each, False) for each in (fusion.fused,) if each is not None]
+    while waiting:
+        computation, is_done = waiting.pop()
+        if is_done:
+            callees_first[id(computation)] = computation
+        elif id(computation) not in callees_first:
+            waiting.append((computation, True))
+            waiting += [(callee, False) for callee in _fused_in(computation)]
+    counts = {id(fusion.fused): 1}
+    order = list(reversed(callees_first.values()))
+    for computation in order:
+        for callee in _fused_in(computation):
+            counts[id(callee)] = counts.get(id(callee), 0) + counts[id(computation)]
+    return [(computation, counts[id(computation)]) for computation in order]
+
+
+def _fused_in(computation: Computation) -> list[Computation]:
+    return [i.fused for i in computation.instructions if i.fused is not None]
+
+
 def written_elements(instruction: Instruction) -> int | None:
     """Return the number of elements that an update in place writes, None for other operations."""
     operands = instruction.operands

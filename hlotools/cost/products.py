@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hlotools.ir.hlo import Instruction, fused_computations, unquoted
+from hlotools.cost.fusion_needs import fused_computations
+from hlotools.ir.hlo import Instruction, unquoted
 
 _PRODUCTS = frozenset({"dot", "convolution", "scaled-dot", "custom-call"})
 _NAMES = {"f64": "float64", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}

@@ -13,6 +13,7 @@ from hlotools.ir.mlir_lines import Line, aligned
 from hlotools.matching.changes import Change
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import Regrouped
+from hlotools.matching.roots import root_pairs
 
 # The states of a row: the same, changed, removed, added, part of a regrouping.
 SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"
@@ -95,7 +96,8 @@ class _HloRows:
         self.compared: dict[tuple[int, int], Compared] = {}
         self.groups: dict[int, Regrouped] = {}
         # Equal computations in one order are paired by position.
-        if matching is None and _opcodes(a.entry) != _opcodes(b.entry):
+        roots = root_pairs(a, b)
+        if matching is None and any(_opcodes(x) != _opcodes(y) for x, y in roots.pairs):
             matching = Matching(Hashes(a), Hashes(b))
         if matching is not None:
             self.compared = {(id(c.a), id(c.b)): c for c in matching.compared}
@@ -105,7 +107,12 @@ class _HloRows:
         self.section_numbers: dict[tuple[int, int], int] = {}
         self.waiting: list[tuple[PairedRows, Computation | None, Computation | None]] = []
         self.count = 0
-        self._section(a.entry, b.entry)
+        for first, second in roots.pairs:
+            self._section(first, second)
+        for first in roots.removed:
+            self._section(first, None)
+        for second in roots.added:
+            self._section(None, second)
         while self.waiting:
             section, first, second = self.waiting.pop()
             self._fill(section, first, second)

@@ -155,10 +155,11 @@ class GraphBuilder:
         root.is_root = True
         computation.root = root
 
-    def finished(self, entry: Computation) -> HloModule:
-        """Return the finished module with its entry computation."""
+    def finished(self, entry: Computation, others: Sequence[Computation] = ()) -> HloModule:
+        """Return the finished module with its entry computation, and its other roots."""
         entry.is_entry = True
         self.module.entry = entry
+        self.module.other_roots = list(others)
         for instruction in self.module.instructions():
             for operand in dict.fromkeys(instruction.operands):
                 operand.users.append(instruction)

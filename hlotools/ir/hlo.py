@@ -467,26 +467,6 @@ def _sorted(
     return order
 
 
-def fused_computations(instruction: Instruction) -> "list[tuple[Computation, int]]":
-    """Return the computations of a fusion and of the fusions in it, callers first.
-
-    Each is listed once, with the number of times that it is applied in one run of the fusion.
-    """
-    if instruction.fused is None:
-        return []
-    order = _sorted([instruction.fused], _fused_in, " calls itself")
-    order.reverse()
-    counts = {id(instruction.fused): 1}
-    for computation in order:
-        for inner in _fused_in(computation):
-            counts[id(inner)] = counts.get(id(inner), 0) + counts[id(computation)]
-    return [(computation, counts[id(computation)]) for computation in order]
-
-
-def _fused_in(computation: "Computation") -> "list[Computation]":
-    return [i.fused for i in computation.instructions if i.fused is not None]
-
-
 class Computation:
     """A function of a module: instructions in the order of the text, and a root."""
 
@@ -545,11 +525,12 @@ class HloModule:
     """A program in HLO: the `entry` computation and the computations that it calls.
 
     `attributes` follow the module's name in the text, each with its text as value; `frames` are the
-    tables of source lines.
+    tables of source lines. `roots` are the computations that the module is there for: the entry,
+    and in StableHLO the other functions that are public or that nothing calls.
     """
 
     __slots__ = ("attributes", "computations", "entry", "frames", "name", "operand_shapes",
-                 "percent")  # fmt: skip
+                 "other_roots", "percent")  # fmt: skip
 
     entry: Computation
 
@@ -558,9 +539,14 @@ class HloModule:
         self.attributes: dict[str, str] = {}
         self.frames = Frames()
         self.computations: list[Computation] = []
+        self.other_roots: list[Computation] = []
         # The format of the text: whether it has `%` before names and shapes before operands.
         self.percent = True
         self.operand_shapes = False
+
+    @property
+    def roots(self) -> list[Computation]:
+        return [self.entry, *self.other_roots]
 
     def __getitem__(self, name: str) -> Computation:
         for computation in self.computations:

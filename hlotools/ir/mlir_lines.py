@@ -253,6 +253,9 @@ def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     )
     ends = [n for n, _, _ in starts[1:]] + [end]
     blocks = {name: lines[n:stop] for (n, name, _), stop in zip(starts, ends, strict=True)}
+    if len(blocks) < len(starts):
+        # Functions of several modules have one name.
+        return lines
     public = [name for n, name, _ in starts if " private " not in lines[n][0]]
     order: dict[str, None] = {}
     waiting = list(reversed(public))

@@ -37,7 +37,10 @@ def align_calls(a: HloModule, b: HloModule) -> bool:
     changed = False
     while True:
         counts = _calls(a), _calls(b)
-        names = [{_signature(c) for _, c in side.values()} for side in counts]
+        names = [
+            {_signature(c) for c in map(_callee, side.instructions()) if c is not None}
+            for side in (a, b)
+        ]
         alone = [
             {
                 id(callee)
@@ -187,7 +190,7 @@ def _replace(
 
 def _drop_unused(module: HloModule) -> None:
     """Remove the computations that nothing calls, and find the users of each operation anew."""
-    used = {id(module.entry)}
+    used = set(map(id, module.roots))
     for computation in reversed(module.callees_first()):
         if id(computation) in used:
             for instruction in computation.instructions:

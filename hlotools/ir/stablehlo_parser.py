@@ -72,8 +72,11 @@ class _Reader:
         # The user's names of the main function's arguments, by the names of their values.
         self.main_arguments = argument_names(text)
         self.builder = GraphBuilder("module")
+        # By name, in nested and further modules with those of the modules before it.
         self.functions: dict[str, Computation] = {}
         self.public: list[str] = []
+        self.modules: list[str] = []
+        self.module_count = 0
         # Calls by name, as callees may be defined later.
         self.calls: list[tuple[Instruction, str, str]] = []
         # The primitives that functions stand for, by the functions' names.
@@ -97,17 +100,25 @@ class _Reader:
             self.line(line)
         if self.block is not None or self.stack:
             raise self.fail("the text ends inside of a function")
-        name = "main" if "main" in self.functions else next(iter(self.public), "")
-        if not name:
+        if not self.functions:
             raise self.fail("there is no function")
+        called: set[int] = set()
         for instruction, key, symbol in self.calls:
             callee = self.functions.get(symbol)
             if callee is not None:
                 instruction.called.setdefault(key, []).append(callee)
                 instruction.opcode = self.primitives.get(symbol, instruction.opcode)
+                called.add(id(callee))
             else:
-                instruction.attributes[key] = "@" + symbol
-        return self.builder.finished(self.functions[name])
+                instruction.attributes[key] = "@" + symbol.rpartition("/")[2]
+        main = "main" if "main" in self.functions else [*self.public, *self.functions][0]
+        entry = self.functions[main]
+        others = [
+            function
+            for name, function in self.functions.items()
+            if function is not entry and (name in self.public or id(function) not in called)
+        ]
+        return self.builder.finished(entry, others)
 
     def line(self, line: Line) -> None:
         text = line.written
@@ -118,6 +129,8 @@ class _Reader:
                 self.module(text)
             elif text.startswith("sdy.mesh") and (symbol := _SYMBOL.search(text)):
                 self.meshes[symbol[0]] = text.partition(" = ")[2].partition(" {")[0]
+            elif text == "}" and self.modules:
+                self.modules.pop()
             elif text != "}" and not text.startswith("#"):
                 self.builder.module.attributes[text.partition(" = ")[0][:60]] = text
         elif text.startswith("}"):
@@ -138,6 +151,10 @@ class _Reader:
     # ---- functions and regions
 
     def module(self, text: str) -> None:
+        self.module_count += 1
+        name = (_SYMBOL.findall(text.partition(" attributes ")[0]) or [str(self.module_count)])[0]
+        # The name of the whole text's module means nothing.
+        self.modules.append(f"{name}/" if self.module_count > 1 else "")
         start = text.find("attributes {")
         if start >= 0:
             inner = text[start + len("attributes {") :].rstrip("{ ").rstrip("}")
@@ -148,7 +165,7 @@ class _Reader:
         symbol = _SYMBOL.search(text)
         if symbol is None:
             raise self.fail("a function has no name")
-        name = symbol[1]
+        name = "".join(self.modules) + symbol[1]
         computation = self.builder.computation(name.strip('"'))
         self.functions[name] = computation
         if " private " not in text[: symbol.start() + 1]:
@@ -309,7 +326,7 @@ class _Reader:
         for number, region in enumerate(regions):
             made.called.setdefault(_region_label(opcode, number), []).append(region)
         for key, symbol in symbols:
-            self.calls.append((made, key, symbol))
+            self.calls.append((made, key, "".join(self.modules) + symbol))
         if made.shape.is_tuple:
             parts = [self.part(block, made, n) for n in range(count)]
             block.names.update(zip((name for name, _ in names), parts, strict=False))

@@ -46,6 +46,7 @@ from hlotools.matching.hlo_changes import hlo_changes
 from hlotools.matching.limits import limit_of
 from hlotools.matching.markdown import diff_markdown
 from hlotools.matching.match import Matching
+from hlotools.matching.roots import root_pairs
 from hlotools.matching.schedules import is_scheduled, same_schedule, schedule_changes
 
 FORMAT = "hlofront.diff/1"
@@ -405,12 +406,16 @@ def _with_aligned_calls(
     read: Callable[[str], HloModule],
 ) -> Diff:
     """Return the differences of two modules that may have unequal functions for equal work."""
-    difference = _of_modules(a, b, modules)
-    if difference.equal or not align_calls(*modules):
-        return difference
+    as_written = _of_modules(a, b, modules)
+    if as_written.equal:
+        return as_written
+    modules = read(a.text), read(b.text)
+    if not align_calls(*modules):
+        return as_written
     difference = _of_modules(a, b, modules)
     if difference.equal:
         return difference
+    difference = min(difference, as_written, key=lambda each: len(each.changes))
     # Functions that both have, but call differently often, may hide equal work.
     modules = read(a.text), read(b.text)
     if not all(map(inline_all_calls, modules)):
@@ -462,7 +467,10 @@ def _same(a: Hashes, b: Hashes) -> bool:
     """Return whether two modules have equal digests and attributes."""
     if module_attributes(a.module) != module_attributes(b.module):
         return False
-    return a.computation(a.module.entry) == b.computation(b.module.entry)
+    roots = root_pairs(a.module, b.module)
+    if roots.removed or roots.added:
+        return False
+    return all(a.computation(x) == b.computation(y) for x, y in roots.pairs)
 
 
 # ---- what one can compare -----------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hlotools.ir.digests import (
     module_attributes,
 )
 from hlotools.ir.graph_building import captures
-from hlotools.ir.hlo import HloModule, Instruction, Shape, unquoted
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
 from hlotools.matching.changes import Change, OperationSite, grouped, operand_name, site_of
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
@@ -48,10 +48,23 @@ def single_changes(matching: Matching) -> list[Change]:
     changes = [_regrouped(group, matching) for group in matching.regrouped]
     for compared in matching.compared:
         changes += _in_computation(compared, matching)
+    for kind, roots in (("removed", matching.roots.removed), ("added", matching.roots.added)):
+        changes += [_of_function(kind, root) for root in roots]
     changes += _module_changes(a.module, b.module, bool(changes))
     if matching.regrouped:
         changes = list(_without_moved_constants(changes, a.module, b.module))
     return changes
+
+
+def _of_function(kind: str, function: Computation) -> Change:
+    """Return the change that one of two modules has a function that others may call."""
+    taken = ", ".join(parameter.shape.short_text() for parameter in function.parameters)
+    signature = f"({taken}) -> {function.root.shape.short_text()}"
+    site = site_of(function.root, "")._replace(
+        name=f"@{function.name}", opcode="function", type=signature, at=None
+    )
+    sides = ((site,), ()) if kind == "removed" else ((), (site,))
+    return Change(kind, "function", signature, signature, *sides)
 
 
 def rank(change: Change) -> tuple[int, bool, int]:

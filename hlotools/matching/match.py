@@ -5,14 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlotools.ir.digests import Hashes, clean_attributes, is_commutative, with_users
-from hlotools.ir.graph_building import (
-    captures,
-    operands_of_regions,
-    parameters_of_regions,
-)
+from hlotools.ir.graph_building import captures, operands_of_regions, parameters_of_regions
 from hlotools.ir.hlo import Computation, Instruction
 from hlotools.matching.arguments import numbered_pairs
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, WorkDigests, content, groups, join
+from hlotools.matching.roots import root_pairs
 
 CONVERTS = frozenset({"convert", "convert_element_type"})
 # The minimum shares of work that make an operation a part of, or similar to, another.
@@ -53,7 +50,8 @@ class Matching:
     """The matching operations of two modules.
 
     `compared` are the pairs of computations that are not equal, the entries first; `regrouped` are
-    the fusions that were split, merged or regrouped. Equal computations are not compared.
+    the fusions that were split, merged or regrouped; `roots` pairs the modules' roots. Equal
+    computations are not compared.
     """
 
     def __init__(self, a: Hashes, b: Hashes):
@@ -69,8 +67,12 @@ class Matching:
         # The ids of operations in the groups of `regrouped`.
         self._taken: set[int] = set()
         self._signatures: dict[int, Counter[Any]] = {}
-        entries = a.module.entry, b.module.entry
-        waiting: list[_Call] = [_Call(*entries, ("", ""), numbered_pairs(*entries), None)]
+        self.roots = root_pairs(a.module, b.module)
+        waiting: list[_Call] = [
+            _Call(*pair, ("", ""), numbered_pairs(*pair), None)
+            for n, pair in enumerate(self.roots.pairs)
+            if n == 0 or a.computation(pair[0]) != b.computation(pair[1])
+        ]
         while waiting:
             call = waiting.pop(0)
             if (id(call.a), id(call.b)) in self._seen:
