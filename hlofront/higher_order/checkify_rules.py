@@ -442,7 +442,7 @@ def _columns(
 
 @error_check(gather_p)
 def _(state: State, equation: Equation, operands: list[Value]) -> Value:
-    if OOBError in state.errors:
+    if OOBError in state.errors and not equation.params["mode"].is_chosen:
         operand, indices = operands
         shape = typeof(operand).shape
         sizes = equation.params["slice_sizes"]
@@ -454,7 +454,7 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
 
 @error_check(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
 def _(state: State, equation: Equation, operands: list[Value]) -> Value:
-    if OOBError in state.errors:
+    if OOBError in state.errors and not equation.params["mode"].is_chosen:
         operand, indices, updates = operands
         shape, update_shape = typeof(operand).shape, typeof(updates).shape
         numbers: ScatterDimensionNumbers = equation.params["dimension_numbers"]

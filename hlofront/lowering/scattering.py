@@ -38,7 +38,7 @@ def _(
     mode: GatherScatterMode,
 ) -> Value:
     aval, index_aval, update_aval = build.avals_in
-    if mode is GatherScatterMode.CLIP:
+    if mode == GatherScatterMode.CLIP:
         windows = s.window_sizes(dimension_numbers, aval.shape, update_aval.shape)
         indices = _clamped(build, indices, index_aval, aval, dimension_numbers, windows)
     # Other modes need nothing: the operation drops updates outside the array.

@@ -83,7 +83,7 @@ def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) 
                 size = sizes[axis]
                 static = static and (
                     size > 0
-                    if mode is _MODE.CLIP
+                    if mode == _MODE.CLIP
                     else (-size if wrap else 0) <= entry < size
                     if type(size) is int
                     else _is_within(entry, size, wrap)
@@ -97,7 +97,7 @@ def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) 
             axis += 1
         if static:
             return _sliced(array, entries, sizes, wrap)
-        if mode is not _MODE.CLIP and check_static_indices.value:
+        if mode != _MODE.CLIP and check_static_indices.value:
             _refuse_outside(resolved)
         if dynamic:
             return _dynamically_sliced(array, entries, sizes, wrap)

@@ -60,7 +60,6 @@ def _segments(
     count = _count(name, ids, num_segments)
     aval = typeof(data)
     shape = (count, *aval.shape[typeof(ids).ndim :])
-    mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     totals = asarray(creating.full(shape, start(aval.dtype), aval.dtype))
     return getattr(totals.at[ids], update)(
         data,

@@ -39,7 +39,6 @@ from hlofront.numpy.sorting import searchsorted
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
-from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
 from hlofront.primitives.shaping import expand_dims, rev, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
@@ -232,7 +231,7 @@ def add_at(size: int, indices: Array, weights: Array) -> Array:
         expand_dims(indices, (1,)),
         weights,
         ScatterDimensionNumbers((), (0,), (0,)),
-        mode=GatherScatterMode.FILL_OR_DROP,
+        mode="drop",
     )
 
 

@@ -55,7 +55,7 @@ def _take(
     a: ArrayLike,
     indices: ArrayLike,
     axis: Axis,
-    mode: str,
+    mode: str | None,
     unique: bool,
     ascend: bool,
     fill_value: ArrayLike | None,
@@ -93,8 +93,8 @@ def _take(
         (*before, 1, *after),
         unique_indices=unique,
         indices_are_sorted=ascend,
-        mode=mode,
-        fill_value=fill_value if mode == "fill" else None,
+        mode=_FILL if mode is None else mode,
+        fill_value=fill_value if mode in (None, "fill") else None,
     )
 
 
@@ -128,9 +128,7 @@ def take(
       IndexError: if the axis is empty, and the indices are not.
     """
     refuse_out("take", out)
-    if mode is None:
-        mode = "fill"
-    elif mode not in ("fill", "wrap", "clip"):
+    if mode not in (None, "fill", "wrap", "clip"):
         if mode == "raise":
             raise NotImplementedError(  # JAX raises this class.
                 "The 'raise' mode to jnp.take is not supported: a device cannot raise errors. Use "
@@ -153,7 +151,7 @@ def _take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
     axis: Axis,
-    mode: GatherScatterMode,
+    mode: GatherScatterMode | None,
     fill_value: ArrayLike | None,
     wrap: bool,
 ) -> Array:
@@ -207,8 +205,8 @@ def _take_along_axis(
             tuple(offset), tuple(collapsed), (axis,), tuple(batch), tuple(batch_of_indices)
         ),
         tuple(sizes),
-        mode=mode,
-        fill_value=fill_value if mode is _FILL else None,
+        mode=_FILL if mode is None else mode,
+        fill_value=fill_value if mode in (None, _FILL) else None,
     )
 
 
@@ -249,13 +247,14 @@ def take_along_axis(
       TypeError: if the indices are not integers.
       ValueError: if the shapes do not broadcast.
     """
-    mode = _FILL if mode is None else GatherScatterMode.from_any(mode)
+    if mode is not None:
+        mode = GatherScatterMode.from_any(mode).chosen
     if fill_value is not None:
         fill_value = static_fill_value(fill_value)
     wrap = wrap_negative_indices
     if wrap is None:
         # Negative indices are out of bounds: the caller promises that there are none.
-        wrap = mode is not GatherScatterMode.PROMISE_IN_BOUNDS
+        wrap = mode != GatherScatterMode.PROMISE_IN_BOUNDS
     return _take_along_axis(arr, indices, static_axes(axis), mode, fill_value, wrap)
 
 

@@ -88,7 +88,7 @@ def _update(
         name = f"x.at[index].{method}"
         return in_auto_axes(name, update_inside, (array, values), index, out_sharding)
     if mode is not None:
-        mode = GatherScatterMode.from_any(mode)
+        mode = GatherScatterMode.from_any(mode).chosen
     if method != "apply":
         if type(values) not in _READY:
             values = as_values(values)
@@ -177,7 +177,7 @@ class AtIndex:
         scalar, by default NaN, the least signed or greatest unsigned integer, True.
         """
         if mode is not None:
-            mode = GatherScatterMode.from_any(mode)
+            mode = GatherScatterMode.from_any(mode).chosen
         if fill_value is not None:
             fill_value = static_fill_value(fill_value)
         options = ReadOptions(

@@ -42,6 +42,23 @@ class GatherScatterMode(enum.Enum):
     PROMISE_IN_BOUNDS = 3
     ONE_HOT = 4
 
+    # Whether the caller chose the mode; not if it is the default of a function.
+    is_chosen = enum.nonmember(False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GatherScatterMode) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    @property
+    def chosen(self) -> "GatherScatterMode":
+        """This mode as one that the caller chose, which is equal to it.
+
+        Under checkify an index out of bounds is no error where the caller said what becomes of it.
+        """
+        return _chosen[self]
+
     @staticmethod
     def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":
         """Return a mode, from itself or from its name.
@@ -62,12 +79,23 @@ class GatherScatterMode(enum.Enum):
             ) from None
 
 
+def _as_chosen(mode: GatherScatterMode) -> GatherScatterMode:
+    copied = object.__new__(GatherScatterMode)
+    vars(copied).update(vars(mode), is_chosen=True)
+    return copied
+
+
+# To promise that indices are in bounds says nothing of what becomes of others.
+_chosen = {
+    mode: mode if mode.name == "PROMISE_IN_BOUNDS" else _as_chosen(mode)
+    for mode in GatherScatterMode
+}
 _modes: dict[Any, GatherScatterMode] = {
-    "clip": GatherScatterMode.CLIP,
-    "fill": GatherScatterMode.FILL_OR_DROP,
-    "drop": GatherScatterMode.FILL_OR_DROP,
+    "clip": GatherScatterMode.CLIP.chosen,
+    "fill": GatherScatterMode.FILL_OR_DROP.chosen,
+    "drop": GatherScatterMode.FILL_OR_DROP.chosen,
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
-    "one_hot": GatherScatterMode.ONE_HOT,
+    "one_hot": GatherScatterMode.ONE_HOT.chosen,
     None: GatherScatterMode.FILL_OR_DROP,
 }
 
@@ -131,7 +159,7 @@ def gather(
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
     else:
         mode = GatherScatterMode.from_any(mode)
-    if mode is not GatherScatterMode.FILL_OR_DROP:
+    if mode != GatherScatterMode.FILL_OR_DROP:
         fill_value = None
     elif fill_value is None:
         fill_value = default_fill_value(typeof(operand).dtype)

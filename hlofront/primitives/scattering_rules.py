@@ -83,10 +83,10 @@ def _read_at(
         return zeros_of(aval.update(shape=update_shape))
     numbers = params["dimension_numbers"]
     mode = params["mode"]
-    if mode is not GatherScatterMode.CLIP and not zeros:
+    if mode != GatherScatterMode.CLIP and not zeros:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
     windows = window_sizes(numbers, aval.shape, update_shape)
-    masked = mode is GatherScatterMode.FILL_OR_DROP
+    masked = mode == GatherScatterMode.FILL_OR_DROP
     return process(
         gather_p,
         (x, indices),
@@ -114,7 +114,7 @@ def _(
     mode: GatherScatterMode,
     fill_value: object,
 ) -> Sequence[Cotangent | None]:
-    if mode is GatherScatterMode.ONE_HOT:
+    if mode == GatherScatterMode.ONE_HOT:
         mode = GatherScatterMode.FILL_OR_DROP
     params = {
         "dimension_numbers": ScatterDimensionNumbers(*dimension_numbers),

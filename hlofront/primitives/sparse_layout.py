@@ -201,7 +201,7 @@ def read_at(
         shape = (*index_aval.shape[:leading], *[aval.shape[axis] for axis in rest])
         return full(shape, 0, aval.dtype)
     sizes = [min(size, 1) if axis in taken else size for axis, size in enumerate(aval.shape)]
-    fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
+    fill = 0 if mode == GatherScatterMode.FILL_OR_DROP else None
     return gather(x, indices, numbers, sizes, mode=mode, fill_value=fill)
 
 

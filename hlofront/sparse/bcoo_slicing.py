@@ -232,7 +232,7 @@ def bcoo_gather(
     """
     check_is_bcoo("bcoo_gather", operand)
     in_bounds = GatherScatterMode.PROMISE_IN_BOUNDS
-    if mode is not None and GatherScatterMode.from_any(mode) is not in_bounds:
+    if mode is not None and GatherScatterMode.from_any(mode) != in_bounds:
         raise NotImplementedError(  # JAX raises this class.
             f"bcoo_gather: mode={mode!r} not yet supported."
         )

@@ -169,8 +169,6 @@ def automatic_checks(corpus, jax, jnp, lax):
         "dynamic_update_slice": (lambda x, i: lax.dynamic_update_slice(x, x[:2], (i,)), x, out),
         "update": (lambda x, i: x.at[i].set(1.0), x, out),
         "update_good": (lambda x, i: x.at[i].set(1.0), x, np.int32(1)),
-        "update_dropped": (lambda x, i: x.at[i].set(1.0, mode="drop"), x, out),
-        "take_filled": (lambda x, i: x.at[i].get(mode="fill"), x, out),
         "take_clipped": (lambda x, i: x.at[i].get(mode="clip"), x, out),
         "nan_in_cond": (lambda x: lax.cond(x.sum() > 0, jnp.log, jnp.sin, x - 2), x),
         "nan_in_scan": (lambda x: lax.scan(lambda c, x: (jnp.log(c - x), c), 1.5, x), x),
