@@ -5,20 +5,14 @@ for compile-only TPUs are compiled by a worker, which the first of them starts a
 If the worker dies, that program raises an error, and the next one starts another worker.
 """
 
-import atexit
-import contextlib
 import io
-import os
-import re
-import subprocess
-import sys
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hlofront.bridge import compile_process_worker, state
+from hlofront.bridge import state
 from hlofront.bridge.client import Client, CompileOptions, Device, OpSharding, hlo
+from hlofront.bridge.worker_process import Worker
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -38,11 +32,8 @@ WITHOUT_TPU = {
     "TPU_STDERR_LOG_LEVEL": "3",
 }
 _PLATFORMS = ("tpu",)
-_MOST_WORDS = 300
-_lock = threading.Lock()
-_worker: "_Worker | None" = None
-# The workers of the parent processes of a fork, which this process must not use or wait for.
-_of_others: list["_Worker"] = []
+# It leaves attached TPUs alone.
+worker = Worker(WITHOUT_TPU)
 
 
 class TopologySource(NamedTuple):
@@ -56,16 +47,6 @@ class TopologySource(NamedTuple):
 
 # Topology sources, by the client of the topology's devices.
 _topologies: weakref.WeakKeyDictionary[Client, TopologySource] = weakref.WeakKeyDictionary()
-
-
-class WorkerEnded(JaxRuntimeError):
-    """The error raised when the compiler has ended its worker process."""
-
-    __module__ = JaxRuntimeError.__module__
-
-
-class CannotStart(Exception):
-    """The error raised when no worker can start; the program is then compiled in this process."""
 
 
 class SubprocessExecutable:
@@ -184,133 +165,21 @@ def compile_in_subprocess(
     """
     bytecode = io.BytesIO()
     ir_module.operation.write_bytecode(bytecode)
-    request = {
-        "topology": tuple(_topologies[devices[0].client]),
-        "devices": [device.id for device in devices],
-        "module": bytecode.getvalue(),
-        "options": options.SerializeAsString(),
-    }
-    global _worker
-    with _lock:
-        worker = _running()
-        try:
-            answer = worker.ask(request)
-        except BaseException:
-            # After an interrupt, too: the pending answer would be read as that of the next request.
-            worker.end()
-            _worker = None
-            raise
+    answer = worker.ask(
+        {
+            "do": "compile for a topology",
+            "topology": tuple(_topologies[devices[0].client]),
+            "devices": [device.id for device in devices],
+            "module": bytecode.getvalue(),
+            "options": options.SerializeAsString(),
+        }
+    )
+    return SubprocessExecutable(answered(answer))
+
+
+def answered(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a worker's answer, or raise the error that it reports."""
     if "error" in answer:
         kind = JaxRuntimeError if answer["kind"] == "JaxRuntimeError" else ValueError
         raise kind(answer["error"])
-    return SubprocessExecutable(answer)
-
-
-def start() -> None:
-    """Start the worker, unless it runs; it loads its libraries in parallel to this process.
-
-    Raises:
-      CannotStart: if no worker can be started.
-    """
-    with _lock:
-        _running()
-
-
-def _running() -> "_Worker":
-    global _worker
-    if _worker is not None and not _worker.is_alive():
-        _worker.end()
-        _worker = None
-    if _worker is None:
-        _worker = _Worker()
-    return _worker
-
-
-class _Worker:
-    """A worker process, with its message streams."""
-
-    def __init__(self):
-        if not sys.executable:
-            raise CannotStart("Python does not know its own path")
-        # It imports much, and few processes have a worker.
-        import tempfile
-
-        # The compiler's messages on stderr, which are read if it ends the process.
-        self._messages = tempfile.TemporaryFile()
-        # The worker runs isolated and without `site`: this process sends it `sys.path`.
-        command = [sys.executable, "-I", "-S", compile_process_worker.__file__]
-        if sys.dont_write_bytecode:
-            command.insert(1, "-B")
-        try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._messages,
-                # The worker leaves attached TPUs alone.
-                env={**os.environ, **WITHOUT_TPU},
-                start_new_session=True,  # Ctrl-C at the terminal interrupts only this process.
-            )
-        except OSError as error:
-            raise CannotStart(str(error)) from error
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
-        try:
-            compile_process_worker.write(self._requests, {"path": sys.path})
-        except OSError as error:
-            self.end()
-            raise CannotStart(str(error)) from error
-        self._has_started = False
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        if not self._has_started:
-            if compile_process_worker.read(self._answers) is None:
-                raise CannotStart(self._last_words())
-            self._has_started = True
-        try:
-            compile_process_worker.write(self._requests, request)
-            answer = compile_process_worker.read(self._answers)
-        except OSError:
-            answer = None
-        if answer is None:
-            code = self._process.wait()
-            raise WorkerEnded(self._last_words() or f"it ended with {code}, and said nothing")
-        return answer
-
-    def _last_words(self) -> str:
-        """Return the compiler's last messages: the check that failed, else its last lines."""
-        self._messages.seek(0)
-        text = self._messages.read().decode(errors="replace")
-        failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)
-        words = failed.group(1) if failed else " ".join(text.split("\n")[-4:])
-        return words.strip()[:_MOST_WORDS]
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._requests, self._answers, self._messages):
-            with contextlib.suppress(OSError):  # A request may have been written only in part.
-                stream.close()
-
-
-def _end() -> None:
-    global _worker
-    if _worker is not None:
-        _worker.end()
-        _worker = None
-
-
-def _in_child() -> None:
-    global _worker, _lock
-    if _worker is not None:
-        _of_others.append(_worker)
-        _worker = None
-    _lock = threading.Lock()
-
-
-atexit.register(_end)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    return answer

@@ -13,6 +13,9 @@ _PyCapsule_New.restype = ctypes.py_object
 _PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
+# The names that `register_ffi_target` was called with: strangers' programs may call them.
+registered_targets: set[str] = set()
+
 # The classes that functions of buffers are called with.
 Buffer = extension.ffi.Buffer
 ExecutionContext = extension.ffi.ExecutionContext
@@ -49,6 +52,7 @@ def register_ffi_target(
     xla_client.register_custom_call_target(
         name, fn, platform=platform, api_version=api_version, **kwargs
     )
+    registered_targets.add(name)
 
 
 def register_ffi_type(name: str, type_registration: object, platform: str = "cpu") -> None:

@@ -212,14 +212,24 @@ def module_of_artifact(artifact: bytes) -> ir.Module:
     try:
         return _stablehlo.deserialize_portable_artifact(context, artifact)
     except Exception as error:  # jaxlib raises classes that differ between its versions.
-        version = version_of_artifact(artifact)
-        if version:
-            raise ValueError(
-                f"the module is written in version {version} of StableHLO, and this jaxlib, whose "
-                f"own is {stablehlo_version()}, cannot read it: {error}. Take a newer jaxlib, or "
-                "export the program again"
-            ) from None
-        raise ValueError(f"the bytes are no StableHLO that this jaxlib reads: {error}") from None
+        raise ValueError(why_unreadable(artifact, str(error))) from None
+
+
+def why_unreadable(artifact: bytes, error: str) -> str:
+    """Return why jaxlib cannot read a portable artifact, of which it says `error`."""
+    version = version_of_artifact(artifact)
+    if version:
+        return (
+            f"the module is written in version {version} of StableHLO, and this jaxlib, whose own "
+            f"is {stablehlo_version()}, cannot read it: {error}. Take a newer jaxlib, or export "
+            "the program again"
+        )
+    return f"the bytes are no StableHLO that this jaxlib reads: {error}"
+
+
+def module_of_bytecode(bytecode: bytes) -> ir.Module:
+    """Parse a module that this version of jaxlib has written, here or in a worker."""
+    return ir.Module.parse(bytecode, context)  # pyright: ignore[reportUnknownMemberType]
 
 
 def with_known_sizes(module: ir.Module) -> ir.Module:

@@ -19,6 +19,7 @@ from hlofront.bridge.client import (
     xla_client,
 )
 from hlofront.bridge.kernels import load_gpu_kernels
+from hlofront.bridge.worker_process import CannotStart
 
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
@@ -254,7 +255,7 @@ def compile_only(
     if is_subprocess and compile_process.can_compile_for(devices[0]):
         try:
             return compile_process.compile_in_subprocess(ir_module, devices, options)
-        except compile_process.CannotStart:
+        except CannotStart:
             is_subprocess = False
     with ir_module.context:
         return devices[0].client.compile(ir_module, DeviceList(tuple(devices)), options)

@@ -16,6 +16,7 @@ from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Device
 from hlofront.bridge.state import JaxRuntimeError
+from hlofront.bridge.worker_process import CannotStart
 from hlofront.pjrt import clients, platforms, toolchain
 from hlofront.pjrt.target_facts import (
     GPUS,
@@ -267,9 +268,9 @@ def _start_worker() -> None:
     """Start the compile worker process, in parallel to loading the devices' plugin."""
     if _in_subprocess.value and platforms.find_plugins().get("tpu") is not None:
         # If no worker can start, compile() runs in this process.
-        with contextlib.suppress(compile_process.CannotStart):
+        with contextlib.suppress(CannotStart):
             platforms.prepare("tpu")
-            compile_process.start()
+            compile_process.worker.start()
 
 
 # The context variable also holds the target of the enclosing block: threads share targets, which

@@ -13,7 +13,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options
-from hlofront.bridge import client, compile_process
+from hlofront.bridge import client, compile_process, worker_process
 from hlofront.errors import JaxRuntimeError
 from hlofront.lowering import scattering
 from tests.pjrt.needed import need
@@ -97,11 +97,11 @@ def test_the_end_of_the_compiler_is_an_error(tpu, monkeypatch):
 
 def test_a_worker_that_ended_while_it_waited_is_replaced(tpu):
     compiled(tpu, lambda x: x * 3, 1.0)
-    before = compile_process._worker
+    before = compile_process.worker.process
     os.kill(before._process.pid, signal.SIGKILL)
     before._process.wait()
     assert compiled(tpu, lambda x: x * 5, 1.0).as_text()
-    assert compile_process._worker is not before
+    assert compile_process.worker.process is not before
 
 
 def test_an_interrupt_ends_the_compilation(tpu):
@@ -109,8 +109,8 @@ def test_an_interrupt_ends_the_compilation(tpu):
 
     def interrupt():
         # As soon as it has been asked.
-        while not ended.is_set() and compile_process._lock.acquire(blocking=False):
-            compile_process._lock.release()
+        while not ended.is_set() and compile_process.worker.lock.acquire(blocking=False):
+            compile_process.worker.lock.release()
             time.sleep(0.005)
         if not ended.is_set():
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
@@ -128,24 +128,24 @@ def test_an_interrupt_ends_the_compilation(tpu):
     finally:
         ended.set()
         signal.signal(signal.SIGINT, before)
-    assert compile_process._worker is None
+    assert compile_process.worker.process is None
     compiled(tpu, lambda x: x * 7, 1.0)
 
 
 def test_a_child_of_this_process_has_a_worker_of_its_own(tpu):
     compiled(tpu, lambda x: x * 11, 1.0)
-    mine = compile_process._worker
+    mine = compile_process.worker.process
     try:
-        compile_process._in_child()  # what the child of a fork does first
+        worker_process._in_child()  # what the child of a fork does first
         compiled(tpu, lambda x: x * 13, 1.0)
-        assert compile_process._worker is not mine
+        assert compile_process.worker.process is not mine
         assert mine.is_alive()
-        compile_process._end()
+        compile_process.worker.end()
     finally:
-        compile_process._of_others.remove(mine)
-        compile_process._worker = mine
+        worker_process._of_others.remove(mine)
+        compile_process.worker.process = mine
     compiled(tpu, lambda x: x * 17, 1.0)
-    assert compile_process._worker is mine
+    assert compile_process.worker.process is mine
 
 
 def test_errors_of_the_compiler_are_those_of_this_process(tpu):
@@ -156,19 +156,17 @@ def test_errors_of_the_compiler_are_those_of_this_process(tpu):
 
 
 def test_without_a_worker_it_is_compiled_here(tpu, monkeypatch):
-    monkeypatch.setattr(compile_process, "_worker", None)
-    monkeypatch.setattr(compile_process.sys, "executable", "")
+    monkeypatch.setattr(compile_process.worker, "process", None)
+    monkeypatch.setattr(worker_process.sys, "executable", "")
     found = compiled(tpu, lambda x: x * 23, 1.0)
     assert not isinstance(found.runtime_executable(), compile_process.SubprocessExecutable)
     monkeypatch.undo()
     # As where modules lie in an archive, or jaxlib does not load there.
-    monkeypatch.setattr(compile_process, "_worker", None)
-    monkeypatch.setattr(
-        compile_process.compile_process_worker, "__file__", "/nowhere/compile_process_worker.py"
-    )
+    monkeypatch.setattr(compile_process.worker, "process", None)
+    monkeypatch.setattr(worker_process.worker_script, "__file__", "/nowhere/worker_script.py")
     found = compiled(tpu, lambda x: x * 29, 1.0)
     assert not isinstance(found.runtime_executable(), compile_process.SubprocessExecutable)
-    assert compile_process._worker is None
+    assert compile_process.worker.process is None
 
 
 def test_gpus_are_compiled_here():

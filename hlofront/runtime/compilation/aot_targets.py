@@ -8,8 +8,9 @@ from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Device, LoadedExecutable
-from hlofront.bridge.compile_process import SubprocessExecutable, WorkerEnded
+from hlofront.bridge.compile_process import SubprocessExecutable
 from hlofront.bridge.state import JaxRuntimeError
+from hlofront.bridge.worker_process import WorkerEnded
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import executable, platforms

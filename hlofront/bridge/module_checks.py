@@ -1,0 +1,187 @@
+"""The check of a module from a stranger: which operations it has, and which functions they call.
+
+This file imports nothing of hlofront but its neighbor: workers load both by their paths.
+"""
+
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from jaxlib.mlir import ir
+
+try:
+    from custom_call_checks import CustomCallError, check_custom_call
+except ImportError:  # Outside of a worker.
+    from hlofront.bridge.custom_call_checks import CustomCallError, check_custom_call
+
+_DIALECTS = frozenset({"builtin", "func", "stablehlo", "chlo", "sdy"})
+# Operations that wait for the host, or write to it. Programs that were exported have none.
+_WITH_THE_HOST = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
+# The attributes of functions that the parent process reads in Python.
+_READ_ELSEWHERE = ("sym_name", "arg_attrs", "res_attrs")
+# The attributes of collectives with numbers of devices.
+_DEVICE_NUMBERS = ("replica_groups", "source_target_pairs")
+_CUSTOM_CALL = "stablehlo.custom_call"
+# The number of operations of a program whose functions are inlined, as XLA does.
+_MOST_OPERATIONS = 20_000_000
+
+
+def check_module(module: "ir.Module", registered: Collection[str], device_count: int) -> None:
+    """Raise a ValueError unless a module is a program that a stranger's file may have.
+
+    Sorts become stable: with a comparator that orders nothing, other sorts leave their array.
+
+    Args:
+      module: the module.
+      registered: the names of the functions that the user has registered with XLA.
+      device_count: the number of devices that it is for.
+    """
+    functions: dict[str, Any] = {}
+    for each in module.body.operations:
+        operation = each.operation
+        if operation.name not in ("func.func", "sdy.mesh"):
+            raise ValueError(f"its module has {operation.name} outside of functions")
+        name = ir.StringAttr(operation.attributes["sym_name"]).value
+        if operation.name == "func.func":
+            if not len(operation.regions[0].blocks):
+                raise ValueError(f"its function {name!r} has no body")
+            functions[name] = operation
+    if "main" not in functions:
+        raise ValueError("its module has no function main")
+    counts = {
+        name: _Count(operation, registered, device_count) for name, operation in functions.items()
+    }
+    _check_size(counts)
+
+
+def check_custom_calls(module: "ir.Module", registered: Collection[str]) -> None:
+    """Check the custom calls of a user's module again, which a stranger's is now a part of.
+
+    Raises:
+      CustomCallError: if the types of one do not fit its target.
+    """
+
+    def visited(operation: Any) -> "ir.WalkResult":
+        if operation.name == _CUSTOM_CALL:
+            errors.extend(_refusals(operation.operation, registered))
+        return ir.WalkResult.INTERRUPT if errors else ir.WalkResult.ADVANCE
+
+    errors: list[CustomCallError] = []
+    module.operation.walk(visited)
+    if errors:
+        raise errors[0]
+
+
+def _refusals(operation: "ir.Operation", registered: Collection[str]) -> list[CustomCallError]:
+    try:
+        check_custom_call(operation, registered, others=True)
+    except CustomCallError as error:
+        return [error]
+    return []
+
+
+def _check_devices(operation: "ir.Operation", name: str, device_count: int) -> None:
+    """Raise a ValueError if a collective is between devices that its program is not for."""
+    numbers = operation.attributes[name]
+    if isinstance(numbers, ir.DenseIntElementsAttr):
+        # Groups of different sizes are filled with -1.
+        if any(not -1 <= number < device_count for number in numbers):
+            raise ValueError(
+                f"its operation {operation.name} has {name} = {str(numbers)[:100]}, and it is for "
+                f"{device_count} devices"
+            )
+
+
+def _read_texts(attribute: Any) -> None:
+    """Read the texts in an attribute: one that is no UTF-8 ends the process, which may die here."""
+    if isinstance(attribute, ir.DictAttr):
+        for named in attribute:
+            _read_texts(attribute[named.name])
+    elif isinstance(attribute, ir.ArrayAttr):
+        for member in attribute:
+            _read_texts(member)
+    elif isinstance(attribute, ir.StringAttr | ir.FlatSymbolRefAttr):
+        attribute.value  # noqa: B018
+
+
+class _Count:
+    """The number of operations in a function, and the functions that these refer to.
+
+    Raises:
+      ValueError: if an operation is none that a stranger's file may have.
+    """
+
+    def __init__(self, function: "ir.Operation", registered: Collection[str], device_count: int):
+        self.operations = 0
+        self.callees: dict[str, int] = {}
+        waiting = [function]
+        while waiting:
+            operation = waiting.pop()
+            self.operations += 1
+            self._check(operation, registered)
+            names = list(operation.attributes)
+            for name in _READ_ELSEWHERE:
+                if name in names:
+                    _read_texts(operation.attributes[name])
+            for name in _DEVICE_NUMBERS:
+                if name in operation.attributes:
+                    _check_devices(operation, name, device_count)
+            if operation.name == "stablehlo.sort":
+                operation.attributes["is_stable"] = ir.BoolAttr.get(True)
+            for region in operation.regions:
+                for block in region.blocks:
+                    waiting += [each.operation for each in block.operations]
+
+    def _check(self, operation: "ir.Operation", registered: Collection[str]) -> None:
+        name = operation.name
+        if name.partition(".")[0] not in _DIALECTS or name in _WITH_THE_HOST:
+            raise ValueError(f"its module has the operation {name}, which exported programs lack")
+        if name == _CUSTOM_CALL:
+            check_custom_call(operation, registered)
+        if name == "func.call":
+            self._refer(operation.attributes["callee"])
+        elif name == _CUSTOM_CALL and "called_computations" in operation.attributes:
+            for symbol in ir.ArrayAttr(operation.attributes["called_computations"]):
+                self._refer(symbol)
+        elif name == "stablehlo.composite":
+            self._refer(operation.attributes["decomposition"])
+
+    def _refer(self, symbol: Any) -> None:
+        name = ir.FlatSymbolRefAttr(symbol).value
+        self.callees[name] = self.callees.get(name, 0) + 1
+
+
+def _check_size(counts: Mapping[str, _Count]) -> None:
+    """Raise a ValueError if functions call themselves, or are too many operations when inlined."""
+    totals: dict[str, int] = {}
+    # A function is on the path while those that it calls are counted.
+    path: dict[str, None] = {}
+    waiting = list(counts)
+    while waiting:
+        name = waiting[-1]
+        if name in totals:
+            waiting.pop()
+            continue
+        count = counts.get(name)
+        if count is None:
+            raise ValueError(f"its module calls a function {name!r} that it does not have")
+        missing = [callee for callee in count.callees if callee not in totals]
+        if missing:
+            path[name] = None
+            if any(callee in path for callee in missing):
+                raise ValueError(f"its function {name!r} calls itself")
+            waiting += missing
+            continue
+        path.pop(name, None)
+        waiting.pop()
+        totals[name] = count.operations + sum(
+            times * totals[callee] for callee, times in count.callees.items()
+        )
+    if totals["main"] > _MOST_OPERATIONS:
+        raise ValueError(
+            f"its functions call each other so often that they are {totals['main']:.1e} operations "
+            "when inlined"
+        )
