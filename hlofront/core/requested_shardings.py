@@ -133,6 +133,13 @@ def spec_of_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
     return spec.update(partitions=(*entries[:ndim], *[None] * (ndim - len(entries))))
 
 
+def of_full_rank(sharding: NamedSharding, ndim: int) -> NamedSharding:
+    """Return a sharding whose spec has an entry for each of `ndim` axes, as results have it."""
+    if len(sharding.spec) >= ndim:
+        return sharding
+    return named_sharding(sharding.mesh, spec_of_rank(sharding.spec, ndim))
+
+
 def split_by(sharding: object) -> Split | None:
     """Return the part of a sharding that is in the type of an array, or None if there is none."""
     mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)

@@ -18,11 +18,16 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape
-from hlofront.bridge.client import ArrayImpl, Device, Sharding
+from hlofront.bridge.client import ArrayImpl, Device, NamedSharding, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.requested_shardings import asks_nothing, over_devices, requested
+from hlofront.core.requested_shardings import (
+    asks_nothing,
+    of_full_rank,
+    over_devices,
+    requested,
+)
 from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.core.typed_scalars import typed_classes
 from hlofront.numpy.annotations import DeviceLike, OutSharding
@@ -248,6 +253,8 @@ def _array(
                 f"jnp.{name}: the array is committed to {result.sharding}, and device={device} is "
                 "elsewhere. Move it there with device_put."
             )
+    if out_sharding is not None and type(device) is NamedSharding:
+        device = of_full_rank(device, typeof(result).ndim)
     # An array that is there already is returned itself if the target is a sharding.
     return device_put(result, placement_on(device).sharding if type(device) is Device else device)
 
@@ -293,7 +300,13 @@ def _of_array(x: Array, dtype: np.dtype | None, copy: bool) -> Array:
         return _astype(x, dtype)
     if not copy:
         return x
-    return copied(x) if type(x) is ArrayImpl and is_eager() else converting.copy(x)
+    if type(x) is not ArrayImpl or not is_eager():
+        return converting.copy(x)
+    sharding = sharding_of(x)
+    if type(sharding) is NamedSharding and typeof(x).spec is not None:
+        # Types have an entry for each axis.
+        x = device_put(x, of_full_rank(sharding, x.ndim))
+    return copied(x)
 
 
 @operation(static_argnames=("dtype",))
@@ -344,7 +357,10 @@ def _stack_operation(name: str, object: object, dtype: DType) -> Array:
 
 
 def check_placement(
-    name: str, device: DeviceLike, out_sharding: OutSharding = None
+    name: str,
+    device: DeviceLike,
+    out_sharding: OutSharding = None,
+    ndim: int | None = None,
 ) -> tuple[DeviceLike, Any]:
     """Return where an array is created: the target of device_put, and the sharding in its type.
 
@@ -352,6 +368,8 @@ def check_placement(
       name: the name of the function, for messages.
       device: a Device, a Sharding or None.
       out_sharding: a PartitionSpec over the mesh in context, a NamedSharding or None.
+      ndim: the rank of the array, for each axis of which an `out_sharding` gets an entry; None if
+        it is not known.
 
     Returns:
       A Device, a Sharding or None; and a parameter of equations, while a function is traced and
@@ -377,6 +395,7 @@ def check_placement(
                 f"jnp.{name} was given {out_sharding}, and no mesh with devices is in context: put "
                 "one there by jax.set_mesh"
             )
+        device = device if ndim is None else of_full_rank(device, ndim)
     if device is not None and not isinstance(device, Device | Sharding):
         raise ValueError(
             f"jnp.{name}: device must be a Device or a Sharding, got {device!r}. Devices are "

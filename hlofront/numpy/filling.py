@@ -77,7 +77,7 @@ def _constant(
 ) -> Array:
     """Make an array filled with a host scalar, of a canonical dtype."""
     if device is not None or out_sharding is not None:
-        device, requested_sharding = check_placement(name, device, out_sharding)
+        device, requested_sharding = check_placement(name, device, out_sharding, len(shape))
         if requested_sharding is not None:
             return lax.full_split(shape, value, dtype, False, requested_sharding)
     if isinstance(dtype, ExtendedDType):
@@ -226,8 +226,8 @@ def _full(
     device: DeviceLike,
     out_sharding: OutSharding = None,
 ) -> Array:
-    device, requested_sharding = check_placement(name, device, out_sharding)
     weak = weak and (device is None or not is_eager())
+    device, requested_sharding = check_placement(name, device, out_sharding, len(shape))
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
         raise TypeError(

@@ -73,7 +73,7 @@ def arange(
       OverflowError: if the result is of integers, and no dtype holds an argument.
       ConcretizationTypeError: if an argument is traced, as the shape depends on it.
     """
-    device, requested_sharding = check_placement("arange", device, out_sharding)
+    device, requested_sharding = check_placement("arange", device, out_sharding, 1)
     arguments = {"start": start, "stop": stop, "step": step}
     numbers = {
         name: _number("stop" if stop is None and name == "start" else name, x)

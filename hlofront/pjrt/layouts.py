@@ -96,7 +96,7 @@ class _Automatic:
         return "auto"
 
     def __repr__(self) -> str:
-        return "Layout.AUTO"
+        return "AUTO"
 
     def __reduce__(self) -> str:
         return "_automatic"

@@ -14,13 +14,14 @@ from hlofront.bridge.arrays import assembled
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.members import device_of, sharding_of
 from hlofront.core.aval import ShapedArray
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.trace import Tracer
-from hlofront.pjrt.layouts import Format
+from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.shardings import Index, on_device
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.key_array import KeyArray, base_of, stored_sharding
-from hlofront.runtime.array.transfer import device_put, put_leaf
+from hlofront.runtime.array.transfer import device_put, over_context, put_leaf
 from hlofront.runtime.sharding.typed import aval_split_by
 
 
@@ -138,10 +139,18 @@ def make_array_from_callback(
       dtype: the dtype of the values; needed only where this process has no devices of the sharding.
 
     Raises:
-      TypeError: if `sharding` is not a sharding, or a value is not an array.
+      TypeError: if `sharding` is not a sharding, or its layout is Layout.AUTO, or a value is not an
+        array.
       ValueError: if a value has the wrong shape or dtype.
     """
-    target = sharding.sharding if isinstance(sharding, Format) else sharding
+    target = sharding
+    if isinstance(sharding, Format):
+        target = sharding.sharding
+        if sharding.layout is Layout.AUTO:
+            raise TypeError(
+                "make_array_from_callback lays arrays out as it is told, and `Layout.AUTO` leaves "
+                f"it to XLA, which chooses for programs: got {sharding}"
+            )
     target = check_sharding(target, "make_array_from_callback")
     shape = tuple(shape)
     made: list[tuple[Index, ArrayLike]] = []
@@ -160,14 +169,14 @@ def make_array_from_callback(
 
 @boundary
 def make_array_from_process_local_data(
-    sharding: Sharding | Device, local_data: PyTree, global_shape: object = None
+    sharding: Sharding | PartitionSpec | Device, local_data: PyTree, global_shape: object = None
 ) -> PyTree:
     """Return an array assembled from what each process has of it.
 
     Along an axis, a process passes either the part that its devices hold, or the whole axis.
 
     Args:
-      sharding: the sharding of the whole array.
+      sharding: the sharding of the whole array, or a PartitionSpec over the mesh in context.
       local_data: the data of this process's devices: a NumPy array, or a pytree of them.
       global_shape: the shape of the whole array. By default every axis that is split over
         processes is as many times longer than the data's as there are different parts. For a
@@ -186,6 +195,8 @@ def make_array_from_process_local_data(
     """
     if isinstance(sharding, Device):
         sharding = on_device(sharding)
+    elif isinstance(sharding, PartitionSpec):
+        sharding = over_context(sharding, "make_array_from_process_local_data")
     check_sharding(sharding, "make_array_from_process_local_data")
 
     def put(data: ArrayLike, shape: Sequence[int] | None) -> Array:

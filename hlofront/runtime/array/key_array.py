@@ -14,7 +14,7 @@ from hlofront.base.module_names import home_of
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, NamedSharding, Sharding
-from hlofront.core.aval import ShapedArray, register_value_type
+from hlofront.core.aval import ShapedArray, Split, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.primitives.keys import Generator, KeyDType
@@ -41,7 +41,7 @@ class KeyArray(fast_parts.Array):
     __array_priority__ = 100
 
     def __init__(self, aval: ShapedArray, base: Array):
-        self.aval = aval
+        self.aval = _split_as(base, aval)
         self._base = base
         self._used = None
 
@@ -256,6 +256,15 @@ class KeyArray(fast_parts.Array):
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+
+def _split_as(base: Array, aval: ShapedArray) -> ShapedArray:
+    """Return the type of keys, split along Explicit axes of a mesh as the integers behind them."""
+    split = getattr(getattr(base, "aval", None), "split", None)
+    if split is None:
+        return aval
+    entries = split.spec.partitions[: aval.ndim]
+    return aval.update(sharding=Split(split.mesh, split.spec.update(partitions=entries)))
 
 
 def _unpickled(base: Array, dtype: ExtendedDType) -> Array:

@@ -117,7 +117,7 @@ def device_put(
             and is_eager()
         )
         if type(device) is PartitionSpec:
-            device = _over_context(device)
+            device = over_context(device, "device_put")
         if plain:
             type_ = type(x)
             if type_ is _ndarray:
@@ -166,8 +166,8 @@ def _device_put(
         return treedef.unflatten(list(map(put_leaf, leaves, devices, semantics)))
 
 
-def _over_context(spec: PartitionSpec) -> Sharding:
-    """Return a PartitionSpec as a sharding over the mesh in context.
+def over_context(spec: PartitionSpec, function: str) -> Sharding:
+    """Return a PartitionSpec, which a public function was given, over the mesh in context.
 
     Raises:
       ValueError: if there is none.
@@ -175,7 +175,7 @@ def _over_context(spec: PartitionSpec) -> Sharding:
     sharding = over_devices(spec)
     if sharding is None:
         raise ValueError(
-            f"device_put was given the PartitionSpec {spec}, and no mesh is in context whose axes "
+            f"{function} was given the PartitionSpec {spec}, and no mesh is in context whose axes "
             "it could name: give it a NamedSharding, or put a mesh in context by jax.set_mesh"
         )
     return sharding
@@ -196,7 +196,7 @@ def _targets(name: str, prefix: object, x: object, leaves: Sequence[object]) -> 
     if prefix is None or isinstance(prefix, Device | Sharding):
         return [prefix] * len(leaves)
     targets = [
-        _over_context(each) if isinstance(each, PartitionSpec) else each
+        over_context(each, "device_put") if isinstance(each, PartitionSpec) else each
         for each in _per_leaf(name, prefix, x, leaves)
     ]
     for target in targets:

@@ -18,10 +18,12 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, spec_of
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.requested_shardings import spec_of_rank
 from hlofront.pjrt.clients import check_processes
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
+from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.keys import is_key
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.key_array import key_handler, stored_sharding
@@ -79,7 +81,10 @@ def chosen_shardings(
             if described is not None:
                 chosen = HloSharding.from_proto(described[i])
                 is_first = first is not None and first.ndim == aval.ndim
-                if is_first and means(chosen, first.sharding, first.ndim):
+                typed = _sharding_of_type(like, aval)
+                if typed is not None and means(chosen, typed, aval.ndim):
+                    sharding = typed
+                elif is_first and means(chosen, first.sharding, first.ndim):
                     sharding = first.sharding
                 else:
                     sharding = from_hlo(chosen, like, aval.ndim)
@@ -90,6 +95,15 @@ def chosen_shardings(
             sharding = in_memory_of(aval, sharding)
         shardings.append(sharding)
     return shardings
+
+
+def _sharding_of_type(like: Sharding, aval: ShapedArray) -> NamedSharding | None:
+    """Return the sharding that a type says over a mesh of which XLA splits other axes."""
+    if type(like) is not NamedSharding or not (like.mesh.explicit_axes and like.mesh.auto_axes):
+        return None
+    if aval.mesh is not None and aval.mesh is not like.mesh.abstract_mesh:
+        return None
+    return over_mesh(like.mesh, spec_of_rank(spec_of(aval), aval.ndim))
 
 
 def compiled_shardings(
