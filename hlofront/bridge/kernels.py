@@ -37,6 +37,12 @@ def load_hybrid_kernels() -> None:
     importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
 
+def load_kernels_of(target: str) -> None:
+    """Register the kernels with the target of a custom call, if they wait for their first use."""
+    if target.startswith(("lapack_", "tridiagonal_solve_perturbed_")):
+        load_lapack()
+
+
 def load_host_kernels() -> None:
     """Load all kernels that use LAPACK."""
     load_lapack()

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from hlofront.base.hashable import HashableArray
+from hlofront.bridge.kernels import load_kernels_of
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.rules import lower
@@ -73,6 +74,7 @@ def _(
     legacy_backend_config: str | None,
     **_: object,
 ) -> list[Value]:
+    load_kernels_of(target_name)
     if custom_call_api_version >= TYPED_API_VERSION:
         settings = _dictionary(dict(attributes))
     else:
@@ -134,6 +136,8 @@ def build_ffi_lowering_function(
         )
 
     def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> ir.Operation:
+        load_kernels_of(call_target_name)
+
         def written(
             layouts: Sequence[LayoutOptions] | None, avals: Sequence[AbstractValue]
         ) -> ir.Attribute:

@@ -13,6 +13,7 @@ from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effects, OwnEffect, no_effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, jvp, transpose
+from hlofront.core.sharded_types import plain_aval
 from hlofront.core.trace import process
 from hlofront.primitives.callbacks import check_vmap_method
 
@@ -260,8 +261,9 @@ def check_aliases(
             raise ValueError(
                 f"{mapping} with output index {result} outside the range [0, {len(result_avals)})."
             )
-        operand_type = avals[operand].str_short()
-        result_type = result_avals[result].str_short()
+        # Types of results do not say how they are split or vary over a mesh.
+        operand_type = plain_aval(avals[operand]).str_short()
+        result_type = plain_aval(result_avals[result]).str_short()
         if operand_type != result_type:
             raise ValueError(
                 f"{mapping} referring to an input with abstract value {operand_type} and an output "
