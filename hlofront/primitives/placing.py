@@ -1,15 +1,15 @@
 """Primitives of placement on devices: device_put, sharding_constraint, argument_sharding."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import MemorySpace as MemorySpace
 from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.axes import AxisData
-from hlofront.core.mesh_context import EMPTY, NO_MESH, get_abstract_mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.mesh_context import EMPTY, NO_MESH, get_abstract_mesh, types_vary
+from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, infers_whole_types, jvp, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
@@ -52,6 +52,12 @@ def device_put(
       srcs: the source device or sharding of each operand, or None; cotangents move back to it.
       copy_semantics: the permitted use of each operand's memory.
     """
+    manual = get_abstract_mesh().manual_axes
+    if manual:
+        if types_vary():
+            for target in devices:
+                _refuse_manual_axes("device_put", target)
+        devices = [_without_axes(target, manual) for target in devices]
     return process(
         device_put_p,
         tuple(operands),
@@ -61,6 +67,29 @@ def device_put(
             "copy_semantics": tuple(copy_semantics),
         },
     )
+
+
+def _refuse_manual_axes(function: str, sharding: Any) -> None:
+    """Raise ValueError for a sharding along axes over which shard_map runs the current function."""
+    spec = getattr(sharding, "spec", None)
+    manual = get_abstract_mesh().manual_axes
+    if spec is None or not manual:
+        return
+    for name in (*spec.names(), *spec.unreduced):
+        if name in manual:
+            raise ValueError(
+                f"the sharding of {function} contains a manual axis, {name!r} of {spec}: inside of "
+                "shard_map over it each device has its own part, which this axis does not split"
+            )
+
+
+def _without_axes(sharding: Any, names: Sequence[Hashable]) -> Any:
+    """Return a sharding that splits no array along these axes of its mesh."""
+    spec = getattr(sharding, "spec", None)
+    if spec is None or frozenset(names).isdisjoint(spec.names()):
+        return sharding
+    entries = [tuple([n for n in axes_of(entry) if n not in names]) for entry in spec.partitions]
+    return sharding.update(spec=spec.update(partitions=entries))
 
 
 def memory_space_of(kind: str | None) -> MemorySpace:
@@ -184,6 +213,7 @@ def sharding_constraint(
       sharding: the sharding of the result.
       unconstrained_dims: the axes whose sharding XLA chooses.
     """
+    _refuse_manual_axes("a constraint", sharding)
     mesh = get_abstract_mesh()
     params = {
         "sharding": sharding,
@@ -283,6 +313,7 @@ def argument_sharding(
       from_anywhere: whether an argument that is split otherwise is moved, too.
       unconstrained_dims: the axes whose sharding XLA chooses inside of a program.
     """
+    _refuse_manual_axes(name, sharding)
     params = {
         "name": name,
         "sharding": sharding,
