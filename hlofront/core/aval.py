@@ -47,6 +47,11 @@ class AbstractValue(SingleValue):
     # Only values of arrays may differ along manual axes of a mesh.
     manual_axis_type = SAME
 
+    @property
+    def mat(self) -> ManualAxisType:
+        """The manual axis type: along which manual axes of the mesh the value varies, and how."""
+        return self.manual_axis_type
+
     def normalize(self) -> "AbstractValue":
         """Return the type without its weak type, if it has one."""
         return self
@@ -149,16 +154,8 @@ class ShapedArray(AbstractValue):
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        fields = (
-            self.shape,
-            self.dtype,
-            self.weak_type,
-            self.memory_space,
-            self.mesh,
-            self.spec,
-            self.manual_axis_type,
-        )
-        return _remade, fields
+        fields = self.shape, self.dtype, self.weak_type, self.memory_space
+        return _remade, (*fields, self.mesh, self.spec, self.manual_axis_type)
 
     @property
     def itemsize(self) -> int:
@@ -260,7 +257,7 @@ def cotangent_of(aval: ShapedArray) -> ShapedArray:
     if spec is not None and (spec.unreduced or spec.reduced):
         aval = aval.update(sharding=Split(cast(AbstractMesh, aval.mesh), spec.of_cotangent()))
     if manual.unreduced or manual.reduced:
-        aval = aval.update(manual_axis_type=manual.of_cotangent())
+        aval = aval.update(manual_axis_type=manual.to_ct_mat())
     return aval
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
+from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import UnreducedKind, check_kind, cotangent_kind
 
 MeshAxisNames = frozenset[Hashable]
@@ -24,7 +25,7 @@ class ManualAxisType:
         values of which the maximum or the minimum is meant.
 
     Raises:
-      TypeError: if `unreduced_kind` is no UnreducedKind.
+      TypeError: if `unreduced_kind` is no UnreducedKind, or a set is a text.
       ValueError: if an axis is in more than one of the sets, or there is a kind without unreduced
         axes.
     """
@@ -44,6 +45,11 @@ class ManualAxisType:
         reduced: Collection[Hashable] = _none,
         unreduced_kind: UnreducedKind | None = None,
     ) -> "ManualAxisType":
+        for name, axes in zip(SETS, (varying, unreduced, reduced), strict=True):
+            if isinstance(axes, str):
+                raise TypeError(
+                    f"{name} of a ManualAxisType is a set of mesh axes: got the text {axes!r}"
+                )
         sets = frozenset(varying), frozenset(unreduced), frozenset(reduced)
         key = *sets, check_kind(sets[1], unreduced_kind)
         made = _interned.get(key)
@@ -71,13 +77,24 @@ class ManualAxisType:
     def __reduce__(self) -> tuple[object, ...]:
         return _remade, (self.varying, self.unreduced, self.reduced, self.unreduced_kind)
 
-    def __bool__(self) -> bool:
-        return self is not SAME
-
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in SETS)
         kind = f", unreduced_kind={self.unreduced_kind}" if self.has_extremes else ""
         return f"ManualAxisType({fields}{kind})"
+
+    @property
+    def vur(self) -> MeshAxisNames:
+        """The axes that are in one of the three sets."""
+        return self.varying | self.unreduced | self.reduced
+
+    @property
+    def empty(self) -> bool:
+        """True if the value is the same on all devices, as outside of shard_map."""
+        return self is SAME
+
+    def invarying(self, mesh: AbstractMesh) -> MeshAxisNames:
+        """Return the manual axes of a mesh along which the value is the same on all devices."""
+        return frozenset(mesh.manual_axes) - self.vur
 
     @property
     def has_extremes(self) -> bool:
@@ -109,7 +126,7 @@ class ManualAxisType:
             fields["unreduced_kind"] = None
         return ManualAxisType(**fields)
 
-    def of_cotangent(self) -> "ManualAxisType":
+    def to_ct_mat(self) -> "ManualAxisType":
         """Return the type of cotangents of values of this type.
 
         They are unreduced along the axes along which the values are reduced, and conversely.

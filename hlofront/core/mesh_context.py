@@ -1,11 +1,17 @@
 """The mesh in context: the mesh of PartitionSpecs that programs name without one."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.option import Option, OptionKind
+from hlofront.bridge import state
 from hlofront.core import trace
 from hlofront.core.mesh import AbstractMesh, Mesh
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import ConfigCell
 
 EMPTY = AbstractMesh((), ())
 NO_MESH = Mesh(np.array(None, dtype=object), ())
@@ -147,3 +153,8 @@ class tracing_manual_axes:
             trace.end_matching()
         _abstract.set_local(self._before[0])
         _check_vma.set_local(self._before[1])
+
+
+def thread_local_cells() -> "list[ConfigCell]":
+    """Return the cells of what a trace sets in its thread, besides context variables."""
+    return [_abstract.cell, _check_vma.cell, state.named_axes, state.tracing, state.folding]

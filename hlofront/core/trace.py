@@ -14,6 +14,7 @@ from hlofront.base.elements import float0
 from hlofront.base.typing import Params, Shape, Value
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
+from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.operators import ArrayOperators
 
 # A Primitive, whose module imports this one.
@@ -263,6 +264,11 @@ class Tracer(ArrayOperators):
         return self.aval.weak_type
 
     @property
+    def mat(self) -> ManualAxisType:
+        """The manual axis type: along which manual axes of the mesh the value varies, and how."""
+        return self.aval.mat
+
+    @property
     def itemsize(self) -> int:
         return self.aval.dtype.itemsize
 
@@ -279,6 +285,13 @@ class Tracer(ArrayOperators):
     def to_concrete_value(self) -> Value:
         """Return the array behind this tracer, or None if there is none."""
         return None
+
+    def computed_value(self) -> Value:
+        """Return the scalar behind this tracer for a branch of Python, or None if there is none.
+
+        It may be computed for this.
+        """
+        return self.to_concrete_value()
 
     def full_lower(self) -> Value:
         """Return this tracer, which has no simpler form."""
@@ -320,15 +333,16 @@ class Tracer(ArrayOperators):
     has_derivative: ClassVar[bool] = False
 
     def _concrete_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
-        value = self.to_concrete_value()
+        value = self.computed_value()
         if value is None:
             raise error(self, *context)
         return value
 
     def _underived_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
-        if self.has_derivative:
+        value = None if self.has_derivative else self.to_concrete_value()
+        if value is None:
             raise error(self, *context)
-        return self._concrete_or_raise(error, *context)
+        return value
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
@@ -411,7 +425,7 @@ def _needs_value(name: str, *, called: bool) -> Value:
     """
 
     def member(self: Tracer, *args: object) -> Value:
-        value = self.to_concrete_value()
+        value = self.computed_value() if name == "item" else self.to_concrete_value()
         if value is None or (self.has_derivative and name != "item"):
             what = f"the {name}() method was called" if called else f"{name!r} was asked for"
             raise errors.ConcretizationTypeError(self, f"The problem: {what} on a traced array.")

@@ -27,6 +27,7 @@ from hlofront.core.sharded_types import entries_of as explicit_entries
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.selecting import where
+from hlofront.higher_order.shard_map_eager import EagerStaging
 from hlofront.higher_order.shard_map_specs import (
     check_are_specs,
     check_divisible,
@@ -138,10 +139,14 @@ class ShardMapParams(NamedTuple):
     def check_types(
         self, specs: Specs, avals: Sequence[AbstractValue], labels: Sequence[str]
     ) -> None:
-        """Raise ValueError if an argument's type says another split than its spec."""
-        explicit = self.newly_manual_axes.intersection(self.mesh.explicit_axes)
-        if not explicit:
+        """Raise ValueError if an argument's type says another split than its spec.
+
+        Where some axes of the mesh are not Explicit, or stay as they are, it is split anew.
+        """
+        is_whole = len(self.newly_manual_axes) == len(self.mesh.axis_names)
+        if not is_whole or not self.mesh.are_all_axes_explicit:
             return
+        explicit = self.newly_manual_axes
         for spec, aval, label in zip(specs, avals, labels, strict=True):
             if not isinstance(aval, ShapedArray):
                 continue
@@ -223,6 +228,16 @@ class ShardMapParams(NamedTuple):
             ),
         )
 
+    def spec_of_all_values(self, aval: ShapedArray) -> PartitionSpec:
+        """Return the spec of an array of the values that all devices have of this type."""
+        names, kind = self.varying(aval), aval.manual_axis_type
+        return PartitionSpec(
+            *([names] if names else []),
+            unreduced=kind.unreduced,
+            reduced=kind.reduced,
+            unreduced_kind=kind.unreduced_kind,
+        )
+
     def bind(
         self, program: ClosedJaxpr, operands: Sequence[ArrayLike], in_specs: Specs, out_specs: Specs
     ) -> list[Any]:
@@ -301,6 +316,9 @@ class _Traced(NamedTuple):
     captured: Sequence[Any]
     out_tree: PyTreeDef
     out_specs: Sequence[PartitionSpec]
+    # The operands and their specs, if some of the function has run already; see EagerStaging.
+    operands: Sequence[Any] | None = None
+    in_specs: Sequence[PartitionSpec] = ()
 
 
 class _Mapped:
@@ -380,8 +398,10 @@ class _Mapped:
         traced: _Traced | None = self.table.get(key) if all(is_split) else None
         if traced is None:
             parts = [params.part(*pair) for pair in zip(in_specs, avals, strict=True)]
-            traced = self._traced(params, in_tree, leaves, is_split, parts)
-            if all(is_split) and not any(isinstance(x, Tracer) for x in traced.captured):
+            traced = self._traced(params, in_tree, leaves, is_split, parts, operands, in_specs)
+            if traced.operands is not None:
+                operands, in_specs = traced.operands, traced.in_specs
+            elif all(is_split) and not any(isinstance(x, Tracer) for x in traced.captured):
                 self.table[key] = traced
         results = params.bind(
             traced.program,
@@ -398,6 +418,8 @@ class _Mapped:
         leaves: Sequence[object],
         is_split: Sequence[bool],
         parts: Sequence[AbstractValue],
+        operands: Sequence[Any],
+        in_specs: Specs,
     ) -> _Traced:
         """Trace the function of a device's parts.
 
@@ -407,6 +429,8 @@ class _Mapped:
           leaves: the leaves of the arguments.
           is_split: whether each is an operand; others are captured.
           parts: the types of the parts of the operands.
+          operands: the operands.
+          in_specs: the specs of the operands.
         """
         # The structure of the result, once the function has returned.
         out_trees: list[PyTreeDef] = []
@@ -437,12 +461,16 @@ class _Mapped:
             lambda: tuple(where(self.signature.names_in(in_tree), is_split)),
             lambda: result_paths(out_trees[0] if out_trees else None),
         )
+        trace = EagerStaging(info, params, operands, in_specs, self.table) if is_eager() else None
         with params.inside():
-            program = stage(on_device, parts, info)
+            program = stage(on_device, parts, info, trace=trace)
         captured = program.consts
         if captured:
             program = ClosedJaxpr(constants_as_inputs(program))
-        return _Traced(program, captured, out_trees[0], tuple(out_specs))
+        traced = _Traced(program, captured, out_trees[0], tuple(out_specs))
+        if trace is None or not trace.has_run:
+            return traced
+        return traced._replace(operands=trace.values, in_specs=trace.specs)
 
 
 def _check_mesh(mesh: object) -> None:

@@ -312,7 +312,7 @@ def _split(
         else:
             residuals.append(_Residual("saved", len(saved)))
             saved.append(position)
-    specs = [_residual_spec(params, known.out_avals[position]) for position in saved]
+    specs = [params.spec_of_all_values(known.out_avals[position]) for position in saved]
     scalars = [
         residual.source == "saved"
         and not known.out_avals[saved[residual.number]].shape
@@ -351,19 +351,7 @@ def _split(
 
 def _has_all_values(params: ShardMapParams, spec: PartitionSpec, aval: ShapedArray) -> bool:
     """Return whether an output with this spec contains the value of every device."""
-    return names_in(spec).issuperset(names_in(_residual_spec(params, aval)))
-
-
-def _residual_spec(params: ShardMapParams, aval: ShapedArray) -> PartitionSpec:
-    """Return the spec with which a residual of this type contains the value of every device."""
-    names = params.varying(aval)
-    kind = aval.manual_axis_type
-    return PartitionSpec(
-        *([names] if names else []),
-        unreduced=kind.unreduced,
-        reduced=kind.reduced,
-        unreduced_kind=kind.unreduced_kind,
-    )
+    return names_in(spec).issuperset(names_in(params.spec_of_all_values(aval)))
 
 
 def _one_axis(x: ArrayLike) -> ArrayLike:

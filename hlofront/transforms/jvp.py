@@ -88,6 +88,10 @@ class JVPTracer(DifferentiationTracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
+    def computed_value(self) -> Value:
+        primal = self.primal
+        return primal.computed_value() if isinstance(primal, Tracer) else primal
+
     def __repr__(self) -> str:
         trace = self._trace
         if trace.inner is trace.parent:

@@ -59,6 +59,18 @@ class JitTracer(Tracer):
         self.aval = aval
         self._var = var
 
+    def computed_value(self) -> Value:
+        return self._trace.value_of(self)
+
+    def become(self, other: "JitTracer") -> None:
+        """Stand for the variable that another tracer of the jaxpr stands for."""
+        self._var = other._var
+
+    def __repr__(self) -> str:
+        return self._trace.text_of(self)
+
+    __str__ = __repr__
+
     # JAX's names for mutable state behind a tracer; an array has none.
     parent = None
     mutable_qdd = None
@@ -169,6 +181,14 @@ class StagingTrace(RuleTrace):
         var = Var(aval)
         self.inputs.append(var)
         return JitTracer(self, aval, var)
+
+    def value_of(self, tracer: JitTracer) -> Value:
+        """Return the value of a scalar for Python; None, as it is not known while staging."""
+        return None
+
+    def text_of(self, tracer: JitTracer) -> str:
+        """Return a tracer as text."""
+        return f"{type(tracer).__name__}({tracer.aval})"
 
     def atom(self, x: Value) -> Atom:
         """Return the atom of a value in this jaxpr: a variable, or a literal for a scalar."""
@@ -423,6 +443,7 @@ def stage(
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo | None = None,
     operands: Sequence[object] = (),
+    trace: StagingTrace | None = None,
 ) -> ClosedJaxpr:
     """Trace `fun` with flat arguments to a closed jaxpr.
 
@@ -431,10 +452,11 @@ def stage(
       in_avals: the avals of the arguments.
       debug_info: names for messages.
       operands: the values that an enclosing program calls the jaxpr with, for messages.
+      trace: the interpreter that writes the jaxpr, by default a new one.
     """
     if mutable_types_exist():
         refuse_states(in_avals)
-    trace = StagingTrace(debug_info, operands)
+    trace = StagingTrace(debug_info, operands) if trace is None else trace
     try:
         with interpreting_with(interpreter_of(trace)), in_own_program():
             outputs = fun(*[trace.new_input(aval) for aval in in_avals])

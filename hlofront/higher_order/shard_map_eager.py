@@ -1,0 +1,186 @@
+"""Values that Python asks for while shard_map stages a function outside of other functions.
+
+Outside of jit the operands of shard_map are arrays, so that a value on which a branch of Python
+depends can be computed: what has been staged so far runs as a program, and its results are operands
+of what follows. A function without such branches is one program.
+"""
+
+import weakref
+from collections.abc import Sequence
+from contextvars import copy_context
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.caches import CacheTable
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.digest import program_digest
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
+from hlofront.core.mesh_context import thread_local_cells
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import interpreting_with
+from hlofront.primitives.shaping import broadcast_in_dim, squeeze
+from hlofront.transforms.simplify import constants_as_inputs
+from hlofront.transforms.stage import JitTracer, StagingTrace
+
+# The parameters of shard_map besides its program, a ShardMapParams.
+MapParams = Any
+
+
+class EagerStaging(StagingTrace):
+    """The staging of a function that shard_map maps over arrays, whose values can be asked for.
+
+    Args:
+      debug_info: names for messages.
+      params: the parameters of the shard_map.
+      operands: its operands, which are arrays.
+      specs: the spec of each operand.
+      table: the programs that ran for other values, by their digests.
+
+    Attributes:
+      values: the arrays of the inputs: the operands, then results of what has run.
+      specs: the spec of each of them.
+      has_run: whether something has run, so that the program is for these operands only.
+    """
+
+    __slots__ = ("_held", "_outside", "_staged", "has_run", "params", "specs", "table", "values")
+
+    def __init__(
+        self,
+        debug_info: DebugInfo,
+        params: MapParams,
+        operands: Sequence[ArrayLike],
+        specs: Sequence[PartitionSpec],
+        table: CacheTable,
+    ):
+        super().__init__(debug_info)
+        self.params = params
+        self.values = list(operands)
+        self.specs = list(specs)
+        self.table = table
+        self.has_run = False
+        # Once something has run, the tracer of each input; and the tracers of what has not run.
+        self._held: list[weakref.ref[JitTracer]] = []
+        self._staged: list[weakref.ref[JitTracer]] = []
+        self._outside = copy_context(), [cell.get_local() for cell in thread_local_cells()]
+
+    def new_input(self, aval: AbstractValue) -> JitTracer:
+        tracer = super().new_input(aval)
+        self._staged.append(weakref.ref(tracer))
+        return tracer
+
+    def write(self, primitive: Primitive, *args: Any, **kwargs: Any) -> Any:
+        result = super().write(primitive, *args, **kwargs)
+        tracers: list[Any] = result if primitive.multiple_results else [result]
+        self._staged += map(weakref.ref, tracers)
+        return result
+
+    def value_of(self, tracer: JitTracer) -> Any:
+        aval = tracer.aval
+        is_scalar = isinstance(aval, ShapedArray) and aval.size == 1
+        if not is_scalar or not self.params.check_vma or not aval.mat.empty:
+            return None
+        array = self._array_of(tracer)
+        return None if array is None else np.asarray(array).reshape(())[()]
+
+    def text_of(self, tracer: JitTracer) -> str:
+        array = self._array_of(tracer)
+        if array is None or isinstance(array.dtype, ExtendedDType):
+            return super().text_of(tracer)
+        mesh = array.sharding.mesh
+        names = "".join([f"{name}, " for name in mesh.axis_names]).rstrip()
+        parts = {shard.device: np.asarray(shard.data) for shard in array.addressable_shards}
+        return "\n".join(
+            [
+                f"On {device} at mesh coordinates ({names}) = {place}:\n"
+                f"{parts[device].reshape(tracer.aval.shape)}\n"
+                for place, device in np.ndenumerate(mesh.devices)
+                if device in parts
+            ]
+        )
+
+    # ---- running what has been staged
+
+    def _array_of(self, tracer: JitTracer) -> Any:
+        """Return the array of a tracer's values on all devices; None if it cannot be computed."""
+        if not self.alive or isinstance(tracer.val, Literal):
+            return None
+        for attempt in range(2):
+            # At first, the values are operands, which may be elsewhere.
+            for ref, array in zip(self._held, self.values, strict=False):
+                if ref() is tracer:
+                    return array
+            if attempt or not self._run():
+                return None
+        return None
+
+    def _run(self) -> bool:
+        """Run what has been staged: the results that are still in use become inputs."""
+        asked: list[Any] = _alive(self._staged)
+        if not all(isinstance(tracer.aval, ShapedArray) for tracer in asked):
+            return False
+        specs = [self.params.spec_of_all_values(tracer.aval) for tracer in asked]
+        with interpreting_with(self):
+            outputs: list[Any] = [
+                broadcast_in_dim(tracer, (1,), ()) if _is_widened(tracer, spec) else tracer
+                for tracer, spec in zip(asked, specs, strict=True)
+            ]
+        program = self.finish(outputs)
+        captured = program.consts
+        if captured:
+            program = ClosedJaxpr(constants_as_inputs(program))
+        digest = program_digest(program)
+        if digest is not None:
+            program = self.table.setdefault(("ran", digest, *specs), program)
+        arrays = self._bound_outside(
+            program,
+            [*captured, *self.values],
+            [*[PartitionSpec()] * len(captured), *self.specs],
+            specs,
+        )
+        held = [
+            (tracer, spec, value)
+            for ref, spec, value in zip(self._held, self.specs, self.values, strict=self.has_run)
+            if (tracer := ref()) is not None
+        ]
+        self.has_run = True
+        self.inputs, self.equations = [], []
+        self._held, self._staged, self.specs, self.values = [], [], [], []
+        for tracer, spec, value in (*held, *zip(asked, specs, arrays, strict=True)):
+            self._make_input(tracer, spec, value)
+        return True
+
+    def _make_input(self, tracer: JitTracer, spec: PartitionSpec, value: Any) -> None:
+        """Make a tracer stand for an input, whose value is known."""
+        widened = _is_widened(tracer, spec)
+        made: Any = super().new_input(tracer.aval.update(shape=(1,)) if widened else tracer.aval)
+        if widened:
+            with interpreting_with(self):
+                made = squeeze(made, (0,))
+        tracer.become(made)
+        self._held.append(weakref.ref(tracer))
+        self.specs.append(spec)
+        self.values.append(value)
+
+    def _bound_outside(self, *args: Any) -> list[Any]:
+        """Bind the shard_map where its call is: outside of all functions that are traced now."""
+        context, values = self._outside
+        cells = thread_local_cells()
+        before = [cell.swap_local(value) for cell, value in zip(cells, values, strict=True)]
+        try:
+            return context.copy().run(self.params.bind, *args)
+        finally:
+            for cell, value in zip(cells, before, strict=True):
+                cell.set_local(value)
+
+
+def _alive(references: Sequence[weakref.ref[JitTracer]]) -> list[JitTracer]:
+    return [tracer for ref in references if (tracer := ref()) is not None]
+
+
+def _is_widened(tracer: JitTracer, spec: PartitionSpec) -> bool:
+    """Return whether a value is passed in and out with one more axis, along which it varies."""
+    return bool(spec.partitions) and not tracer.aval.shape
