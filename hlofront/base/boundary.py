@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from hlofront.base import source
+from hlofront.base.code_constants import with_constants
 from hlofront.base.config import options
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -36,15 +37,17 @@ def boundary(function: Function) -> Function:
     runs, so decorate the code that iterates over it instead.
     """
 
-    @functools.wraps(function)
-    def at_boundary(*args: object, **kwargs: object) -> object:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            filter_traceback(error)
-            raise  # With the filtered traceback, and without an entry for this frame.
+    wrapper = functools.update_wrapper(with_constants(at_boundary, function=function), function)
+    return cast(Function, wrapper)
 
-    return cast(Function, at_boundary)
+
+def at_boundary(*args: object, **kwargs: object) -> object:
+    function: Any = "$function"
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        filter_traceback(error)
+        raise  # With the filtered traceback, and without an entry for this frame.
 
 
 def named_as(wrapper: Any, fun: object) -> Any:
@@ -177,12 +180,9 @@ def _remove_frames_keeping_all(error: BaseException) -> None:
 def _is_outermost() -> bool:
     frame = source.frame_at(2)  # The boundary that called filter_traceback.
     while (frame := frame.f_back) is not None:
-        if frame.f_code is _boundary_code:
+        if frame.f_globals is globals() and frame.f_code.co_name == at_boundary.__name__:
             return False
     return True
-
-
-_boundary_code = boundary(lambda: None).__code__
 
 
 def _hide(traceback: types.TracebackType | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.code_constants import with_constants
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
@@ -53,10 +54,7 @@ def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-        params = {"axis": operator.index(axis), "reverse": bool(reverse)}
-        return process(primitive, (operand,), params)
-
+    function = with_constants(_accumulated, primitive=primitive)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{what} of the elements along an axis so far, each included.
 
@@ -70,6 +68,12 @@ def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable
       ValueError: if the axis is out of range.
     """
     return primitive, function
+
+
+def _accumulated(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    primitive: Any = "$primitive"
+    params = {"axis": operator.index(axis), "reverse": bool(reverse)}
+    return process(primitive, (operand,), params)
 
 
 cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "The sum")

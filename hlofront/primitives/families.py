@@ -1,10 +1,12 @@
 """Functions that define an elementwise primitive: its infer and batch rules, and its function."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import filter_traceback
+from hlofront.base.code_constants import with_constants
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.elements import NumPyDType
 from hlofront.base.typing import Array, ArrayLike, DType
@@ -194,16 +196,36 @@ def unary(
     """
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
-    # Filter tracebacks here, without the cost of the call that `boundary` adds.
-    def function(x: ArrayLike) -> Array:
-        try:
-            return process(primitive, (x,), {})
-        except Exception as error:
-            filter_traceback(error)
-            raise
-
     doc += _unary_sections(kinds, result_dtype)
-    return primitive, _named(function, function_name or name, doc)
+    return primitive, _named(_unary, primitive, function_name or name, doc)
+
+
+# These filter tracebacks themselves, without the cost of the call that `boundary` adds.
+def _unary(x: ArrayLike) -> Array:
+    primitive: Any = "$primitive"
+    try:
+        return process(primitive, (x,), {})
+    except Exception as error:
+        filter_traceback(error)
+        raise
+
+
+def _unary_with_accuracy(x: ArrayLike, *, accuracy: object = None) -> Array:
+    primitive: Any = "$primitive"
+    try:
+        return process(primitive, (x,), {"accuracy": accuracy})
+    except Exception as error:
+        filter_traceback(error)
+        raise
+
+
+def _binary(x: ArrayLike, y: ArrayLike) -> Array:
+    primitive: Any = "$primitive"
+    try:
+        return process(primitive, (x, y), {})
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def unary_with_accuracy(
@@ -214,17 +236,10 @@ def unary_with_accuracy(
     The function's docstring is `doc` and sections on its arguments, result and errors.
     """
     primitive = elementwise_primitive(name, kinds)
-
-    def function(x: ArrayLike, *, accuracy: object = None) -> Array:
-        try:
-            return process(primitive, (x,), {"accuracy": accuracy})
-        except Exception as error:
-            filter_traceback(error)
-            raise
-
     accuracy = """
       accuracy: an AccuracyMode or a Tolerance to ask of the compiler; None for its default."""
-    return primitive, _named(function, name, doc + _unary_sections(kinds, None, accuracy))
+    doc += _unary_sections(kinds, None, accuracy)
+    return primitive, _named(_unary_with_accuracy, primitive, name, doc)
 
 
 def binary(
@@ -240,19 +255,14 @@ def binary(
     The function's docstring is `doc` and sections on its arguments, result and errors.
     """
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
-
-    def function(x: ArrayLike, y: ArrayLike) -> Array:
-        try:
-            return process(primitive, (x, y), {})
-        except Exception as error:
-            filter_traceback(error)
-            raise
-
     doc += sections_of_operands(kinds, result_dtype)
-    return primitive, _named(function, function_name or name, doc)
+    return primitive, _named(_binary, primitive, function_name or name, doc)
 
 
-def _named(function: Callable[..., Array], name: str, doc: str) -> Callable[..., Array]:
+def _named(
+    template: Callable[..., Array], primitive: Primitive, name: str, doc: str
+) -> Callable[..., Array]:
+    function = with_constants(template, primitive=primitive)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.code_constants import with_constants
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
 from hlofront.base.elements import NumPyDType, exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Shape
@@ -75,6 +76,11 @@ def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(operator.index, axes))
 
 
+def _reduced(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    primitive: Any = "$primitive"
+    return process(primitive, (operand,), {"axes": canonical_axes(axes)})
+
+
 def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Array]]:
     """Define a reduction over axes; return its primitive and the function that binds it."""
     primitive = Primitive(name)
@@ -87,9 +93,7 @@ def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Array]
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
-        return process(primitive, (operand,), {"axes": canonical_axes(axes)})
-
+    function = with_constants(_reduced, primitive=primitive)
     function.__name__ = function.__qualname__ = name
     return primitive, function
 
@@ -110,9 +114,7 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Array]]:
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
-        return process(primitive, (operand,), {"axes": canonical_axes(axes)})
-
+    function = with_constants(_reduced, primitive=primitive)
     function.__name__ = function.__qualname__ = name
     return primitive, function
 
@@ -145,18 +147,22 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
     return _bind_sum(operand, canonical_axes(axes), out_sharding)
 
 
+def _extremum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
+    primitive: Any = "$primitive"
+    name: Any = "$name"
+    params: dict[str, object] = {"axes": canonical_axes(axes)}
+    sharding = None if out_sharding is None else requested(name, out_sharding)
+    # Without a request there is no parameter, as in the reference, which has it since 0.12.
+    if sharding is not None:
+        params["out_sharding"] = sharding
+    return process(primitive, (operand,), params)
+
+
 def _extreme_reduction(name: str) -> tuple[Primitive, Callable[..., Array]]:
     """Define the maximum or minimum over axes; return its primitive and what binds it."""
     primitive = _reduction(name, ANY)[0]
 
-    def function(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
-        params: dict[str, object] = {"axes": canonical_axes(axes)}
-        sharding = None if out_sharding is None else requested(name, out_sharding)
-        # Without a request there is no parameter, as in the reference, which has it since 0.12.
-        if sharding is not None:
-            params["out_sharding"] = sharding
-        return process(primitive, (operand,), params)
-
+    function = with_constants(_extremum, primitive=primitive, name=name)
     function.__name__ = function.__qualname__ = name
     return primitive, function
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hlofront.base.caches import memoize
+from hlofront.base.code_constants import with_constants
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core import rules
@@ -83,30 +84,34 @@ _ARGUMENTS = """
     """
 
 
+def _scatter_with(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    primitive: Any = "$primitive"
+    combine: Any = "$combine"
+    program = None if combine is None else update_program(combine, typeof(operand).dtype)
+    return bind_scatter(
+        primitive,
+        (operand, scatter_indices, updates),
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        program,
+    )
+
+
 def _function(
     name: str, primitive: Primitive, doc: str, combine: Primitive | None
 ) -> Callable[..., Array]:
-    def scatter_with(
-        operand: ArrayLike,
-        scatter_indices: ArrayLike,
-        updates: ArrayLike,
-        dimension_numbers: ScatterDimensionNumbers,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
-    ) -> Array:
-        program = None if combine is None else update_program(combine, typeof(operand).dtype)
-        return bind_scatter(
-            primitive,
-            (operand, scatter_indices, updates),
-            dimension_numbers,
-            indices_are_sorted,
-            unique_indices,
-            mode,
-            program,
-        )
-
+    scatter_with = with_constants(_scatter_with, primitive=primitive, combine=combine)
     scatter_with.__name__ = scatter_with.__qualname__ = name
     scatter_with.__doc__ = doc + _ARGUMENTS
     return scatter_with

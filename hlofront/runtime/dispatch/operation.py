@@ -12,6 +12,7 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.boundary import JITTED, boundary
+from hlofront.base.code_constants import with_constants
 from hlofront.base.module_names import home_of
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
@@ -220,27 +221,30 @@ copyreg.pickle(fast_parts.PjitFunction, _reduced)
 
 def _taking_lists_of_axes(call: Callable[..., object], position: int) -> Any:
     """Wrap an operation so that its axis, the argument at this position, may be a list or array."""
+    wrapper = with_constants(_with_axes, call=call, position=position)
+    return update_wrapper(wrapper, call)
 
-    def with_axes(*args: object, **kwargs: object) -> object:
-        try:
-            return call(*args, **kwargs)
-        except ValueError:
-            by_name = "axis" in kwargs
-            if by_name and len(args) > position:
-                raise TypeError(
-                    f"{call.__name__}() got multiple values for argument 'axis': by name, and as "
-                    f"argument {position}."
-                ) from None
-            by_position = args[position] if len(args) > position else None
-            axis = kwargs["axis"] if by_name else by_position
-            plain = _plain_axes(axis)
-            if plain is axis:
-                raise
-        if by_name:
-            return call(*args, **{**kwargs, "axis": plain})
-        return call(*args[:position], plain, *args[position + 1 :], **kwargs)
 
-    return update_wrapper(with_axes, call)
+def _with_axes(*args: object, **kwargs: object) -> object:
+    call: Any = "$call"
+    position: Any = "$position"
+    try:
+        return call(*args, **kwargs)
+    except ValueError:
+        by_name = "axis" in kwargs
+        if by_name and len(args) > position:
+            raise TypeError(
+                f"{call.__name__}() got multiple values for argument 'axis': by name, and as "
+                f"argument {position}."
+            ) from None
+        by_position = args[position] if len(args) > position else None
+        axis = kwargs["axis"] if by_name else by_position
+        plain = _plain_axes(axis)
+        if plain is axis:
+            raise
+    if by_name:
+        return call(*args, **{**kwargs, "axis": plain})
+    return call(*args[:position], plain, *args[position + 1 :], **kwargs)
 
 
 def _plain_axes(axis: object) -> object:
