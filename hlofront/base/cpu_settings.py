@@ -14,7 +14,10 @@ class CpuSettings(NamedTuple):
         lowering/fences.py says. XLA is then told to keep all barriers of the module.
       formulas: whether slow operations of XLA are replaced, as lowering/cpu_formulas.py says. Most
         formulas need barriers, and so fences, too.
+      guards: whether operations that XLA may compute wrongly are lowered in another way, as
+        bridge/xla_faults.py says.
     """
 
     fences: bool = False
     formulas: bool = True
+    guards: bool = True

@@ -113,6 +113,18 @@ def has_more_operations(module: ir.Module, limit: int) -> bool:
     return count > limit + 1
 
 
+def operation_names(module: ir.Module) -> set[str]:
+    """Return the names of the operations of a module."""
+    names: set[str] = set()
+
+    def visited(operation: ir.Operation) -> ir.WalkResult:
+        names.add(operation.name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visited)
+    return names
+
+
 def bytecode_of(module: ir.Module) -> bytes:
     """Return a module as MLIR bytecode of this version of jaxlib."""
     bytecode = io.BytesIO()

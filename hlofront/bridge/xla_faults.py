@@ -29,9 +29,13 @@ class Fault(NamedTuple):
       since: the first supported jaxlib that has it.
       until: the first later jaxlib that does not have it; None while there is none.
       platform: the platform whose compiler has it.
-      options: the options of XLA's compiler that programs for the platform are guarded by.
       reports: the public reports of it.
       test: the test that shows it.
+      options: the options of XLA's compiler that programs for the platform are guarded by.
+      lowered_in: the module that lowers operations in another way; "" if none does.
+      refused_in: the module that raises an error before XLA is asked; "" if none does.
+      operations: the operations of StableHLO and CHLO with which a program may meet the fault; all
+        programs may if it is empty.
     """
 
     name: str
@@ -39,9 +43,12 @@ class Fault(NamedTuple):
     since: Version
     until: Version | None
     platform: str
-    options: Mapping[str, str]
     reports: tuple[str, ...]
     test: str
+    options: Mapping[str, str] = {}
+    lowered_in: str = ""
+    refused_in: str = ""
+    operations: frozenset[str] = frozenset()
 
     def is_in(self, jaxlib: Version) -> bool:
         """Return whether a version of jaxlib has the fault."""
@@ -65,9 +72,30 @@ FAULTS = (
         since=(0, 10, 2),
         until=(0, 11, 2),
         platform="cpu",
-        options=_NO_REDUCTIONS_BY_YNNPACK,
         reports=("jax#39103", "jax#39257", "jax#40412", "jax#40633"),
         test="tests/xla_faults/test_ynnpack_reductions.py",
+        options=_NO_REDUCTIONS_BY_YNNPACK,
+    ),
+    # LLVM computes what it knows of a NaN while it compiles; the conversion of one to an integer,
+    # in XLA's exponential, is any number. A selection of NaNs does not depend on it.
+    Fault(
+        name="exponentials of NaN",
+        effect="the exponential of a NaN that is found while a program is compiled is any number",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=("jax#29537",),
+        test="tests/xla_faults/test_exponentials.py",
+        lowered_in="hlofront/lowering/direct.py",
+        operations=frozenset(
+            (
+                "chlo.cosh",
+                "chlo.sinh",
+                "stablehlo.exponential",
+                "stablehlo.exponential_minus_one",
+                "stablehlo.logistic",
+            )
+        ),
     ),
 )
 
@@ -91,7 +119,10 @@ class Guard(NamedTuple):
 
 
 def guards_for(
-    platform: str, user_options: Collection[str], jaxlib: Version = state.jaxlib_version
+    platform: str,
+    user_options: Collection[str],
+    jaxlib: Version = state.jaxlib_version,
+    operations: Collection[str] | None = None,
 ) -> list[Guard]:
     """Return the guards of a program against the faults of a jaxlib that it may meet.
 
@@ -99,11 +130,17 @@ def guards_for(
       platform: the platform that the program is compiled for.
       user_options: the names of the options of XLA's compiler that the user sets for the program.
       jaxlib: the version of jaxlib.
+      operations: the names of the program's operations; None if they are not known.
     """
     faults = [each for each in FAULTS if each.platform == platform and each.is_in(jaxlib)]
-    if not faults:
-        return []
-    set_by_user = {*user_options, *_options_in_environment()}
+    if operations is not None:
+        faults = [
+            each
+            for each in faults
+            if not each.refused_in
+            and (not each.operations or not each.operations.isdisjoint(operations))
+        ]
+    set_by_user = {*user_options, *_options_in_environment()} if faults else set[str]()
     return [
         Guard(fault, next((name for name in fault.options if name in set_by_user), ""))
         for fault in faults

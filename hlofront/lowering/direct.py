@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Value, ir
+from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering import types
@@ -32,16 +36,12 @@ DIRECT: dict[Primitive, str] = {
     e.ceil_p: "stablehlo.ceil",
     e.clz_p: "stablehlo.count_leading_zeros",
     e.complex_p: "stablehlo.complex",
-    e.cosh_p: "chlo.cosh",
     e.div_p: "stablehlo.divide",
-    e.exp_p: "stablehlo.exponential",
-    e.expm1_p: "stablehlo.exponential_minus_one",
     e.floor_p: "stablehlo.floor",
     e.imag_p: "stablehlo.imag",
     e.is_finite_p: "stablehlo.is_finite",
     e.log1p_p: "stablehlo.log_plus_one",
     e.log_p: "stablehlo.log",
-    e.logistic_p: "stablehlo.logistic",
     e.mul_p: "stablehlo.multiply",
     e.neg_p: "stablehlo.negate",
     e.nextafter_p: "chlo.next_after",
@@ -54,7 +54,6 @@ DIRECT: dict[Primitive, str] = {
     e.shift_left_p: "stablehlo.shift_left",
     e.shift_right_arithmetic_p: "stablehlo.shift_right_arithmetic",
     e.shift_right_logical_p: "stablehlo.shift_right_logical",
-    e.sinh_p: "chlo.sinh",
     e.sqrt_p: "stablehlo.sqrt",
     e.sub_p: "stablehlo.subtract",
     e.tan_p: "stablehlo.tan",
@@ -66,6 +65,15 @@ DIRECT: dict[Primitive, str] = {
     s.lgamma_p: "chlo.lgamma",
     s.polygamma_p: "chlo.polygamma",
     s.zeta_p: "chlo.zeta",
+}
+
+# Operations of which XLA's compiler for CPUs computes any number of a NaN that it finds.
+_EXPONENTIALS = {
+    e.cosh_p: "chlo.cosh",
+    e.exp_p: "stablehlo.exponential",
+    e.expm1_p: "stablehlo.exponential_minus_one",
+    e.logistic_p: "stablehlo.logistic",
+    e.sinh_p: "chlo.sinh",
 }
 
 # Primitives with parameters of their own, whose rules are in the modules of their families.
@@ -80,6 +88,25 @@ def one_operation(name: str) -> Callable[..., Value]:
         return build.op(name, wide, **accuracy_attribute(accuracy))
 
     return rule
+
+
+def _exponential_rule(name: str) -> Callable[..., Value]:
+    """Return a lowering rule that emits an operation of `_EXPONENTIALS`."""
+
+    def rule(build: Emitter, x: Value, *, accuracy: object = None) -> Value:
+        result = build.op(name, (x,), **accuracy_attribute(accuracy))
+        return keeping_nans(build, x, result, build.avals_in[0])
+
+    return rule
+
+
+def keeping_nans(build: Emitter, x: Value, result: Value, aval: ShapedArray) -> Value:
+    """Return the result of an exponential of x, but NaN where x is, if it is for CPUs."""
+    is_guarded = "cpu" in build.module.platforms and build.module.cpu_settings.guards
+    # Those of float64 and of complex numbers are right.
+    if not is_guarded or not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > 4:
+        return result
+    return build.select(build.compare("NE", x, x, aval), x, result, aval)
 
 
 def accuracy_attribute(accuracy: object) -> dict[str, ir.Attribute]:
@@ -108,3 +135,5 @@ def accuracy_attribute(accuracy: object) -> dict[str, ir.Attribute]:
 for _primitive, _name in DIRECT.items():
     if _primitive not in _PARAMETERS:
         lower(_primitive)(one_operation(_name))
+for _primitive, _name in _EXPONENTIALS.items():
+    lower(_primitive)(_exponential_rule(_name))

@@ -13,7 +13,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.converting import convert
-from hlofront.lowering.direct import accuracy_attribute
+from hlofront.lowering.direct import accuracy_attribute, keeping_nans
 from hlofront.lowering.reducing import first_complex
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.families import real_of
@@ -123,7 +123,8 @@ def _(build: Builder, x: Value, *, accuracy: object) -> Value:
         # Use a power, more accurate than exp(x log 2) for large x.
         return build.op("stablehlo.power", (build.full(2, aval), x))
     scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
-    return build.op("stablehlo.exponential", (scaled,), **attributes)
+    result = build.op("stablehlo.exponential", (scaled,), **attributes)
+    return keeping_nans(build, x, result, aval)
 
 
 @lower(e.log2_p)

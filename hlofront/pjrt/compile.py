@@ -3,7 +3,7 @@
 import enum
 import threading
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import state, xla_faults
 from hlofront.bridge.client import Client, Device
 from hlofront.bridge.members import raw_platform_of
-from hlofront.bridge.xla_faults import Guard, Version
+from hlofront.bridge.xla_faults import Version
 from hlofront.pjrt.partitioning import PartitionCall, compile_partitioned
 
 # MLIR contexts are not thread-safe, and all modules share one.
@@ -124,27 +124,14 @@ def compile_options(
     return options
 
 
-def guards_for(
-    platform: str, user_options: Collection[str], jaxlib: Version = state.jaxlib_version
-) -> list[Guard]:
-    """Return the guards of a program against the known faults of XLA; none if they are off.
-
-    Args:
-      platform: the platform that the program is compiled for, as it is lowered for it.
-      user_options: the names of the options of XLA's compiler that the user sets for the program.
-      jaxlib: the version of jaxlib that compiles.
-    """
-    return xla_faults.guards_for(platform, user_options, jaxlib) if _guards.value else []
-
-
 def guard(
     options: bridge.CompileOptions, client: Client, jaxlib: Version = state.jaxlib_version
 ) -> None:
     """Add the guards against the known faults of XLA to compile options for a client."""
     platform = raw_platform_of(client) if client.platform == "gpu" else client.platform
     flags = dict(options.env_option_overrides)
-    added = xla_faults.options_of(guards_for(platform, flags, jaxlib))
-    if added:
+    added = xla_faults.options_of(xla_faults.guards_for(platform, flags, jaxlib))
+    if added and _guards.value:
         options.env_option_overrides = [*flags.items(), *added.items()]
 
 

@@ -57,6 +57,7 @@ def sharded_executables() -> ModuleType:
 
 _fences = options["hlofront_fences"]
 _formulas = options["hlofront_cpu_formulas"]
+_guards = options["hlofront_xla_guards"]
 
 
 # Options that affect how lowering writes the user's source lines.
@@ -117,8 +118,9 @@ def cpu_settings_for(platform: str | tuple[str, ...]) -> CpuSettings:
 
     Compilers for other platforms need no fences, and take them for barriers of the user.
     """
-    formulas = _formulas.value if "cpu" in platform else True
-    return CpuSettings(platform == "cpu" and _fences.value, formulas)
+    if "cpu" not in platform:
+        return CpuSettings()
+    return CpuSettings(platform == "cpu" and _fences.value, _formulas.value, _guards.value)
 
 
 def lowered(

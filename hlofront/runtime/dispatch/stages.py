@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hlofront.base.boundary import boundary
+from hlofront.base.config import options as config_options
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import DType
 from hlofront.bridge import client as bridge
-from hlofront.bridge import fast_parts
+from hlofront.bridge import fast_parts, xla_faults
 from hlofront.bridge.client import Device, LoadedExecutable, Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import raw_platform_of
@@ -17,7 +18,6 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import clients
-from hlofront.pjrt.compile import guards_for
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
     ChangedOptions,
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from hlofront.lowering.fences import Fence
     from hlofront.lowering.module import Module
     from hlofront.runtime.compilation.aot_targets import AbsentExecutable
+
+
+_guards = config_options["hlofront_xla_guards"]
 
 
 class ArgInfo:
@@ -342,7 +345,7 @@ class Lowered(Stage):
             executable,
             pairs,
             self._module,
-            guards_for(platform, options),
+            _guards.value,
         )
 
 
@@ -356,7 +359,7 @@ class Compiled(Stage):
         "__weakref__",
         "_compiler_options",
         "_executable",
-        "_guards",
+        "_is_guarded",
         "_module",
     )
 
@@ -369,7 +372,7 @@ class Compiled(Stage):
         executable: "Executable | AbsentExecutable",
         compiler_options: CompilerOptionPairs | None = None,
         module: "Module | None" = None,
-        guards: Sequence[Guard] | None = None,
+        is_guarded: bool = True,
     ):
         super().__init__(jitted, traced, executable.where, executable.committed)
         self._executable = executable
@@ -377,8 +380,8 @@ class Compiled(Stage):
         self._module = module
         # The options that the program was compiled with; None where they are unknown.
         self._compiler_options = compiler_options
-        # None where they are unknown.
-        self._guards = guards
+        # Whether it was compiled with guards against known faults of XLA.
+        self._is_guarded = is_guarded
         self.__call__ = bridge.pjit(
             jitted.name,
             None,
@@ -419,7 +422,16 @@ class Compiled(Stage):
         Each has the `fault`, with its `name`, its `effect` on programs and the public `reports` of
         it. The option `hlofront_xla_guards` disables them.
         """
-        return None if self._guards is None else list(self._guards)
+        if self._module is None:
+            return None
+        if not self._is_guarded:
+            return []
+        # Loads MLIR, which a process that compiles nothing does not need.
+        from hlofront.bridge.mlir import operation_names
+
+        names = operation_names(self._module.ir_module)
+        options = dict(self._compiler_options or ())
+        return xla_faults.guards_for(self._platform, options, operations=names)
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
