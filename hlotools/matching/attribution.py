@@ -45,7 +45,10 @@ def under_causes(
         cause.change._replace(parts=tuple(each), effect=_sum(each), is_cause=True)
         for cause, each in zip(causes, parts, strict=True)
     ]
-    headings.sort(key=lambda each: (each.kind not in ("flag", "compiler"), *_size(each.effect)))
+    first = ("flag", "compiler"), ("retyped",)
+    headings.sort(
+        key=lambda each: (*(each.kind not in kinds for kinds in first), *_size(each.effect))
+    )
     if shared:
         headings.append(
             Change("shared", "effects", "", "", (), (), parts=tuple(shared), effect=_sum(shared))

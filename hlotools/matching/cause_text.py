@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from hlotools.cost.links import COLLECTIVES
 from hlotools.ir.hlo import Instruction
 from hlotools.matching.changes import Change, OperationSite
-from hlotools.matching.match import CONVERTS
 
 # Opcodes of operations that prepare the operands of others.
 _MINOR = frozenset({
@@ -32,26 +31,15 @@ def heading_of(changes: Sequence[Change]) -> Change:
     added = [site for change in changes if change.kind == "added" for site in change.b]
     if not removed and not added:
         return _changed(changes)
-    texts = _counted(removed), _counted(added)
-    sites = _plain(removed), _plain(added)
+    texts = counted(removed), counted(added)
+    sites = plain(removed), plain(added)
     for kind, remade, others in (("added", added, removed), ("removed", removed, added)):
         if any(map(_is_remade, remade)) and not any(map(_is_remade, others)):
-            again = _counted([site for site in remade if _is_remade(site)])
+            again = counted([site for site in remade if _is_remade(site)])
             return Change("recomputation", kind, "", again, *sites)
     loops = [site.at for site in removed if site.opcode == "while" and site.at is not None]
     if loops and not any(site.opcode == "while" for site in added) and added:
         return Change("unrolled", "loop", steps_of(loops[0]), texts[1], *sites)
-    converts = {_dtypes(site) for site in (*removed, *added) if site.opcode in CONVERTS}
-    if all(site.opcode in _MINOR for site in (*removed, *added)) and converts:
-        before, after = next(iter(converts))
-        counts = [
-            f"{len(each)} × convert {word}"
-            for word, listed in (("removed", removed), ("added", added))
-            if (each := [site for site in listed if site.opcode in CONVERTS])
-        ]
-        if not added:
-            before, after = after, before
-        return Change("retyped", "dtype", before, after, *sites, note=", ".join(counts))
     if not all(site.opcode in _MINOR for site in (*removed, *added)):
         texts = _telling(removed), _telling(added)
     return Change("operations", "operations", *texts, *sites)
@@ -67,9 +55,9 @@ def _changed(changes: Sequence[Change]) -> Change:
         == (first.kind, first.what, first.before, first.after)
     ]
     if first.kind != "changed":
-        return first._replace(a=_plain(first.a), b=_plain(first.b))
+        return first._replace(a=plain(first.a), b=plain(first.b))
     a, b = (
-        tuple(site._replace(name=site.opcode) for each in alike for site in _plain(sites(each)))
+        tuple(site._replace(name=site.opcode) for each in alike for site in plain(sites(each)))
         for sites in (lambda each: each.a, lambda each: each.b)
     )
     return first._replace(a=a, b=b, key="")
@@ -90,7 +78,7 @@ def is_minor(change: Change) -> bool:
     return all(site.opcode in _MINOR for site in (*change.a, *change.b))
 
 
-def _plain(sites: Iterable[OperationSite]) -> tuple[OperationSite, ...]:
+def plain(sites: Iterable[OperationSite]) -> tuple[OperationSite, ...]:
     """Return sites without their operations, which are those of other modules than the diff's."""
     return tuple(site._replace(at=None) for site in sites)
 
@@ -99,17 +87,12 @@ def _is_remade(site: OperationSite) -> bool:
     return site.at is not None and _REMADE in site.at.op_name
 
 
-def _dtypes(site: OperationSite) -> tuple[str, str]:
-    at = site.at
-    return ("", "") if at is None else (at.operands[0].shape.dtype, at.shape.dtype)
-
-
 def _telling(sites: Sequence[OperationSite]) -> str:
     """Return the operations that do not just prepare operands as text."""
-    return _counted([site for site in sites if site.opcode not in _MINOR])
+    return counted([site for site in sites if site.opcode not in _MINOR])
 
 
-def _counted(sites: Sequence[OperationSite]) -> str:
+def counted(sites: Sequence[OperationSite]) -> str:
     """Return operations by kind as text, the most telling first."""
     telling = [site for site in sites if site.opcode not in _MINOR] or list(sites)
     counts = Counter(map(_name, telling))

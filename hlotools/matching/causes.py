@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hlotools.ir.digests import Hashes
 from hlotools.ir.hlo import HloModule, Instruction
 from hlotools.matching.argument_changes import argument_changes, result_change
+from hlotools.matching.casts import Cast, casts
 from hlotools.matching.cause_text import heading_of, is_minor
 from hlotools.matching.changes import Change
 from hlotools.matching.hlo_changes import single_changes
@@ -64,8 +65,24 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
             following.append(change)
         else:
             leading.append(change)
+    arguments = list(argument_changes(matching))
+    for cast in casts([*leading, *following]):
+        if not cast.has_operations:
+            # Converts prepare operands of what they are next to.
+            continue
+        # What follows from arguments of another dtype, or else is a cause of its own.
+        members = set(map(id, cast.changes))
+        prepared = [change for change in leading if cast.prepares(change)]
+        members.update(map(id, prepared))
+        following = [change for change in following if id(change) not in members]
+        leading = [change for change in leading if id(change) not in members]
+        if any(_is_cast(change, cast) for change, _ in arguments):
+            following += [*cast.changes, *prepared]
+        else:
+            groups.append(_Group(graph, cast.heading, (), cast.changes))
+            groups[-1].following += prepared
     of_operations = graph.groups(leading)
-    for change, parameters in argument_changes(matching):
+    for change, parameters in arguments:
         user = next((g for g in of_operations if graph.is_used_by(change, parameters, g)), None)
         if user is None:
             groups.append(_Group(graph, change, parameters))
@@ -84,6 +101,18 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
     following = graph.attach(following, groups)
     groups += graph.groups(following)
     return [group.as_cause() for group in groups]
+
+
+def _is_cast(argument: Change, cast: Cast) -> bool:
+    """Return whether arguments differ by the dtypes of a cast, which then follows from them."""
+    dtypes = {argument.before.partition("[")[0], argument.after.partition("[")[0]}
+    return argument.what in ("dtype", "type") and dtypes == {cast.before, cast.after}
+
+
+def _heading(changes: Sequence[Change]) -> Change:
+    """Return one change that stands for several of one cause."""
+    listed = casts(changes) if all(map(is_minor, changes)) else []
+    return listed[0].heading if listed else heading_of(changes)
 
 
 def _is_at_an_end(at: Instruction, results_differ: bool) -> bool:
@@ -195,7 +224,7 @@ class OperationGraph:
         members: dict[int, list[Change]] = {}
         for n, change in enumerate(changes):
             members.setdefault(lead(n), []).append(change)
-        return [_Group(self, heading_of(each), (), each) for each in members.values()]
+        return [_Group(self, _heading(each), (), each) for each in members.values()]
 
     def attach(self, changes: Sequence[Change], groups: Sequence[_Group]) -> list[Change]:
         """Add each change to the group that is nearest to it; return those that are near none."""

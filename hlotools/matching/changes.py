@@ -188,7 +188,8 @@ class Change(NamedTuple):
             case "exchanged":
                 return f"{self.what} of {self.note} exchanged: {self.before} -> {self.after}"
             case "retyped":
-                return f"dtype {self.before} -> {self.after}: {self.note}"
+                of = self.what.removeprefix("dtype")
+                return f"dtype {self.before} -> {self.after}{of}: {self.note}"
             case "refused":
                 return f"{self.before} became {self.after} {self.note}"
             case "added":

@@ -57,11 +57,13 @@ def by_effect(
     ]
 
 
-def _order(change: Change) -> tuple[bool, tuple[int, bool, int], float, int]:
+def _order(change: Change) -> tuple[bool, bool, tuple[int, bool, int], float, int]:
     is_cause = change.kind in _CAUSES
     effect = change.effect or Effect(0, 0)
     return (
         not is_cause,
+        # Fusions differ because dtypes do.
+        change.kind != "retyped",
         (0, False, 0) if is_cause else rank(change),
         -abs(effect.seconds or 0),
         -(abs(effect.bytes) + abs(effect.operations)),

@@ -11,6 +11,7 @@ from typing import Any
 
 from hlotools.cost.links import is_collective
 from hlotools.ir.hlo import HloModule, Instruction
+from hlotools.matching.casts import counterparts
 from hlotools.matching.changes import Change, OperationSite
 from hlotools.matching.match import CONVERTS, Matching
 from hlotools.matching.regrouping import TRIVIAL, WorkDigests, content
@@ -40,7 +41,8 @@ def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
     sides = _Side(matching.a.module), _Side(matching.b.module)
     grouped = _retyped(grouped, sides)
     grouped = _refused(grouped, sides, matching)
-    return _configured(_prefetched(grouped, matching))
+    grouped = _configured(_prefetched(grouped, matching))
+    return sorted(grouped, key=lambda change: change.kind != "retyped")
 
 
 class _Side:
@@ -234,8 +236,10 @@ def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
         pair = _dtypes_of(change)
         if len(pair) == 2:
             by_pair.setdefault(pair, []).append(change)
+    for removed, added, both in counterparts(changes):
+        by_pair.setdefault(frozenset(both), []).extend((removed, added))
     for pair, core in by_pair.items():
-        if not _is_news(pair, sides):
+        if len(pair) != 2 or not _is_news(pair, sides):
             # No operation changes between these dtypes: the changes have another cause.
             continue
 
@@ -509,4 +513,9 @@ def _counted_parts(parts: Sequence[Change]) -> str:
             counts["views"] += 1
         else:
             counts[part.what.partition(" ")[0]] += max(len(part.a), len(part.b), 1)
+    for what in list(counts):
+        opcode, _, word = what.rpartition(" ")
+        if word == "added" and (gone := counts.pop(f"{opcode} removed", 0)):
+            # The same operations in another dtype.
+            counts[opcode] = max(counts.pop(what), gone)
     return ", ".join(f"{count} × {what}" for what, count in counts.items())

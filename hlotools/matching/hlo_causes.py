@@ -41,6 +41,10 @@ def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
     """
     a, b = matching.a.module, matching.b.module
     causes = [_cause(change) for change, _ in argument_changes(matching)]
+    are_typed = any(cause.change.what in ("dtype", "type") for cause in causes)
+    for change in changes:
+        if change.kind == "retyped" and not are_typed:
+            causes.append(_cause(change._replace(parts=(), effect=None)))
     result = result_change(a, b)
     if result is not None:
         causes.append(_cause(result))
