@@ -198,9 +198,13 @@ def check_integer(x: int) -> None:
     dtype = python_scalar_dtype(int)
     bits = dtype.itemsize * 8 - 1
     if not -(1 << bits) <= x < 1 << bits:
+        advice = "as no integer dtype holds it"
+        if not _x64.value:
+            advice = "or turn 64-bit dtypes on with jax_enable_x64"
+        elif 0 <= x < 1 << 64:
+            advice = "or as np.uint64(...)"
         raise OverflowError(
-            f"Python integer {x} is too large to convert to {dtype}: give it as a float, or turn "
-            "64-bit dtypes on with jax_enable_x64."
+            f"Python integer {x} is too large to convert to {dtype}: give it as a float, {advice}."
         )
 
 

@@ -169,7 +169,7 @@ def _traced(
     leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
     try:
         avals = tuple(map(abstract, leaves))
-    except TypeError as error:
+    except (TypeError, OverflowError) as error:
         raise bad_argument(fun, plan, args, kwargs, leaves) from error
     key = (in_tree, avals, statics, state.trace_context())
     # The entries refer to their tables, which keeps the tables' ids valid.

@@ -18,6 +18,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, Shape
+from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl, Device, NamedSharding, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
@@ -42,6 +43,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 
 _flatten = registry.flatten
 _ndarray = np.ndarray
+_x64 = state.enable_x64
 _SCALARS = frozenset({bool, int, float, complex})
 
 # Up to this many elements are built on the host, which is faster than compiling a program.
@@ -73,6 +75,11 @@ def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -
     return host_put(x, aval, default_placement(), False, copy)
 
 
+def _exact(x: int) -> int | np.uint64:
+    """Return a Python integer, as a uint64 where no other integer dtype in use holds it."""
+    return np.uint64(x) if 1 << 63 <= x < 1 << 64 and _x64.value else x
+
+
 def _host_array(name: str, object: object, dtype: np.dtype | None) -> np.ndarray:
     """Return lists and other objects as a NumPy array of `dtype`, or of their common dtype."""
     leaves, _ = _flatten(object) if isinstance(object, list | tuple) else ([object], None)
@@ -100,6 +107,8 @@ def _common_dtype(name: str, leaves: Sequence[object], kinds: set[type]) -> np.d
     if not leaves:
         return python_scalar_dtype(float)
     if len(kinds) == 1 and kinds <= _SCALARS:
+        if kinds == {int} and type(_exact(max(leaves))) is np.uint64 and min(leaves) >= 0:
+            return np.dtype(np.uint64)
         return python_scalar_dtype(*kinds)
     types = {(aval.dtype, aval.weak_type) for aval in map(_leaf_type, leaves)}
     return lattice_result(tuple(sorted(types, key=str)))[0]
@@ -174,7 +183,7 @@ def array(
         if type_ is _ndarray:
             return from_host(object, copy)
         if type_ in _SCALARS:
-            return from_host(object)
+            return from_host(_exact(object) if type_ is int else object)
     return _array("array", object, dtype, copy, order, ndmin, device, out_sharding)
 
 
@@ -210,7 +219,7 @@ def asarray(
         if type_ is ArrayImpl:
             return a
         if type_ is _ndarray or type_ in _SCALARS:
-            return from_host(a)
+            return from_host(_exact(a) if type_ is int else a)
     return _array("asarray", a, dtype, bool(copy), order or "K", 0, device, out_sharding)
 
 
@@ -274,7 +283,7 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
             return _stacked(name, structure.unflatten(leaves), dtype, leaves)
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if dtype is None and (type(object) in _SCALARS or type(object) in typed_classes):
-        return from_host(object)
+        return from_host(_exact(object) if type(object) is int else object)
     if not is_value(object) or isinstance(object, ShapeDtypeStruct):
         if exchange.is_on_gpu(object):
             return _of_array(exchange.from_gpu(object), dtype, copy)

@@ -42,7 +42,7 @@ def _staged(
     leaves, in_tree = tree.tree_flatten(dynamic)
     try:
         avals = [abstract(leaf) for leaf in leaves]
-    except TypeError as error:
+    except (TypeError, OverflowError) as error:
         raise bad_argument(fun, plan, args, kwargs, leaves) from error
     out_tree: Any = None
     debug_info = DebugInfo(
@@ -68,12 +68,15 @@ def bad_argument(
     args: tuple[object, ...],
     kwargs: dict[str, object],
     leaves: Sequence[object],
-) -> TypeError:
-    """Return the TypeError that names the first argument that is not an array."""
+) -> TypeError | OverflowError:
+    """Return the error that names the first argument that is not an array, or is too large."""
     names = plan.names(args, kwargs)
     for name, leaf in zip(names, leaves, strict=False):
         try:
             abstract(leaf)
+        except OverflowError as error:
+            where = source.describe_callable(fun)
+            return OverflowError(f"{error}\nIt is the argument {name} of {where}.")
         except TypeError as error:
             return TypeError(
                 f"Error interpreting argument to {source.describe_callable(fun)} as an abstract "

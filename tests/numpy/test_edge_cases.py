@@ -301,3 +301,29 @@ def test_none_beside_arrays_is_refused(call, nested):
     for dtype in (None, "float32", "int32"):
         with pytest.raises(ValueError, match="None is not a valid value"):
             call(lambda x, dtype=dtype: jnp.array(nested(x), dtype))(jnp.float32(2))
+
+
+@pytest.mark.parametrize("make", [jnp.array, jnp.asarray])
+@pytest.mark.parametrize("integers", [2**63, [2**63, 1], (2**64 - 1,)])
+def test_integers_that_only_uint64_holds_are_of_it(make, integers):
+    with hlofront.enable_x64(True):
+        found = make(integers)
+        wanted = np.array(integers, np.uint64)
+        assert found.dtype == np.uint64
+        np.testing.assert_array_equal(found, wanted)
+        assert make([2**62, 1]).dtype == np.int64
+
+
+def test_an_integer_that_is_too_large_is_told_with_its_path_and_with_what_holds_it():
+    def second(tree):
+        return tree["a"][1]
+
+    for x64, number, advice in (
+        (True, 2**63, r"as np.uint64\(...\)"),
+        (True, -(2**63) - 1, "no integer dtype holds it"),
+        (False, 2**31, "jax_enable_x64"),
+    ):
+        for wrap in (hlofront.jit, hlofront.make_jaxpr, hlofront.checkpoint):
+            with hlofront.enable_x64(x64), pytest.raises(OverflowError, match=advice) as caught:
+                wrap(second)({"a": [1, number]})
+            assert "tree['a'][1]" in str(caught.value)

@@ -208,7 +208,7 @@ class Jitted(Function):
         leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
         try:
             avals = tuple(map(abstract, leaves))
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
         return (in_tree, avals, statics, _trace_context()), leaves
 

@@ -215,8 +215,8 @@ def readable(x: Any, aval: ShapedArray) -> object:
                 return int(x)
             raise OverflowError(
                 f"Python int {int(x)} too large to convert to {aval.dtype}: it takes "
-                f"{limits.min} to {limits.max}. Use a float, or turn on 64-bit dtypes with "
-                "config.update('jax_enable_x64', True)."
+                f"{limits.min} to {limits.max}. Give it as a float, or as a NumPy scalar of a "
+                "dtype that holds it; 64-bit dtypes need jax_enable_x64."
             )
     if isinstance(x, ShapeDtypeStruct):
         raise no_value(x)
