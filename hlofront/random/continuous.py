@@ -10,13 +10,16 @@ from hlofront.base.config import options
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.higher_order.library_loops import cond
 from hlofront.numpy import reductions, selecting, ufuncs
 from hlofront.numpy.rounding import clip
 from hlofront.primitives.comparing import ge, le, lt, select
 from hlofront.primitives.converting import stop_gradient
+from hlofront.primitives.creating import full_like
 from hlofront.primitives.elementwise import (
     abs,
     add,
+    bitwise_or,
     div,
     exp,
     log,
@@ -114,12 +117,69 @@ def truncated_normal(
     low = erf(div(lower, sqrt2))
     high = erf(div(upper, sqrt2))
     numbers = mul(sqrt2, erf_inv(uniform(key, shape, dtype, low, high)))
+    # In a tail differences of erf lose their digits: erf is 1 beyond 4 in float32.
+    start = host_number(_TAIL.get(finfo(dtype).dtype.itemsize, 2.0), dtype)
+
+    def with_tails() -> Array:
+        first, last = broadcast_to_shape(lower, shape), broadcast_to_shape(upper, shape)
+        in_upper, in_lower = ge(first, start), le(last, neg(start))
+        u = uniform(key, shape, dtype, 0.0, 1.0)
+        tail = _numbers_of_tail(
+            u, select(in_upper, first, neg(last)), select(in_upper, last, neg(first))
+        )
+        signed = select(in_upper, tail, neg(tail))
+        return select(bitwise_or(in_upper, in_lower), signed, numbers)
+
+    any_in_tail = bitwise_or(
+        reductions.any(ge(lower, start)), reductions.any(le(upper, neg(start)))
+    )
+    result = cond(any_in_tail, with_tails, lambda: numbers)
     infinity = host_number(np.inf, dtype)
     return clip(
-        numbers,
+        result,
         nextafter(stop_gradient(lower), infinity),
         nextafter(stop_gradient(upper), -infinity),
     )
+
+
+# By size in bytes of a dtype, the bound beyond which it has too few numbers between erf and 1.
+_TAIL = {4: 3.0, 8: 6.5}
+
+
+def _mills_ratio(x: Array) -> Array:
+    """Return the probability of a standard normal number above x over the density at x >= 2."""
+    one = host_number(1, x.dtype)
+    fraction = x
+    for level in range(12, 0, -1):
+        fraction = add(x, div(host_number(level, x.dtype), fraction))
+    return div(one, fraction)
+
+
+def _numbers_of_tail(u: Array, lower: Array, upper: Array) -> Array:
+    """Return standard normal numbers between bounds in the upper tail, from uniform numbers.
+
+    They have the quantiles u. The logarithm of the probability beyond lower + d, relative to that
+    beyond lower, is followed by Newton's method from its leading term -d (lower + d / 2).
+    """
+    half = host_number(0.5, u.dtype)
+    at_lower = _mills_ratio(lower)
+
+    def log_beyond(distance: Array, x: Array) -> Array:
+        leading = mul(distance, add(lower, mul(half, distance)))
+        return sub(log(div(_mills_ratio(x), at_lower)), leading)
+
+    # An infinite upper bound has nothing beyond it.
+    ends = lt(upper, host_number(np.inf, u.dtype))
+    last = select(ends, sub(upper, lower), full_like(u, 1))
+    beyond_upper = select(ends, exp(log_beyond(last, add(lower, last))), full_like(u, 0))
+    target = log1p(neg(mul(u, sub(host_number(1, u.dtype), beyond_upper))))
+    double = neg(add(target, target))
+    distance = div(double, add(lower, sqrt(add(mul(lower, lower), double))))
+    for _ in range(4):
+        x = add(lower, distance)
+        step = mul(sub(log_beyond(distance, x), target), _mills_ratio(x))
+        distance = add(distance, step)
+    return add(lower, distance)
 
 
 @sampler(dtype=inexact, nested=False)

@@ -214,7 +214,6 @@ def texts(corpus, jax, jnp, lax, random):
         "dirichlet": (lambda k: random.dirichlet(k, np.ones(3, np.float32), (2,)), (key,)),
         "categorical": (lambda k, x: random.categorical(k, x), (key, floats(2, 3))),
         "permutation": (lambda k: random.permutation(k, 5), (key,)),
-        "truncated_normal": (lambda k: random.truncated_normal(k, -1.0, 1.0, (3,)), (key,)),
         "wald": (lambda k: random.wald(k, 2.0, (3,)), (key,)),
         "poisson": (lambda k: random.poisson(k, 3.0, (2,)), (key,)),
         "batch_of_uniform": (lambda k: jax.vmap(random.uniform)(k), (keys,)),
@@ -227,7 +226,7 @@ def texts(corpus, jax, jnp, lax, random):
     }
     for name, (function, args) in functions.items():
         # There, functions of NumPy's are programs of their own.
-        mode = "equations" if name in ("randint", "randint_narrow", "truncated_normal") else "jaxpr"
+        mode = "equations" if name in ("randint", "randint_narrow") else "jaxpr"
         corpus.add(f"text_of_{name}", function, *args, modes=(mode,))
     for name, function in {
         "orthogonal": lambda k: random.orthogonal(k, 3),

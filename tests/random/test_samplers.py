@@ -251,3 +251,20 @@ def test_refused():
         random.fold_in(key, -1)
     with pytest.raises(ValueError, match="unrecognized PRNG"):
         random.key(0, impl="none")
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(3.0, 4.0), (8.0, np.inf), (30.0, 31.0), (-101.0, -100.0)]
+)
+@pytest.mark.parametrize("x64", [False, True])
+def test_truncated_normal_numbers_of_a_tail_have_its_mean(lower, upper, x64):
+    with jax.enable_x64(x64):
+        draws = np.asarray(random.truncated_normal(jax.random.key(3), lower, upper, (20_000,)))
+    near, width = min(abs(lower), abs(upper)), min(upper - lower, 2.0)
+    beyond = np.abs(draws.astype(float)) - near
+    distance = np.linspace(0, width, 400_001)
+    density = np.exp(-near * distance - distance**2 / 2)
+    mean = np.sum(distance * density) / np.sum(density)
+    assert np.all((draws > lower) & (draws < upper))
+    assert len(set(draws.tolist())) > 4_000
+    assert abs(beyond.mean() / mean - 1) < 0.03
