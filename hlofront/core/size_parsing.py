@@ -20,6 +20,7 @@ Size = int | SizeExpression
 
 _TOKEN = re.compile(r"\s*(\.\.\.|\d+|[^\W\d]\w*|\S)")
 _END = ""
+_MOST_POWER = 1000
 
 
 class Parser:
@@ -116,7 +117,12 @@ class Parser:
 
     def _power(self) -> Size:
         base = self._factor()
-        return base ** self._integer() if self._take("^") else base
+        if not self._take("^"):
+            return base
+        power = self._integer()
+        if power > _MOST_POWER:
+            raise self._error(f"a power is at most {_MOST_POWER}")
+        return base**power
 
     def _factor(self) -> Size:
         if self._take("-"):

@@ -18,6 +18,8 @@ Bounds = tuple[float, float]
 # A value of a size at run time: an int, another expression, or whatever +, -, * and // are for.
 SizeValue = Any
 
+# The most pairs of terms that a product multiplies.
+_MOST_PRODUCTS = 100_000
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
 
 
@@ -204,8 +206,11 @@ class SizeExpression(SymbolicSize):
             return self.as_value() * other
         check_scopes(self.scope, other, "in a product")
         coefficients: dict[Term, int] = {}
+        others = terms_of(other)
+        if len(self.terms) * len(others) > _MOST_PRODUCTS:
+            raise ValueError(f"a product of {len(self.terms)} and {len(others)} terms is too long")
         for term, coefficient in self.terms:
-            for other_term, other_coefficient in terms_of(other):
+            for other_term, other_coefficient in others:
                 product = term * other_term
                 known = coefficients.get(product, 0)
                 coefficients[product] = known + coefficient * other_coefficient

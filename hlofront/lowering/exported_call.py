@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from hlofront.bridge.mlir import Operation, Value, context, ir, module_of_artifact, run_passes
+from hlofront.bridge.mlir import Operation, Value, context, ir, run_passes
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.rules import lower
@@ -48,12 +48,14 @@ class ExportedModule(Protocol):
     def taken_inputs(self) -> tuple[int, ...]: ...
     @property
     def mlir_module_serialized(self) -> bytes: ...
+    @property
+    def is_foreign(self) -> bool: ...
+    def ir_module(self) -> ir.Module: ...
 
 
 @lower(call_exported_p)
 def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
     _check_devices(build.module, exported)
-    symbol = _function_of(build.module, exported)
     positions = real_inputs(exported.in_avals)
     taken = set(exported.taken_inputs)
     operands: list[Value] = []
@@ -70,10 +72,13 @@ def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
             operands.append(_as_type(build, x, types.aval_type(exported.in_avals[position])))
     if exported.unknown_sizes is not None:
         build.module.calls_unknown_sizes = True
+    tokens = [types.aval_type(token_aval)] * len(exported.ordered_effects)
+    result_types = [*tokens, *(types.aval_type(aval) for aval in exported.out_avals)]
+    type_ = ir.FunctionType.get([x.type for x in operands], result_types, context)
+    symbol = _function_of(build.module, exported, type_)
     operation = Operation.create(
         "func.call",
-        [types.aval_type(token_aval)] * len(exported.ordered_effects)
-        + [types.aval_type(aval) for aval in exported.out_avals],
+        result_types,
         operands,
         {"callee": symbol},
         loc=build.loc,
@@ -130,8 +135,17 @@ def _number_of_platform(exported: ExportedModule, platform: str) -> int:
     )
 
 
-def _function_of(state: ModuleState, exported: ExportedModule) -> ir.FlatSymbolRefAttr:
-    """Return the symbol of an exported program's main function, added to the module once."""
+def _function_of(
+    state: ModuleState, exported: ExportedModule, type_: ir.Type
+) -> ir.FlatSymbolRefAttr:
+    """Return the symbol of an exported program's main function, added to the module once.
+
+    Args:
+      type_: the type that the function must have.
+
+    Raises:
+      ValueError: if it has another one.
+    """
     key = call_exported_p, exported
     symbol = state.functions.get(key)
     if symbol is None:
@@ -140,7 +154,15 @@ def _function_of(state: ModuleState, exported: ExportedModule) -> ir.FlatSymbolR
         # An artifact has the names of its operations as text.
         if b"optimization_barrier" in artifact:
             state.has_barriers = state.has_inner_barriers = True
-        module = module_of_artifact(artifact)
+        state.is_foreign = state.is_foreign or exported.is_foreign
+        module = exported.ir_module()
+        main = ir.SymbolTable(module.operation)["main"].operation
+        type_of_main = ir.TypeAttr(main.attributes["function_type"]).value
+        if type_of_main != type_:
+            raise ValueError(
+                f"the module of {exported.fun_name} is of type {type_of_main}, and its header says "
+                f"{type_}: the file is damaged"
+            )
         symbol = state.functions[key] = merge_module(state, module, name)
     return symbol
 

@@ -11,12 +11,15 @@ from typing import Any, Protocol, cast
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.errors import VerificationError
 from hlofront.base.named_tuple import NamedTuple
+from hlofront.bridge import foreign
 from hlofront.bridge.mlir import (
     Operation,
     Value,
+    bytecode_of,
     context,
     hlo_text,
     ir,
+    module_of_bytecode,
     to_xla_computation,
     with_known_sizes,
 )
@@ -69,6 +72,7 @@ class Module:
       keepalives: the objects that rules of other packages keep alive with the executable.
       partitioned_calls: the equations that the host decides on, or looks at, while XLA compiles, by
         the numbers that their custom calls have. See lowering/partitioning.py.
+      is_foreign: whether a part of it is from a file that is not trusted.
     """
 
     ir_module: ir.Module
@@ -85,6 +89,7 @@ class Module:
     has_inner_barriers: bool
     keepalives: list[object]
     partitioned_calls: list[PartitionedCall]
+    is_foreign: bool = False
 
     @property
     def keeps_barriers(self) -> bool:
@@ -247,7 +252,10 @@ def lower_program(
         )
     _verify(ir_module, module_name)
     if state.calls_unknown_sizes and not state.size_variables:
-        ir_module = with_known_sizes(ir_module)
+        if state.is_foreign:
+            ir_module = module_of_bytecode(foreign.with_known_sizes(bytecode_of(ir_module)))
+        else:
+            ir_module = with_known_sizes(ir_module)
     return Module(
         ir_module=ir_module,
         name=module_name,
@@ -264,6 +272,7 @@ def lower_program(
         has_inner_barriers=state.has_inner_barriers or state.extension_context is not None,
         keepalives=state.keepalives,
         partitioned_calls=state.partitioned_calls,
+        is_foreign=state.is_foreign,
     )
 
 

@@ -74,6 +74,7 @@ class ModuleState:
         "has_inner_barriers",
         "ip",
         "ir_module",
+        "is_foreign",
         "is_scalar_region",
         "keepalives",
         "last_mesh",
@@ -133,6 +134,8 @@ class ModuleState:
         self.overrides: Mapping[Primitive, LoweringRule] = {}
         # The variables of unknown sizes, by name: functions take their values as arguments.
         self.size_variables: Mapping[str, SizeVariable] = {}
+        # Whether a part of the module is from a file that is not trusted.
+        self.is_foreign = False
         # Whether the module calls exported programs for unknown sizes.
         self.calls_unknown_sizes = False
         # The number of functions with each name.

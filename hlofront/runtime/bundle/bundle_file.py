@@ -34,11 +34,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from hlofront.pjrt import cache_file
+from hlofront.runtime.export import header_checks
+from hlofront.runtime.export.header_checks import HeaderError, reading_of
 from hlofront.runtime.export.records import JSONObject
 
 VERSION = 1
-
-_KEYS = ("name", "static", "donated", "parameters", "compiler_options", "keep_unused")
 
 
 class BundleError(ValueError):
@@ -129,32 +129,28 @@ def parsed(data: bytes, path: str) -> BundleFile:
     except cache_file.DamagedEntry as error:
         reason = error.reason.replace("an entry of this cache", "a bundle")
         raise BundleError(f"the bundle {path} {reason}") from None
-    try:
+    with reading_of(f"the header of the bundle {path}", BundleError):
+        if "header" not in spans:
+            raise HeaderError("the file has no field header")
         start, stop = spans["header"]
-        header = json.loads(data[start:stop])
+        header = header_checks.json_of(data[start:stop])
         if header.get("kind") != "bundle":
             raise BundleError(
                 f"{path} is no bundle: its bytes are an exported program, or an executable. Read "
                 "these with hlofront.export.deserialize or deserialize_and_load"
             )
+        header_checks.VERSIONED_BUNDLE(header, "it")
         if header["version"] > VERSION:
             raise BundleError(
                 f"the bundle {path} was written by hlofront {header['function']['hlofront']} in "
                 f"version {header['version']} of the format, and this one reads up to {VERSION}: "
                 "take a newer hlofront"
             )
-        for key in _KEYS:
-            header[key]
-        for field in ("hlofront", "python"):
-            header["function"][field]
+        header_checks.BUNDLE(header, "it")
         programs = [_program(n, record, spans) for n, record in enumerate(header["programs"])]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, BundleError):
-            raise
-        raise BundleError(
-            f"the header of the bundle {path} is not as hlofront writes it: {error!r}"
-        ) from None
-    return BundleFile(path, header, programs, data, spans)
+        if not programs:
+            raise HeaderError("it has no programs")
+        return BundleFile(path, header, programs, data, spans)
 
 
 def read(path: str) -> BundleFile:
@@ -186,7 +182,7 @@ def _program(number: int, record: JSONObject, spans: Mapping[str, tuple[int, int
     return ProgramEntry(
         record["signature"],
         record["context"],
-        [(where, ast.literal_eval(text)) for where, text in record["static"]],
+        [(where, _value_of(text)) for where, text in record["static"]],
         tuple(record["donated"]),
         executables,
         _size(spans, field),
@@ -194,7 +190,18 @@ def _program(number: int, record: JSONObject, spans: Mapping[str, tuple[int, int
     )
 
 
+def _value_of(text: str) -> object:
+    """Return the value of a Python literal, which runs no code."""
+    try:
+        return ast.literal_eval(text)
+    # Python's parser raises them for literals that are nested too deeply.
+    except (SyntaxError, TypeError, MemoryError, RecursionError, SystemError) as error:
+        raise HeaderError(f"it has a static argument that is no literal: {error}") from None
+
+
 def _size(spans: Mapping[str, tuple[int, int]], field: str) -> int:
+    if field not in spans:
+        raise HeaderError(f"the file has no field {field}")
     start, stop = spans[field]
     return stop - start
 

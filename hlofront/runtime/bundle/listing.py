@@ -1,18 +1,17 @@
 """ls and verify: what a bundle has, and what of it can be used here."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Sequence
 
 from hlofront.base.boundary import boundary
 from hlofront.bridge.client import Device
-from hlofront.bridge.mlir import module_of_artifact
 from hlofront.pjrt import cache_file, clients
-from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, ProgramEntry, read
+from hlofront.runtime.bundle.bundle_file import BundleError, read
 from hlofront.runtime.bundle.fingerprint import differing, fields_of_devices
-from hlofront.runtime.export.exported import Exported
-from hlofront.runtime.export.reading import deserialize
+from hlofront.runtime.bundle.programs import exported_program
+from hlofront.runtime.dispatch.serialization import executable_header
+from hlofront.runtime.export.header_checks import reading_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +79,7 @@ def ls(path: str | os.PathLike[str]) -> Listing:
     programs = tuple(
         ListedProgram(
             entry.signature,
-            _exported(contents, entry).platforms,
+            exported_program(contents, entry, trust=False).platforms,
             entry.size,
             tuple((each.target, each.size) for each in entry.executables),
         )
@@ -122,17 +121,14 @@ def verify(path: str | os.PathLike[str]) -> list[Verdict]:
     contents = read(os.fspath(path))
     verdicts: list[Verdict] = []
     for entry in contents.programs:
-        module_of_artifact(_exported(contents, entry).mlir_module_serialized)
+        exported = exported_program(contents, entry, trust=False)
+        with reading_of(f"a program of the bundle {contents.path}", BundleError):
+            exported.ir_module()
         for executable in entry.executables:
-            try:
-                fields = cache_file.unpack(contents.value(executable.field))
-                header = json.loads(fields["header"])
+            what = f"the executable for {executable.target} of the bundle {contents.path}"
+            with reading_of(what, BundleError):
+                header = executable_header(cache_file.unpack(contents.value(executable.field)))
                 devices = _devices_for(header["platform"], header["device_ids"])
-            except (cache_file.DamagedEntry, KeyError, ValueError) as error:
-                raise BundleError(
-                    f"the bundle {contents.path} has an executable for {executable.target} that "
-                    f"cannot be read: {error!r}"
-                ) from None
             if devices:
                 here = fields_of_devices(devices)
                 # The options of a compilation are known when a program is called.
@@ -143,13 +139,6 @@ def verify(path: str | os.PathLike[str]) -> list[Verdict]:
                 reason = f"it is for {count} x {kind}, which this process does not have"
             verdicts.append(Verdict(entry.signature, executable.target, reason))
     return verdicts
-
-
-def _exported(contents: BundleFile, entry: ProgramEntry) -> Exported:
-    try:
-        return deserialize(contents.value(entry.field))
-    except ValueError as error:
-        raise BundleError(f"the bundle {contents.path} has a program: {error}") from None
 
 
 def _devices_for(platform: str, ids: Sequence[int]) -> list[Device]:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
+from hlofront.bridge import foreign
 from hlofront.bridge.client import Device
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.trace import Tracer
 from hlofront.pjrt import clients
-from hlofront.runtime.bundle.bundle_file import BundleFile, read
+from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, read
 from hlofront.runtime.bundle.fingerprint import context_text, differing, function_fields
 from hlofront.runtime.bundle.programs import BundleWarning, NoExecutable, Program
 from hlofront.runtime.compilation.pipeline import compilation_key
@@ -20,7 +21,9 @@ from hlofront.runtime.compilation.traced_program import FlatShardings, TracedKey
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
+from hlofront.runtime.export import header_checks
 from hlofront.runtime.export.exported import Exported
+from hlofront.runtime.export.header_checks import reading_of
 from hlofront.runtime.sharding import placement
 from hlofront.runtime.sharding.jit_shardings import JitShardings
 from hlofront.transforms.arguments import ArgumentPlan
@@ -182,9 +185,10 @@ def load(
     Args:
       path: the file.
       trust: whether its machine code may be loaded: it runs with all rights of this process, so
-        trust files of your own alone. Without it, the StableHLO is compiled, as after a change of
-        jaxlib, device or processor, of which a BundleWarning says the field. With it, the
-        executable of a file's only program is loaded at once, for the default device.
+        trust only files of your own. Without it, the StableHLO is compiled, as after a change of
+        jaxlib, device or processor, of which a BundleWarning says the field; and another process
+        reads, checks and compiles it. With it, the executable of a file's only program is loaded
+        at once, for the default device.
       devices: the devices of programs for several; by default the first ones.
 
     Returns:
@@ -195,7 +199,8 @@ def load(
       OSError: if it cannot be read.
 
       A call raises TypeError for arguments that no program is for, and ValueError if the program
-      is for other platforms, or for more devices than there are.
+      is for other platforms, or for more devices than there are; BundleError if it is damaged, or
+      is not trusted and calls code outside of it.
 
     Example:
       A process without the function calls its program::
@@ -212,8 +217,20 @@ def load(
 def _bundled(
     contents: BundleFile, trust: bool, devices: Sequence[Device] | None, has_function: bool
 ) -> BundledFunction:
+    if not trust:
+        # It is ready when the first program is called.
+        foreign.start()
+    with reading_of(f"the header of the bundle {contents.path}", BundleError):
+        return _function_of(contents, trust, devices, has_function)
+
+
+def _function_of(
+    contents: BundleFile, trust: bool, devices: Sequence[Device] | None, has_function: bool
+) -> BundledFunction:
     programs = [Program(contents, entry, trust, has_function) for entry in contents.programs]
     header = contents.header
+    if not trust:
+        header_checks.harmless_options(header["compiler_options"])
 
     def function(*args: PyTree, **kwargs: PyTree) -> PyTree:
         # C++ calls it where jit is disabled.

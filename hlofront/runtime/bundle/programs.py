@@ -1,6 +1,5 @@
 """A program of a bundle: its StableHLO as a traced function, and its executables."""
 
-import json
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,12 @@ from hlofront.core.mesh import Mesh
 from hlofront.core.symbolic_sizes import is_symbolic_dim
 from hlofront.higher_order.exported_call import call_of
 from hlofront.pjrt import cache_file
-from hlofront.runtime.bundle.bundle_file import BundleFile, ExecutableEntry, ProgramEntry
+from hlofront.runtime.bundle.bundle_file import (
+    BundleError,
+    BundleFile,
+    ExecutableEntry,
+    ProgramEntry,
+)
 from hlofront.runtime.bundle.fingerprint import (
     compilation_fields,
     devices_of,
@@ -30,9 +34,10 @@ from hlofront.runtime.bundle.fingerprint import (
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
 from hlofront.runtime.compilation.pipeline import CompilationKey, supply
 from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram
-from hlofront.runtime.dispatch.serialization import loaded_program
+from hlofront.runtime.dispatch.serialization import executable_header, loaded_program
 from hlofront.runtime.export.exported import Exported
-from hlofront.runtime.export.reading import deserialize
+from hlofront.runtime.export.header_checks import HeaderError, reading_of
+from hlofront.runtime.export.reading import read
 from hlofront.runtime.export.records import sharding_over
 from hlofront.transforms.arguments import StaticValue
 from hlofront.transforms.flatten import result_paths, stage_tree
@@ -75,6 +80,20 @@ class EarlyLoad:
         return self._outcome
 
 
+def exported_program(contents: BundleFile, entry: ProgramEntry, trust: bool) -> Exported:
+    """Read the StableHLO of a program of a bundle.
+
+    Raises:
+      BundleError: if it is damaged, or does not fit what the bundle says of it.
+    """
+    with reading_of(f"a program of the bundle {contents.path}", BundleError):
+        exported = read(contents.value(entry.field), trust)
+        count = len(exported.in_avals)
+        if len(entry.donated) not in (0, count):
+            raise HeaderError(f"it has {count} arguments, and says of {len(entry.donated)}")
+        return exported
+
+
 class Program:
     """A program of a bundle, with its executables.
 
@@ -101,7 +120,7 @@ class Program:
     def exported(self) -> Exported:
         """The program's StableHLO, with its types."""
         if self._exported is None:
-            self._exported = deserialize(self.contents.value(self.entry.field))
+            self._exported = exported_program(self.contents, self.entry, self.trust)
         return self._exported
 
     def fits(self, key: TracedKey, exactly: bool) -> bool:
@@ -179,6 +198,9 @@ class Program:
                 )
             if self.has_function:
                 raise NoExecutable
+        if self.exported.is_foreign:
+            with reading_of(f"a program of the bundle {self.contents.path}", BundleError):
+                self.exported.checked_bytecode()
         if b"lapack_" in self.exported.mlir_module_serialized:
             load_host_kernels()
         return None
@@ -192,8 +214,9 @@ class Program:
 
     def _load(self, executable: ExecutableEntry, key: CompilationKey) -> CompiledProgram | str:
         """Return the loaded executable, or why it cannot be."""
-        fields = self.fields(executable)
-        header = json.loads(fields["header"])
+        with reading_of(f"an executable of the bundle {self.contents.path}", BundleError):
+            fields = self.fields(executable)
+            header = executable_header(fields)
         devices = devices_of(key.device)
         exported = self.exported
         ranks = (

@@ -223,7 +223,9 @@ class CacheEntry:
         )
         return f"{self._name} is not in the cache on disk: the nearest entry differs in {differing}"
 
-    def keep(self, loaded: LoadedExecutable, module: "Module", seconds: float) -> None:
+    def keep(
+        self, loaded: "LoadedExecutable | SubprocessExecutable", module: "Module", seconds: float
+    ) -> None:
         """Write a compiled program to disk, if a store accepts executables of its kind.
 
         Of the processes that share a program and a folder, one writes.
@@ -239,7 +241,7 @@ class CacheEntry:
 
     def _put(
         self,
-        loaded: LoadedExecutable,
+        loaded: "LoadedExecutable | SubprocessExecutable",
         module: "Module",
         seconds: float,
         whole: Store | None,

@@ -27,7 +27,7 @@ from hlofront.pjrt.compile import (
     compiler_settings,
     mlir_lock,
 )
-from hlofront.runtime.compilation import disk_cache, run_log
+from hlofront.runtime.compilation import disk_cache, foreign_programs, run_log
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
 from hlofront.runtime.compilation.out_of_memory import explained
@@ -306,18 +306,18 @@ class Compilation:
         name = self._key.name
         with run_log.compiling(name, self._devices), timed(events.COMPILE, fun_name=name) as clock:
             try:
-                loaded = self._compile(module, host_failures)
+                made, compiled = self._compiled(module, host_failures)
             except JaxRuntimeError as error:
                 raised = explained(error, name, lambda: module.hlo_text(True))
                 if raised is error:
                     raise
                 raise raised from error
         timings_of(self._program).compile += clock.seconds
-        run_log.compiled(name, module, loaded, clock.seconds)
+        run_log.compiled(name, module, made, clock.seconds)
         events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)
         if cache_entry is not None:
-            cache_entry.keep(loaded, module, clock.seconds)
-        return CompiledProgram(loaded, module, host_failures)
+            cache_entry.keep(made, module, clock.seconds)
+        return compiled
 
     def executable(
         self, compiled: CompiledProgram, committed: bool
@@ -423,14 +423,16 @@ class Compilation:
             dump_module(module)
         return stored
 
-    def _compile(
+    def _compiled(
         self, module: "Module", host_failures: "HostFailures | None"
-    ) -> "LoadedExecutable | SubprocessExecutable":
+    ) -> "tuple[LoadedExecutable | SubprocessExecutable, CompiledProgram]":
+        """Compile a module; return what describes the executable, and the executable to call."""
         key, devices, client = self._key, self._devices, self._device.client
         if is_absent(self._device):
-            return _aot_targets().compile_absent(
+            absent = _aot_targets().compile_absent(
                 self._program, key.name, module, key.device, dict(key.compiler_options)
             )
+            return absent, CompiledProgram(absent, module, host_failures)
         assignment = self._device_assignment
         settings = compile_options(
             devices,
@@ -439,6 +441,11 @@ class Compilation:
             barriers_in_loops=module.has_inner_barriers,
             chosen_outputs=assignment.chosen_outputs(self._program) if assignment else (),
         )
+        if foreign_programs.is_compiled_by_worker(module, devices):
+            by_worker = foreign_programs.compiled_by_worker(key.name, module, devices, settings)
+            if by_worker is not None:
+                made, loaded, call = by_worker
+                return made, CompiledProgram(loaded, call, host_failures)
         callbacks: Sequence[object] = ()
         if module.callbacks:
             host = host_side()
@@ -451,7 +458,8 @@ class Compilation:
                 partition = _partitioning().partition_of(module, assignment)
             else:
                 _partitioning().inspect_on_one_device(module, self._device)
-        return compile_module(client, module.ir_module, devices, settings, callbacks, partition)
+        loaded = compile_module(client, module.ir_module, devices, settings, callbacks, partition)
+        return loaded, CompiledProgram(loaded, module, host_failures)
 
 
 def _partitioning() -> ModuleType:

@@ -29,6 +29,8 @@ from hlofront.runtime.compilation.traced_program import TracedProgram
 from hlofront.runtime.dispatch.executable import Executable, storage_of, stored
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.stages import Compiled
+from hlofront.runtime.export import header_checks
+from hlofront.runtime.export.header_checks import HeaderError, reading_of
 from hlofront.runtime.export.records import (
     JSONObject,
     aval_as_json,
@@ -217,9 +219,14 @@ def deserialize_and_load(
         fields = cache_file.unpack(serialized)
     except cache_file.DamagedEntry as error:
         raise ValueError(f"the serialized executable {error.reason}") from None
-    header = json.loads(fields["header"])
+    what = "the header of the serialized executable"
+    with reading_of(what):
+        header = executable_header(fields)
     _check_version(header)
-    in_avals, out_avals = (list(map(aval_of_record, header[key])) for key in ("inputs", "outputs"))
+    with reading_of(what):
+        in_avals, out_avals = (
+            list(map(aval_of_record, header[key])) for key in ("inputs", "outputs")
+        )
     if (in_tree.num_leaves, out_tree.num_leaves) != (len(in_avals), len(out_avals)):
         raise ValueError(
             f"{header['name']} has {len(in_avals)} arguments and {len(out_avals)} results, and was "
@@ -246,6 +253,22 @@ def deserialize_and_load(
     deserialized.executable = executable
     traced = TracedProgram(program, in_tree, out_tree, donated)
     return Compiled(_function_named(deserialized.name), traced, executable)
+
+
+def executable_header(fields: Mapping[str, bytes]) -> JSONObject:
+    """Return the header of fields that `fields_of` has returned.
+
+    Raises:
+      ValueError: if it is not as `fields_of` writes it.
+    """
+    for name in ("header", "constants", "hlo", "executable"):
+        if name not in fields:
+            raise HeaderError(f"the file has no field {name}")
+    header = header_checks.json_of(fields["header"])
+    header_checks.VERSIONED_EXECUTABLE(header, "it")
+    if header["format"] == _FORMAT:
+        header_checks.EXECUTABLE(header, "it")
+    return header
 
 
 def loaded_program(

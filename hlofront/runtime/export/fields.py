@@ -40,6 +40,7 @@ class ExportedFields:
       calling_convention_version: the version of the convention of the module's arguments.
       module_kept_var_idx: the positions of the flat arguments that the module takes.
       uses_global_constants: whether the module takes a platform index, or calls one that does.
+      is_foreign: whether it was read without trust, so that another process reads its module first.
     """
 
     fun_name: str
@@ -63,6 +64,8 @@ class ExportedFields:
     module_kept_var_idx: tuple[int, ...]
     uses_global_constants: bool
     _get_vjp: Callable[[Any], Any] | None
+    # Whether it is from a file that is not trusted: another process reads its module.
+    is_foreign: bool = False
 
     def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"

@@ -99,6 +99,11 @@ def _write(
 
 # ---- reading -------------------------------------------------------------------------------------
 
+# Programs of JAX refer to some tables often: to the mesh of all shardings, and to equal types.
+_MOST_TIMES_READ = 64
+_LEAST_READ = 1 << 16
+_LEAST_OF_TABLE = 4
+
 
 class TableView:
     """A table in a buffer, whose fields are read by number.
@@ -106,11 +111,21 @@ class TableView:
     Methods raise DamagedBuffer if the field is not of the asked type, as far as that can be seen.
     """
 
-    __slots__ = ("_data", "_start", "_vtable")
+    __slots__ = ("_data", "_left", "_start", "_vtable")
 
-    def __init__(self, data: bytes, start: int):
+    def __init__(self, data: bytes, start: int, left: list[int]):
+        """Read the start of a table.
+
+        Args:
+          data: the buffer.
+          start: the position of the table.
+          left: how many bytes may still be read of all tables of the buffer. Fields that refer to
+            the same bytes are read as often, so that without a limit few bytes are endlessly many.
+        """
         self._data = data
         self._start = start
+        self._left = left
+        self._spend(_LEAST_OF_TABLE)
         self._vtable = start - self._number("i", start)
 
     @classmethod
@@ -119,7 +134,7 @@ class TableView:
         if len(data) < 8:
             raise DamagedBuffer(f"has {len(data)} bytes")
         (start,) = struct.unpack_from("<I", data)
-        return cls(data, start)
+        return cls(data, start, [_LEAST_READ + _MOST_TIMES_READ * len(data)])
 
     def number(self, field: int, kind: NumberType, default: int = 0) -> int:
         """Return a field that is a number; `default` if it is absent."""
@@ -148,11 +163,13 @@ class TableView:
     def table(self, field: int) -> "TableView | None":
         """Return a field that is a table; None if it is absent."""
         position = self._position(field)
-        return None if position is None else TableView(self._data, self._target(position))
+        return (
+            None if position is None else TableView(self._data, self._target(position), self._left)
+        )
 
     def tables(self, field: int) -> "list[TableView]":
         """Return a field that is a vector of tables; none if it is absent."""
-        return [TableView(self._data, target) for target in self._targets(field)]
+        return [TableView(self._data, target, self._left) for target in self._targets(field)]
 
     def texts(self, field: int) -> list[str]:
         """Return a field that is a vector of texts; none if it is absent."""
@@ -186,7 +203,13 @@ class TableView:
         stop = start + 4 + self._number("I", start) * size
         if stop > len(self._data):
             raise DamagedBuffer(f"has a vector at byte {start} that ends behind its end")
+        self._spend(stop - start)
         return self._data[start + 4 : stop]
+
+    def _spend(self, size: int) -> None:
+        self._left[0] -= size
+        if self._left[0] < 0:
+            raise DamagedBuffer("refers to the same bytes again and again")
 
     def _text(self, start: int) -> str:
         try:

@@ -218,7 +218,13 @@ def read_fields(data: bytes) -> "dict[str, Any]":
     Raises:
       ValueError: if the bytes are no such program, or need what is not here.
     """
-    return _fields(TableView.root(data))
+    try:
+        return _fields(TableView.root(data))
+    except ValueError:
+        raise
+    # Its values reach constructors of many classes, and functions of the user's own.
+    except Exception as error:
+        raise DamagedBuffer(f"has what no program has: {type(error).__name__}: {error}") from error
 
 
 def _fields(view: TableView) -> "dict[str, Any]":

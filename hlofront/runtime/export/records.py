@@ -143,8 +143,11 @@ def aval_of_record(record: JSONObject, scope: SymbolicScope | None = None) -> Sh
     split = record.get("split")
     sizes = record["shape"]
     known = all(type(size) is int for size in sizes)
+    shape = tuple(sizes) if known else symbolic_shape(", ".join(map(str, sizes)), scope=scope)
+    if len(shape) != len(sizes) or any(type(size) is int and size < 0 for size in shape):
+        raise ValueError(f"{sizes} is not a shape")
     return ShapedArray(
-        tuple(sizes) if known else symbolic_shape(", ".join(map(str, sizes)), scope=scope),
+        shape,
         dtype,
         record["weak_type"],
         sharding=None if split is None else Split(*_mesh_and_spec(split)),
