@@ -1,15 +1,16 @@
-"""Caches of values derived from a closed jaxpr: its derivative, batched form and executables."""
+"""Caches of values derived from a program: its derivative, batched form and executables."""
 
 import functools
 from collections.abc import Callable, Hashable
 from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from hlofront.bridge import state
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
+Program = TypeVar("Program", bound=ClosedJaxpr | Jaxpr)
 _trace_context = state.trace_context
 # A cached value that stands for the program that holds the cache.
 _ITSELF = object()
@@ -31,14 +32,16 @@ class DerivedCache(Generic[Key, Value]):
     def __init__(self, limit: int | None = None):
         self.limit = limit
 
-    def of(self, program: ClosedJaxpr) -> dict[Key, Value]:
+    def of(self, program: ClosedJaxpr | Jaxpr) -> dict[Key, Value]:
         """Return the values that this cache holds for a program, by key."""
         values = program.derived.get(self)
         if values is None:
             values = program.derived.setdefault(self, {})
         return values
 
-    def get_or_compute(self, program: ClosedJaxpr, key: Key, compute: Callable[[], Value]) -> Value:
+    def get_or_compute(
+        self, program: ClosedJaxpr | Jaxpr, key: Key, compute: Callable[[], Value]
+    ) -> Value:
         """Return the value that a program has for a key; call `compute()` on the first use.
 
         Options that tracing depends on, such as `no_collectives`, have values of their own.
@@ -57,9 +60,12 @@ class DerivedCache(Generic[Key, Value]):
 
 
 def once_per_program(
-    function: Callable[Concatenate[ClosedJaxpr, Parameters], Value],
-) -> Callable[Concatenate[ClosedJaxpr, Parameters], Value]:
+    function: Callable[Concatenate[Program, Parameters], Value],
+) -> Callable[Concatenate[Program, Parameters], Value]:
     """Decorate a function of a program and hashable positional arguments to cache its results.
+
+    A function that calls itself for the programs inside a program must be decorated: programs that
+    call one another twice at each of 60 levels are 60 programs, but 2**60 calls.
 
     Options that tracing depends on have results of their own. The function may return the program
     itself, which is not stored: a program that refers to itself lives until the next garbage
@@ -68,9 +74,7 @@ def once_per_program(
     cache: DerivedCache[tuple[object, ...], Value | object] = DerivedCache()
 
     @functools.wraps(function)
-    def cached(
-        program: ClosedJaxpr, /, *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> Value:
+    def cached(program: Program, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Value:
         values = cache.of(program)
         key = args, _trace_context()
         try:

@@ -224,6 +224,7 @@ class Jaxpr:
         "__weakref__",
         "constvars",
         "debug_info",
+        "derived",
         "effects",
         "eqns",
         "invars",
@@ -239,6 +240,8 @@ class Jaxpr:
     debug_info: DebugInfo | None
     # The equations that outputs or effects depend on, cached on first use.
     live: tuple[Equation, ...] | None
+    # The values derived from this program, by cache and key: see core/derived.py.
+    derived: dict[object, dict[Any, Any]]
 
     def __init__(
         self,
@@ -256,6 +259,7 @@ class Jaxpr:
         self.effects = effects
         self.debug_info = debug_info
         self.live = None
+        self.derived = {}
 
     @property
     def in_avals(self) -> list[Any]:

@@ -103,6 +103,11 @@ def _is_program(value: object) -> bool:
     return hasattr(type(value), "eqns")
 
 
+def _calls(program: Any) -> bool:
+    """Return whether a program holds others."""
+    return any(True for equation in program.eqns for _ in _programs_in(equation))
+
+
 class Printing:
     """The state of printing one text: the names of variables so far, and the options.
 
@@ -239,6 +244,14 @@ class Printing:
             return self.program(_opened(value))
         if type(value) in (tuple, list) and value and all(map(_is_program, value)):
             return show.block("(", [self.program(_opened(member)) for member in value], ")")
+        fields = getattr(type(value), "_fields", None)
+        if fields and any(_is_program(member) and _calls(member) for member in value):
+            # The text of each member alone would repeat the programs that they share.
+            members = [
+                show.concat((f"{field}=", self.value(member)))
+                for field, member in zip(fields, value, strict=True)
+            ]
+            return show.concat((type(value).__name__, show.block("(", members, ")")))
         text = _set_text(value) if type(value) is frozenset else str(value)
         # Addresses of functions are masked, because they differ from run to run.
         return _ADDRESS.sub(_masked, text) if _ADDRESS_MARK in text else text

@@ -6,6 +6,7 @@ from typing import Literal, TypeGuard, cast
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Value
 from hlofront.core import rules
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
 
@@ -324,6 +325,46 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
         yield part.jaxpr
 
 
+# ---- all programs inside a program ---------------------------------------------------------------
+#
+# A program that is called twice at each of 60 levels runs 2**60 times, but consists of 60 programs.
+# So nothing may follow every call: `all_programs` yields each program once, and functions that call
+# themselves for subprograms are decorated with `core.derived.once_per_program`.
+
+
+def all_programs(
+    program: Program, equations_of: Callable[[Jaxpr], Sequence[Equation]] | None = None
+) -> Iterator[Program]:
+    """Yield a program and the programs inside it at any depth, each once, in order of first use.
+
+    Args:
+      equations_of: returns the equations of a jaxpr to look into; None for all of them.
+    """
+    met = {id(program)}
+    # Closed jaxprs with other constants may share a jaxpr, whose equations are read once.
+    read: set[int] = set()
+    waiting = [program]
+    while waiting:
+        program = waiting.pop()
+        yield program
+        jaxpr = opened(program)
+        if id(jaxpr) in read:
+            continue
+        read.add(id(jaxpr))
+        equations = jaxpr.eqns if equations_of is None else equations_of(jaxpr)
+        inner = [part.program for part in subprograms_in(equations)]
+        waiting += [each for each in reversed(inner) if id(each) not in met]
+        met.update(map(id, inner))
+
+
+def all_equations(program: Program) -> Iterator[Equation]:
+    """Yield the equations of a program and of the programs inside it, each once."""
+    jaxprs = {id(jaxpr): jaxpr for jaxpr in map(opened, all_programs(program))}
+    for jaxpr in jaxprs.values():
+        yield from jaxpr.eqns
+
+
+@once_per_program
 def equation_count(jaxpr: Jaxpr) -> int:
-    """Return the number of equations of a jaxpr and of its subprograms."""
+    """Return the number of equations of a jaxpr and its subprograms, once for each call of them."""
     return sum(map(equation_count, subjaxprs(jaxpr)), len(jaxpr.eqns))

@@ -184,10 +184,15 @@ def _ask(policy: Policy, equation: Equation) -> None:
     """Ask a policy about an equation whose results nothing reads, so that its errors are raised."""
     if equation.primitive in _INSIDE:
         for program in closed_programs_of(equation):
-            for inner in program.jaxpr.eqns:
-                _ask(policy, inner)
+            _ask_inside(program, policy)
     elif not equation.primitive.carries_programs:
         decision_on(policy, equation)
+
+
+@once_per_program
+def _ask_inside(program: ClosedJaxpr, policy: Policy) -> None:
+    for equation in program.eqns:
+        _ask(policy, equation)
 
 
 _steps: "DerivedCache[tuple[int, int, Flags, Policy], _Steps]" = DerivedCache()

@@ -38,7 +38,7 @@ from hlofront.core.mesh import NamedAxes
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule
 from hlofront.core.size_equations import Solution
-from hlofront.core.subprograms import subjaxprs
+from hlofront.core.subprograms import all_programs, opened
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
@@ -288,8 +288,10 @@ def _refuse_symbolic_sizes(name: str, jaxpr: Jaxpr) -> None:
 
 def _holds_backward_only(jaxpr: Jaxpr) -> bool:
     """Return whether a program has, at any depth, an operation that cannot be lowered."""
-    return any(equation.primitive is custom_lin_p for equation in live_equations(jaxpr)) or any(
-        map(_holds_backward_only, subjaxprs(jaxpr))
+    return any(
+        equation.primitive is custom_lin_p
+        for program in all_programs(jaxpr, live_equations)
+        for equation in live_equations(opened(program))
     )
 
 

@@ -14,7 +14,7 @@ from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
-from hlofront.core.subprograms import subprograms_in
+from hlofront.core.subprograms import Program, subprograms_in
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
@@ -129,17 +129,10 @@ def transposes_zeros(equation: Equation) -> bool:
 
 
 @once_per_program
-def holds_rules_for_zeros(program: ClosedJaxpr) -> bool:
+def holds_rules_for_zeros(program: Program) -> bool:
     """Return whether an equation of a program, or of one that it holds, transposes zeros."""
-    return _any_transposes_zeros(program.eqns)
-
-
-def _any_transposes_zeros(equations: Sequence[Equation]) -> bool:
-    return any(map(transposes_zeros, equations)) or any(
-        holds_rules_for_zeros(part.program)
-        if isinstance(part.program, ClosedJaxpr)
-        else _any_transposes_zeros(part.program.eqns)
-        for part in subprograms_in(equations)
+    return any(map(transposes_zeros, program.eqns)) or any(
+        holds_rules_for_zeros(part.program) for part in subprograms_in(program.eqns)
     )
 
 

@@ -9,8 +9,8 @@ from hlofront.base.boundary import named_as
 from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.subprograms import subjaxprs
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr
+from hlofront.core.subprograms import all_equations, all_programs, opened
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.inspect.error.loops import LoopErrorSearch
 from hlofront.inspect.error.measure import epsilon, is_inexact
@@ -128,10 +128,10 @@ def find_error(
 
 def _dtypes_in(jaxpr: Jaxpr) -> set[DType]:
     """Return the dtypes of the values of a jaxpr and of its subprograms."""
-    atoms = [*jaxpr.invars, *jaxpr.constvars, *jaxpr.outvars]
-    atoms += [var for equation in jaxpr.eqns for var in equation.outvars]
-    dtypes = {dtype for atom in atoms if (dtype := getattr(atom.aval, "dtype", None)) is not None}
-    return dtypes.union(*map(_dtypes_in, subjaxprs(jaxpr)))
+    atoms: list[Atom] = [var for equation in all_equations(jaxpr) for var in equation.outvars]
+    for inner in map(opened, all_programs(jaxpr)):
+        atoms += [*inner.invars, *inner.constvars, *inner.outvars]
+    return {dtype for atom in atoms if (dtype := getattr(atom.aval, "dtype", None)) is not None}
 
 
 def _is_narrow(dtype: DType) -> bool:

@@ -8,7 +8,7 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.base.typing import Array
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from hlofront.core.subprograms import closed_programs_in
+from hlofront.core.subprograms import all_programs
 
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
 _report_frames = options["jax_captured_constants_report_frames"]
@@ -41,11 +41,11 @@ def warn_of_constants(program: ClosedJaxpr) -> None:
 
 def _constants(program: ClosedJaxpr) -> Iterator[tuple[Array, tuple[Jaxpr, Var]]]:
     """Yield the constants of a program and its subprograms, each with its jaxpr and variable."""
-    jaxpr = program.jaxpr
-    for var, const in zip(jaxpr.constvars, program.consts, strict=True):
-        yield const, (jaxpr, var)
-    for inner in closed_programs_in(jaxpr.eqns):
-        yield from _constants(inner)
+    for inner in all_programs(program):
+        if isinstance(inner, ClosedJaxpr):
+            jaxpr = inner.jaxpr
+            for var, const in zip(jaxpr.constvars, inner.consts, strict=True):
+                yield const, (jaxpr, var)
 
 
 def _reported(const: Array, where: tuple[Jaxpr, Var], frames: int) -> str:

@@ -7,15 +7,14 @@ import pathlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge.client import profile_of_json
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.print import print_jaxpr
-from hlofront.core.subprograms import subprograms_of
+from hlofront.core.subprograms import all_equations
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
@@ -114,7 +113,7 @@ def _equation_profile(jaxpr: Jaxpr, name: str) -> bytes:
 
     counts = Counter(
         (equation.primitive.name, tuple(map(location, source.user_frames(equation.traceback))))
-        for equation in _all_equations(jaxpr, set())
+        for equation in all_equations(jaxpr)
     )
     samples = [
         {
@@ -140,14 +139,3 @@ def _equation_profile(jaxpr: Jaxpr, name: str) -> bytes:
     profile["stringTable"] = list(strings)
     compressor = zlib.compressobj(wbits=_GZIP)
     return compressor.compress(profile_of_json(json.dumps(profile))) + compressor.flush()
-
-
-def _all_equations(jaxpr: Jaxpr, visited: set[int]) -> Iterator[Equation]:
-    """Yield the equations of a program and its subprograms, visiting each program once."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for part in subprograms_of(equation):
-            inner = part.jaxpr
-            if id(inner) not in visited:
-                visited.add(id(inner))
-                yield from _all_equations(inner, visited)

@@ -17,7 +17,7 @@ from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
-from hlofront.core.subprograms import subjaxprs
+from hlofront.core.subprograms import all_equations
 from hlofront.higher_order.exported_call import call_exported_p, unknown_sizes_of
 from hlofront.lowering.extension import builder_rule
 from hlofront.lowering.rules import lower_program
@@ -190,8 +190,8 @@ def _calls_several(jaxpr: Jaxpr) -> bool:
     """Return whether a program calls, at any depth, an exported one with global constants."""
     return any(
         equation.primitive is call_exported_p and equation.params["exported"].uses_global_constants
-        for equation in jaxpr.eqns
-    ) or any(map(_calls_several, subjaxprs(jaxpr)))
+        for equation in all_equations(jaxpr)
+    )
 
 
 def _typed(aval: object, sharding: Sharding | None) -> Any:

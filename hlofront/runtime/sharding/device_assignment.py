@@ -23,7 +23,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.requested_shardings import asks_nothing
-from hlofront.core.subprograms import may_hold_programs, subprograms_of
+from hlofront.core.subprograms import Program, may_hold_programs, opened, subprograms_of
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
@@ -346,9 +346,9 @@ def _devices(sharding: Sharding) -> str:
 
 
 @once_per_program
-def shardings_inside(program: ClosedJaxpr) -> list[Sharding]:
+def shardings_inside(program: Program) -> list[Sharding]:
     """Return the shardings in the parameters of a program's equations, and of its subprograms'."""
-    return list(dict.fromkeys(_inside(program.jaxpr)))
+    return list(dict.fromkeys(_inside(opened(program))))
 
 
 # The primitives whose parameters say on which devices a program runs.
@@ -376,7 +376,4 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
             if primitive is shard_map_p and type(equation.params["mesh"]) is Mesh:
                 yield over_mesh(equation.params["mesh"], PartitionSpec())
             for part in subprograms_of(equation):
-                if isinstance(part.program, ClosedJaxpr):
-                    yield from shardings_inside(part.program)
-                else:
-                    yield from _inside(part.program)
+                yield from shardings_inside(part.program)
