@@ -4,11 +4,13 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from hlofront.base import show, source
 from hlofront.base.errors import JaxprTypeError, NoRuleError
+from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effects, no_effects
@@ -16,7 +18,12 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.print import Printing
 from hlofront.core.sharded_types import infer_types
-from hlofront.core.subprograms import Subprogram, is_program, subprograms_of
+from hlofront.core.subprograms import (
+    Subprogram,
+    contexts_of_programs,
+    is_program,
+    subprograms_of,
+)
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
@@ -50,14 +57,15 @@ class _Broken(Exception):
         self.variable = variable
 
 
-def _check_program(program: Jaxpr | ClosedJaxpr, checked: set[int]) -> None:
+def _check_program(program: Jaxpr | ClosedJaxpr, checked: set[Hashable]) -> None:
     jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
-    if id(jaxpr) not in checked:
+    key = id(jaxpr), state.trace_context()
+    if key not in checked:
         try:
             _check_equations(jaxpr, checked)
         except _Broken as broken:
             raise JaxprTypeError(_report(jaxpr, broken)) from broken.__cause__
-        checked.add(id(jaxpr))
+        checked.add(key)
     if isinstance(program, ClosedJaxpr):
         for var, value in zip(jaxpr.constvars, program.consts, strict=True):
             if not types_match(var.aval, typeof(value)):
@@ -70,7 +78,7 @@ def _check_program(program: Jaxpr | ClosedJaxpr, checked: set[int]) -> None:
                 raise JaxprTypeError(_report(jaxpr, broken))
 
 
-def _check_equations(jaxpr: Jaxpr, checked: set[int]) -> None:
+def _check_equations(jaxpr: Jaxpr, checked: set[Hashable]) -> None:
     bound: set[Var] = set()
     _bind((*jaxpr.constvars, *jaxpr.invars), bound, None)
     for equation in jaxpr.eqns:
@@ -103,12 +111,15 @@ def _need_bound(atoms: Iterable[Atom], bound: set[Var], equation: Equation | Non
             raise _Broken("Variable '{}' not defined", equation, atom)
 
 
-def _check_inner_programs(equation: Equation, checked: set[int]) -> None:
-    for part in _parts(equation):
-        if not is_program(part.program):
-            continue
+def _check_inner_programs(equation: Equation, checked: set[Hashable]) -> None:
+    parts = [part for part in _parts(equation) if is_program(part.program)]
+    if not parts:
+        return
+    context = contexts_of_programs.get(equation.primitive)
+    for part in parts:
         try:
-            _check_program(part.program, checked)
+            with nullcontext() if context is None else context(**equation.params):
+                _check_program(part.program, checked)
         except JaxprTypeError as error:
             raise JaxprTypeError(
                 f"{error}\n\nwhich is the parameter '{part.parameter}' of {equation.primitive}, "

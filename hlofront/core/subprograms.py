@@ -1,6 +1,7 @@
 """Subprograms of equations: their roles, and how operands map to their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, TypeGuard, cast
 
 from hlofront.base.named_tuple import NamedTuple
@@ -83,6 +84,10 @@ class Subprogram(NamedTuple):
 
 
 SubprogramRule = Callable[..., Sequence[Subprogram]]
+
+# The contexts in which the programs of equations are traced, by primitive: functions of the
+# parameters. The types of results may depend on the mesh and the axes in scope there.
+contexts_of_programs: dict[Primitive, Callable[..., AbstractContextManager[object]]] = {}
 
 
 def is_program(value: object) -> TypeGuard[Program]:

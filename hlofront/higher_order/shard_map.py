@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Generator, Hashable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from hlofront.core.partition import INFER, PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import entries_of as explicit_entries
-from hlofront.core.subprograms import Subprogram
+from hlofront.core.subprograms import Subprogram, contexts_of_programs
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.selecting import where
 from hlofront.higher_order.shard_map_eager import EagerStaging
@@ -281,6 +281,15 @@ def _(*_: AbstractValue, jaxpr: ClosedJaxpr, **params: object) -> Effects:
 def _(*, jaxpr: ClosedJaxpr, **_: object) -> list[Subprogram]:
     inputs, outputs = range(len(jaxpr.jaxpr.invars)), range(len(jaxpr.jaxpr.outvars))
     return [Subprogram(jaxpr, "jaxpr", "manual", inputs, outputs)]
+
+
+def _inside(
+    mesh: Mesh | AbstractMesh, newly_manual_axes: MeshAxes, check_vma: bool, **_: object
+) -> AbstractContextManager[None]:
+    return ShardMapParams(mesh, newly_manual_axes, check_vma).inside()
+
+
+contexts_of_programs[shard_map_p] = _inside
 
 
 # ---- the transformation --------------------------------------------------------------------------

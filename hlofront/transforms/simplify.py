@@ -92,7 +92,9 @@ def _smaller_program(
     if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
         program.jaxpr.live = program.jaxpr.eqns
         return None, tuple(stays)
-    return without_unused_constants(jaxpr, program), tuple(stays)
+    # It is not checked: its equations were, in the context that they were traced in, such as inside
+    # shard_map, and dead code is removed outside of it as well.
+    return _with_used_constants(jaxpr, program), tuple(stays)
 
 
 def _same_equations(jaxpr: Jaxpr, other: Jaxpr) -> bool:
@@ -101,6 +103,10 @@ def _same_equations(jaxpr: Jaxpr, other: Jaxpr) -> bool:
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
     """Close a jaxpr derived from `program` over those of the program's constants that it reads."""
+    return checked(_with_used_constants(jaxpr, program))
+
+
+def _with_used_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
     read = variables_read(jaxpr.eqns, jaxpr.outvars) if jaxpr.constvars else set[Var]()
     pairs = [
         (var, value)
@@ -111,7 +117,7 @@ def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
         live = jaxpr.live
         jaxpr = jaxpr.replace(constvars=[var for var, _ in pairs])
         jaxpr.live = live
-    return checked(ClosedJaxpr(jaxpr, [value for _, value in pairs]))
+    return ClosedJaxpr(jaxpr, [value for _, value in pairs])
 
 
 def forwarded(jaxpr: Jaxpr) -> list[int | None]:

@@ -5,11 +5,13 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import lax
 from hlofront.base.errors import JaxprTypeError
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
+from hlofront.experimental import checkify
 from hlofront.transforms import partial_eval, simplify
 
 x = jnp.ones(3, np.float32)
@@ -103,3 +105,82 @@ def test_programs_of_right_types_pass():
         checked_hessian = jax.hessian(jax.checkpoint(loss))(w)
     np.testing.assert_array_equal(checked[0], jax.grad(loss)(w))
     np.testing.assert_allclose(checked_hessian, jax.hessian(loss)(w), rtol=1e-5)
+
+
+# Bodies of shard_map are checked with its mesh and its axes in scope, wherever they are derived.
+
+along = jax.P("i")
+
+
+@jax.custom_jvp
+def scaled(x):
+    return jnp.sin(x) * lax.axis_index("i")
+
+
+scaled.defjvp(lambda primals, tangents: (scaled(*primals), tangents[0] * lax.axis_index("i")))
+
+
+@jax.custom_vjp
+def kept(x):
+    return jnp.sin(x) * lax.axis_index("i")
+
+
+kept.defvjp(lambda x: (kept(x), x), lambda x, ct: (ct * jnp.cos(x),))
+
+
+def doubled(x):
+    ref = jax.new_ref(x)
+    ref[...] *= 2
+    return ref[...]
+
+
+BODIES = {
+    "literal": lambda x: x * 2.0,
+    "axis_index": lambda x: x * lax.axis_index("i"),
+    "all_to_all": lambda x: lax.all_to_all(x, "i", 0, 0, tiled=True),
+    "psum": lambda x: x + lax.psum(x, "i"),
+    "pcast": lambda x: lax.pcast(jnp.ones(3), "i", to="varying") * x,
+    "jit": jax.jit(lambda x: x * lax.axis_index("i")),
+    "cond": lambda x: lax.cond(x.sum() > 2, lambda v: v * 2, lambda v: v, x),
+    "scan": lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x)[1],
+    "while": lambda x: lax.while_loop(lambda c: c.sum() < 10, lambda c: c + 1, x),
+    "custom_jvp": scaled,
+    "custom_vjp": kept,
+    "checkpoint": jax.checkpoint(scaled),
+    "grad": jax.grad(lambda x: scaled(x).sum()),
+    "reference": doubled,
+    "vmap": jax.vmap(lambda x: x * lax.axis_index("i")),
+}
+USES = {
+    "jit": lambda f: f,
+    "vmap": lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x])),
+    "grad": lambda f: jax.grad(lambda x: f(x).sum()),
+    "checkpoint": lambda f: jax.grad(jax.checkpoint(lambda x: f(x).sum())),
+    "hessian": lambda f: jax.hessian(lambda x: f(x).sum()),
+    "checkify": lambda f: checkify.checkify(f, checkify.float_checks),
+}
+# A while loop has no transpose; checkify takes no references, and no types that vary in branches.
+UNUSED = {
+    "while": ("grad", "checkpoint", "hessian", "checkify"),
+    "cond": ("checkify",),
+    "reference": ("checkify",),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_bodies_of_shard_map_pass_the_checks(body, check_vma):
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    function = jax.shard_map(
+        BODIES[body], mesh=mesh, in_specs=along, out_specs=along, check_vma=check_vma
+    )
+    with jax.enable_checks(True):
+        for name, use in USES.items():
+            if name not in UNUSED.get(body, ()):
+                jax.jit(use(function)).lower(x)
+
+
+def test_pmap_passes_the_checks():
+    with jax.enable_checks(True):
+        function = jax.pmap(lambda x: x * lax.axis_index("i") + lax.psum(x, "i"), axis_name="i")
+        np.testing.assert_array_equal(function(jnp.ones((1, 3))), jnp.ones((1, 3)))
