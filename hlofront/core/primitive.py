@@ -18,6 +18,9 @@ InferredTypes = AbstractValue | Sequence[AbstractValue]
 
 ALL: dict[str, "Primitive"] = {}
 
+# The attribute that holds the `impl` of a primitive before another one was set.
+_FIRST_IMPL = "_first_impl"
+
 
 class Primitive:
     """An operation on arrays, which interpreters know by the rules registered for it."""
@@ -72,6 +75,18 @@ class Primitive:
         self.inferred = {}
         self.eager = {}
         ALL.setdefault(name, self)
+        kind = type(self)
+        if kind is not Primitive:
+            self._register_methods(kind)
+
+    def _register_methods(self, kind: type["Primitive"]) -> None:
+        """Register a subclass's methods `impl` and `abstract_eval` as rules of the primitive."""
+        if kind.multiple_results is True:  # It is a class attribute of the subclass.
+            self.multiple_results = True
+        if kind.impl is not Primitive.impl:
+            rules.run[self] = self.impl
+        if kind.abstract_eval is not Primitive.abstract_eval:
+            self.def_effectful_abstract_eval(self.abstract_eval)
 
     def bind(self, *args: Value, **params: object) -> Value:
         """Apply the primitive to operands, in the current interpreter.
@@ -127,15 +142,24 @@ class Primitive:
 
         It is the argument of `def_impl`; without one the operation is compiled and run.
         """
-        return rules.run.get(self) or self._run
+        return rules.run.get(self) or self._run_compiled
 
     @impl.setter
     def impl(self, rule: Rule) -> None:
-        rules.run[self] = rule
+        vars(self).setdefault(_FIRST_IMPL, rules.run.get(self, self._run_compiled))
+        if rule == self._run_compiled:
+            rules.run.pop(self, None)
+        else:
+            rules.run[self] = rule
         self.eager.clear()
 
-    def _run(self, *args: Value, **params: object) -> Value:
-        return trace.engine().process(self, args, params)
+    @impl.deleter
+    def impl(self) -> None:
+        # `mock.patch.object` deletes what it has set on objects without such an attribute.
+        self.impl = vars(self).pop(_FIRST_IMPL)
+
+    def _run_compiled(self, *args: Value, **params: object) -> Value:
+        return trace.engine().run_compiled(self, args, params)
 
     def def_impl(self, impl: Rule) -> Rule:
         """Register the function that runs the operation on arrays, outside of compiled programs.
@@ -146,7 +170,9 @@ class Primitive:
         Returns:
           impl, so that this is a decorator.
         """
-        self.impl = impl
+        Primitive.impl.__set__(self, impl)
+        if type(self).impl is not Primitive.impl:  # The method of a subclass, which it replaces.
+            vars(self)["impl"] = impl
         return impl
 
     def def_abstract_eval(self, abstract_eval: Rule) -> Rule:

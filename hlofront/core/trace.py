@@ -74,6 +74,12 @@ class Trace:
         with interpreting_with(self):
             return self.process(primitive, args, params)
 
+    def run_compiled(
+        self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params
+    ) -> Value:
+        """Run an operation on arrays as a compiled program, whatever function its `impl` is."""
+        raise self._undefined("run_compiled", "compiled programs")
+
     def process_primitive(
         self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params, /
     ) -> Value:

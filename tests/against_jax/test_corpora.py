@@ -44,6 +44,7 @@ CORPORA = (
     "corpus_loops",
     "corpus_loops_derived",
     "corpus_derivatives",
+    "corpus_eager_rules",
     "corpus_batching",
     "corpus_errors",
     "corpus_random",

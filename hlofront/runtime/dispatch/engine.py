@@ -12,7 +12,7 @@ from hlofront.core import rules
 from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
-from hlofront.core.trace import RuleTrace, plug_in_engine
+from hlofront.core.trace import RuleTrace, engine, plug_in_engine
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.sharding.placement import choose_device, put
@@ -41,6 +41,19 @@ class Engine(RuleTrace):
             call = primitive.eager[tuple(params.items()) if params else None]
         except (KeyError, TypeError):
             call = _make_call(primitive, params)
+        return self._call(primitive, call, args)
+
+    def run_compiled(self, primitive: Primitive, args: tuple[object, ...], params: Params) -> Any:
+        key = "compiled", *params.items()
+        try:
+            call = primitive.eager[key]
+        except (KeyError, TypeError):
+            call = _compiled(primitive, params, key)
+        return self._call(primitive, call, args)
+
+    def _call(
+        self, primitive: Primitive, call: Callable[..., object], args: tuple[object, ...]
+    ) -> object:
         for x in args:
             if type(x) in exact_dtype_types:  # C++ would narrow such a scalar.
                 args = tuple([self.lift(x) if type(x) in exact_dtype_types else x for x in args])
@@ -78,12 +91,7 @@ def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
     Raises:
       NoRuleError: if the primitive has no infer rule.
     """
-    key = "compiled", *params.items()
-    try:
-        call = prim.eager[key]
-    except (KeyError, TypeError):
-        call = _compiled(prim, params, key)
-    return call(*args)
+    return engine().run_compiled(prim, args, params)
 
 
 def _compiled(primitive: Primitive, params: Params, key: object) -> Callable[..., object]:
