@@ -26,6 +26,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack, frontend_attributes_of, path_of
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import touches_references
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sharded_types import plain_aval
 from hlofront.core.subprograms import closed_programs_in
@@ -42,6 +43,7 @@ from hlofront.lowering.pruning import live_equations
 from hlofront.lowering.reduction_annotations_cpu import with_annotations
 from hlofront.lowering.selecting_cpu import with_selections
 from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
+from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
 
@@ -292,6 +294,8 @@ class Builder(Emitter):
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
         with enable_x64(wide), folding_constants(False):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
+        if touches_references(program.effects):  # They are made inside, and do not leave it.
+            program = discharge_program(program).program
         return self.inline_traced(program, operands)
 
     def inline_traced(self, program: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:

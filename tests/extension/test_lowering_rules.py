@@ -402,3 +402,18 @@ def test_options_of_an_exporter_are_refused(option):
     assert not getattr(mlir.LoweringParameters(**{option: False}), option)
     with pytest.raises(ValueError, match=f"were given {option}, which is for an exporter"):
         mlir.LoweringParameters(**{option: True})
+
+
+def test_lower_fun_takes_functions_with_references():
+    def eighth(x):
+        ref = jax.new_ref(x)
+        jax.lax.fori_loop(0, 3, lambda i, _: ref.__setitem__(..., ref[...] * 2.0), None)
+        return ref[...]
+
+    primitive = new_primitive("with_reference")
+    primitive.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(primitive, mlir.lower_fun(eighth, multiple_results=False))
+    repeated = jax.jit(
+        lambda x: jax.lax.scan(lambda c, _: (primitive.bind(c), None), x, None, 2)[0]
+    )
+    np.testing.assert_array_equal(repeated(jnp.ones(2)), [64.0, 64.0])
