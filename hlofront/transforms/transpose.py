@@ -14,7 +14,7 @@ from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
-from hlofront.core.subprograms import Program, subprograms_in
+from hlofront.core.subprograms import Program, subprograms_in, subprograms_of
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
@@ -100,7 +100,7 @@ def transpose_jaxpr(
         try:
             with coming_from(equation.source_info.scopes, equation.source_info.traceback):
                 incoming = rules.transpose[primitive](cotangent, *operands, **equation.params)
-                if checks:
+                if checks and not _passes_on(equation):
                     incoming = list(incoming)
                     check_cotangents(primitive, equation.invars, incoming)
                 for atom, c in zip(equation.invars, incoming, strict=True):
@@ -126,6 +126,16 @@ def transposes_zeros(equation: Equation) -> bool:
     """Return whether the transpose of an equation may give cotangents where it is given zeros."""
     by_params = equation.primitive.transposes_zeros
     return by_params is not None and by_params(equation.params)
+
+
+def _passes_on(equation: Equation) -> bool:
+    """Return whether the cotangents of an equation may be what a user's backward rule gave.
+
+    Such rules have checks of their own, which may be off. The carry of a loop must keep its type.
+    """
+    if not equation.primitive.carries_programs:
+        return False
+    return all(part.role != "body" for part in subprograms_of(equation))
 
 
 @once_per_program

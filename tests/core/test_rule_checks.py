@@ -6,6 +6,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.base.config import options
 from hlofront.base.errors import JaxprTypeError
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
@@ -184,3 +185,31 @@ def test_pmap_passes_the_checks():
     with jax.enable_checks(True):
         function = jax.pmap(lambda x: x * lax.axis_index("i") + lax.psum(x, "i"), axis_name="i")
         np.testing.assert_array_equal(function(jnp.ones((1, 3))), jnp.ones((1, 3)))
+
+
+# A backward rule of a user may give another dtype, and, where that is allowed, another shape.
+
+
+@jax.custom_vjp
+def widened(x):
+    return x * 2
+
+
+widened.defvjp(lambda x: (widened(x), None), lambda _, ct: (ct.astype(np.float32),))
+
+
+@jax.custom_vjp
+def reshaped(x):
+    return x * 2
+
+
+reshaped.defvjp(lambda x: (reshaped(x), None), lambda _, ct: (jnp.ones(7, ct.dtype),))
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.checkpoint])
+def test_backward_rules_of_users_are_not_checked_twice(around):
+    with jax.enable_checks(True):
+        gradient = jax.grad(lambda x: around(widened)(x).sum())(jnp.ones(3, jnp.bfloat16))
+        assert gradient.dtype == np.float32
+        with options["jax_disable_bwd_checks"](True):
+            assert jax.grad(lambda x: around(reshaped)(x).sum())(x).shape == (7,)
