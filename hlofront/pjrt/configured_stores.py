@@ -32,6 +32,11 @@ def small_store() -> Store | None:
     return None if folder is None else _store(folder, _max_bytes.value, _raises_errors.value)
 
 
+def folder_is_named() -> bool:
+    """Return whether an option names the folder of a disk store: users may not know of others."""
+    return bool(_whole_folder.value or _folder.value)
+
+
 def whole_store() -> Store | None:
     """Return the disk store of all executables, if jax_compilation_cache_dir names its folder."""
     folder = _whole_folder.value

@@ -19,7 +19,7 @@ from hlofront.base.config import options
 from hlofront.core.digest import program_digest
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, lower
-from hlofront.pjrt import cache_file, cache_key
+from hlofront.pjrt import cache_file, cache_key, configured_stores
 from tests import on_platforms
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -525,3 +525,12 @@ def test_a_primitive_of_the_users_has_none():
     infer(mine_p)(lambda x: x)
     lower(mine_p)(lambda build, x: x)
     assert digest(lambda x: mine_p.bind(x), x) is None
+
+
+def test_misses_are_warned_of_only_where_an_option_names_a_folder(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(configured_stores, "default_folder", lambda: str(tmp_path))
+    with options["hlofront_cache"](True):
+        jax.clear_caches()
+        assert not the_miss(call(), call(name="other"), monkeypatch, caplog)
+    assert entries(tmp_path)
+    jax.clear_caches()

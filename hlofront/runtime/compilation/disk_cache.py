@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import logging
 import os
 import time
 import zlib
@@ -23,7 +24,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import cache_key, clients
 from hlofront.pjrt.cache_store import Store
 from hlofront.pjrt.compile import compile_options, compiler_settings
-from hlofront.pjrt.configured_stores import small_store, whole_store
+from hlofront.pjrt.configured_stores import folder_is_named, small_store, whole_store
 from hlofront.runtime.compilation import run_log
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 
@@ -182,7 +183,9 @@ class CacheEntry:
         if run_log.current is not None:
             run_log.current.record("disk_miss", self._name, why=self.why_missed(_MOST_FOR_LOG))
         if _explain.value:
-            events.logger.warning("%s", self.why_missed())
+            level = logging.WARNING if folder_is_named() else logging.DEBUG
+            if events.logger.isEnabledFor(level):
+                events.logger.log(level, "%s", self.why_missed())
         return None
 
     def _stored_executable(self, store: Store) -> bytes:
