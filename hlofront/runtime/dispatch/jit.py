@@ -393,7 +393,8 @@ class Jitted(Function):
         self, traced: TracedProgram, leaves: Sequence[object]
     ) -> DeviceAssignment | None:
         """Return the DeviceAssignment of a program for several devices; None if it is for one."""
-        requested = None if self.jit_shardings is None else self.jit_shardings.of(traced)
+        shardings = self.jit_shardings
+        requested = None if shardings is None else shardings.over_devices(traced, leaves)
         names = traced.program.jaxpr.debug_info.arg_names
         return program_devices(
             traced.program,

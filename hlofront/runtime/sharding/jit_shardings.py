@@ -3,23 +3,26 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
-from hlofront.bridge.members import device_of
+from hlofront.bridge.client import Device, NamedSharding, Sharding, SingleDeviceSharding
+from hlofront.bridge.members import device_list_of, device_of
 from hlofront.core.aval import ShapedArray, spec_of, typeof
-from hlofront.core.mesh import AbstractMesh, entered_mesh
-from hlofront.core.mesh_context import get_abstract_mesh
+from hlofront.core.mesh import AbstractMesh, Mesh, entered_mesh
+from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
 from hlofront.core.requested_shardings import named_sharding, over_devices, spec_of_rank
 from hlofront.core.trace import is_eager
+from hlofront.pjrt.named_shardings import is_abstract
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import CopySemantics, argument_sharding, sharding_constraint
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
-from hlofront.runtime.sharding.device_assignment import check_on_device, check_requested
+from hlofront.runtime.sharding.device_assignment import check_on_device, check_requested, placed
 
 
 class JitShardings:
@@ -31,7 +34,14 @@ class JitShardings:
       moves_arguments: whether arguments are moved from wherever they are, as for `jit(device=)`.
     """
 
-    __slots__ = ("_are_of_single_devices", "_key", "inputs", "moves_arguments", "outputs")
+    __slots__ = (
+        "_are_of_single_devices",
+        "_has_abstract",
+        "_key",
+        "inputs",
+        "moves_arguments",
+        "outputs",
+    )
 
     def __init__(self, inputs: object, outputs: object, moves_arguments: bool = False):
         self.inputs = inputs
@@ -39,6 +49,7 @@ class JitShardings:
         self.moves_arguments = moves_arguments
         leaves, structure = tree_flatten((inputs, outputs), is_leaf=is_none)
         self._key = tuple(leaves), structure, moves_arguments
+        self._has_abstract = any(isinstance(x, Sharding) and is_abstract(x) for x in leaves)
         self._are_of_single_devices = all(
             leaf is None or type(leaf) is SingleDeviceSharding for leaf in leaves
         )
@@ -118,6 +129,30 @@ class JitShardings:
             for leaf, sharding, aval in zip(leaves, inputs, traced.program.in_avals, strict=True)
         ]
 
+    def over_devices(self, traced: TracedProgram, leaves: Sequence[object]) -> FlatShardings:
+        """Return the sharding of each input and output; those over abstract meshes get devices.
+
+        These are the devices of the mesh in context, or else of an argument.
+
+        Raises:
+          ValueError: if there are none, or another number than the mesh has.
+        """
+        flat = self.of(traced)
+        if not self._has_abstract:
+            return flat
+        context = context_mesh()
+        if context is not None:
+            devices = list(context.devices.flat)
+        else:
+            known = [*map(placed, leaves), *flat.inputs, *flat.outputs]
+            first = next((x for x in known if x is not None and not is_abstract(x)), None)
+            devices = [] if first is None else list(device_list_of(first))
+        inputs, outputs = (
+            [_with_devices(sharding, devices) for sharding in shardings]
+            for shardings in (flat.inputs, flat.outputs)
+        )
+        return FlatShardings(self, inputs, outputs)
+
     def constrained_arguments(
         self, traced: TracedProgram, leaves: Sequence[ArrayLike]
     ) -> list[ArrayLike]:
@@ -195,6 +230,22 @@ def _over_devices(shardings: Sequence[object], name: str) -> list[Sharding | Non
     ]
 
 
+def _with_devices(sharding: Sharding | None, devices: Sequence[Device]) -> Sharding | None:
+    """Return a sharding over these devices if it is over an abstract mesh, else unchanged."""
+    if sharding is None or not is_abstract(sharding):
+        return sharding
+    mesh: AbstractMesh = sharding.mesh
+    if len(devices) != mesh.size:
+        raise ValueError(
+            f"{sharding} is of no devices, and gets those of the mesh in context or of an argument:"
+            f" got {len(devices)} for {mesh.size}. Put a mesh in context by jax.set_mesh, split an "
+            "argument by device_put, or make the sharding with a Mesh"
+        )
+    array = np.array(devices, dtype=object).reshape(mesh.axis_sizes)
+    concrete = Mesh(array, mesh.axis_names, axis_types=mesh.axis_types)
+    return NamedSharding(concrete, sharding.spec, memory_kind=sharding.memory_kind)
+
+
 def _over_context(spec: PartitionSpec, name: str, function: str) -> Any:
     sharding = over_devices(spec)
     if sharding is None:
@@ -222,17 +273,16 @@ def _checked_shardings(tree: object, name: str) -> object:
 
     Raises:
       TypeError: for leaves that are not shardings, PartitionSpecs, devices or None.
-      ValueError: for shardings over abstract meshes.
     """
     leaves, structure = tree_flatten(tree, is_leaf=is_none)
-    return structure.unflatten([_checked(leaf, name, "jit") for leaf in leaves])
+    return structure.unflatten([_checked(leaf, name, "jit", True) for leaf in leaves])
 
 
-def _checked(leaf: object, name: str, function: str) -> object:
+def _checked(leaf: object, name: str, function: str, may_be_abstract: bool = False) -> object:
     if leaf is None or isinstance(leaf, PartitionSpec):
         return leaf
     if isinstance(leaf, Sharding):
-        if type(getattr(leaf, "mesh", None)) is AbstractMesh:
+        if not may_be_abstract and type(getattr(leaf, "mesh", None)) is AbstractMesh:
             raise ValueError(
                 f"{name} of {function} takes shardings over devices, and the mesh of {leaf} has "
                 "none: make it with a Mesh"
@@ -357,6 +407,7 @@ def _constraint(leaf: object) -> Any:
         raise TypeError(
             f"shardings of with_sharding_constraint are Shardings and PartitionSpecs: got {leaf!r}"
         )
-    if type(getattr(leaf, "mesh", None)) is AbstractMesh and not get_abstract_mesh().empty:
+    is_known = not is_eager() or not get_abstract_mesh().empty
+    if is_known and type(getattr(leaf, "mesh", None)) is AbstractMesh:
         return leaf
     return _checked(leaf, "shardings", "with_sharding_constraint")
