@@ -6,14 +6,15 @@ _PARTS = "hlofront.jax_names.former_parts"
 _AVAL = "hlofront.core.aval"
 
 
-def _at(home: str, names: str) -> dict[str, tuple[str, str]]:
+def at(home: str, names: str) -> dict[str, tuple[str, str]]:
+    """Return the homes of names that a module of hlofront has under the same names."""
     return {name: (home, name) for name in names.split()}
 
 
 # Module -> its deprecated names -> the module of hlofront and the name there.
 DEPRECATED: dict[str, dict[str, tuple[str, str]]] = {
     "jax.core": {
-        **_at(
+        **at(
             _PARTS,
             """
             JaxprPpContext JaxprPpSettings OutputType call concretization_function_error is_concrete
@@ -28,7 +29,7 @@ DEPRECATED: dict[str, dict[str, tuple[str, str]]] = {
         "trace_ctx": ("hlofront.jax_names.private_parts", "trace_context"),
     },
     "jax.interpreters.pxla": {
-        **_at(
+        **at(
             _PARTS,
             """
             ArrayMapping Index are_hlo_shardings_equal array_mapping_to_axis_resources
@@ -39,9 +40,9 @@ DEPRECATED: dict[str, dict[str, tuple[str, str]]] = {
         "MeshAxisName": ("hlofront.lowering.extension_modules", "MeshAxisName"),
         "MeshComputation": ("hlofront.runtime.dispatch.stages", "Lowered"),
         "MeshExecutable": ("hlofront.runtime.dispatch.executable", "Executable"),
-        "_UNSPECIFIED": (_PARTS, "UNSPECIFIED"),
+        "_UNSPECIFIED": ("hlofront.runtime.sharding.jit_layouts", "UNSPECIFIED"),
     },
-    "jax.scipy.special": _at("hlofront.scipy.special.legendre", "lpmn lpmn_values"),
+    "jax.scipy.special": at("hlofront.scipy.special.legendre", "lpmn lpmn_values"),
 }
 
 _CORE = "was deprecated in JAX v0.8.2 and removed in JAX v0.10.0"

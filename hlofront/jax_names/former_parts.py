@@ -96,16 +96,6 @@ Index = int | slice | tuple[int | slice, ...]
 ArrayMapping = OrderedDict[MeshAxisName, int]
 
 
-class Unspecified:
-    """The class of `_UNSPECIFIED`, a sharding that is not given."""
-
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = Unspecified()
-
-
 class _Environment(NamedTuple):
     physical_mesh: Mesh
 

@@ -114,7 +114,7 @@ def _lazy_names(
 
     def __getattr__(key: str) -> object:
         missing = AttributeError(f"module {name!r} has no attribute {key!r}")
-        if key == "_src" or f"{name}.{key}" in public.MODULES:
+        if f"{name}.{key}" in private.MODULES or f"{name}.{key}" in public.MODULES:
             return _submodule(f"{name}.{key}", missing)
         if key in moved:
             message = f"{name}.{key} is deprecated: it is {moved[key]}.{key} now"

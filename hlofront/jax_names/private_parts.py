@@ -15,10 +15,19 @@ from hlofront.base.tree import PyTree, tree_map
 from hlofront.base.tree_nodes import is_tree_node
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Value
 from hlofront.bridge.coordination import CoordinationClient
+from hlofront.core.aval import typeof
+from hlofront.core.mesh import Mesh
+from hlofront.core.mesh_context import NO_MESH, context_mesh
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.requested_shardings import requested
 from hlofront.core.trace import Trace, Tracer, current_trace, engine
 from hlofront.pjrt import clients
+from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.pjrt.process_group import current_group
+from hlofront.primitives.creating import iota
 from hlofront.runtime.array.exchange import unpickled
+from hlofront.transforms import vmappable
+from hlofront.transforms.batch import BatchTrace
 
 # The result of a function that checkify checks, in annotations.
 Out = TypeVar("Out")
@@ -68,6 +77,50 @@ class _TraceContext:
 
 
 trace_context = _TraceContext()
+
+
+def dtype_of(x: ArrayLike) -> DType:
+    """Return the dtype of an array, a tracer or a scalar."""
+    return typeof(x).dtype
+
+
+def concrete_mesh() -> Mesh:
+    """Return the Mesh with devices that `jax.set_mesh` has put in context, or an empty one."""
+    return context_mesh() or NO_MESH
+
+
+def canonicalize_sharding(
+    sharding: NamedSharding | PartitionSpec | None,
+    api_name: str,
+    check_mesh_consistency: bool = True,
+) -> NamedSharding | None:
+    """Return a requested sharding as a NamedSharding over the mesh in context, or None.
+
+    Args:
+      sharding: the request.
+      api_name: the function of which it is asked, for messages.
+      check_mesh_consistency: whether the mesh of a NamedSharding must be that in context.
+    """
+    if isinstance(sharding, NamedSharding) and not check_mesh_consistency:
+        return sharding
+    return requested(api_name, sharding)
+
+
+def iota_of_axis(axis_size: int) -> Array:
+    """Return the indices of the examples of an axis that vmap maps."""
+    return iota("int32", axis_size)
+
+
+def to_element(trace: BatchTrace, get_idx: Callable[[], Value], x: Value, spec: Any) -> Value:
+    """Return the element that a mapped function receives of a batched value.
+
+    Args:
+      trace: the trace of the vmap.
+      get_idx: a function that returns the index of the example; values of registered types get it.
+      x: the batched value.
+      spec: the batch axis of an array, or None.
+    """
+    return vmappable.to_element(trace, None, x, spec, get_idx)
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

@@ -29,14 +29,12 @@ JoinItem: TypeAlias = "ArrayLike | str | slice | Sequence[ArrayLike]"
 
 
 class _Joiner:
-    """The class of `r_` and `c_`, which join the entries of an index along an axis."""
+    """The base class of the classes of `r_` and `c_`, which join the entries of an index."""
 
-    def __init__(self, name: str, axis: int, ndmin: int, trans1d: int, doc: str):
-        self.name = name
-        self.axis = axis
-        self.ndmin = ndmin
-        self.trans1d = trans1d
-        self.__doc__ = doc
+    name: str
+    axis: int
+    ndmin: int
+    trans1d: int
 
     def __len__(self) -> int:
         return 0
@@ -105,11 +103,7 @@ class _Joiner:
         return arange(start, entry.stop, step)
 
 
-r_ = _Joiner(
-    "r_",
-    0,
-    1,
-    -1,
+class RClass(_Joiner):
     """Joins slices, numbers and arrays along the first axis: `r_[1:4, 0, x]`.
 
     A slice stands for `arange`, or for `linspace` where its step is imaginary: `r_[0:1:5j]` is
@@ -123,15 +117,19 @@ r_ = _Joiner(
     Raises:
       ValueError: for a string that is none of these, or is not in front.
       TypeError: if shapes do not fit.
-    """,
-)
-c_ = _Joiner(
-    "c_",
-    -1,
-    2,
-    0,
+    """
+
+    name, axis, ndmin, trans1d = "r_", 0, 1, -1
+
+
+class CClass(_Joiner):
     """Joins slices, numbers and arrays along the last axis, vectors as columns: `c_[x, y]`.
 
     It is `r_["-1,2,0", ...]`; see there.
-    """,
-)
+    """
+
+    name, axis, ndmin, trans1d = "c_", -1, 2, 0
+
+
+r_ = RClass()
+c_ = CClass()

@@ -34,7 +34,7 @@ _SIGNATURE = rf"{_CORES}->{_CORES}"
 Cores = list[tuple[str, ...]]
 
 
-def _parsed(signature: str) -> tuple[Cores, Cores]:
+def parsed_signature(signature: str) -> tuple[Cores, Cores]:
     """Parse a signature "(n,m),(m)->(n)" into the core axes of each argument and of each result."""
     text = re.sub(r"\s+", "", signature)
     if not re.fullmatch(_SIGNATURE, text):
@@ -100,7 +100,7 @@ def vectorize(
 
         if signature is None:
             return _broadcast(call, list(mapped.values()), [()] * len(keys))
-        cores, results = _parsed(signature)
+        cores, results = parsed_signature(signature)
         taken = [i for i in range(len(args)) if i not in left_out]
         if len(taken) != len(cores):
             raise TypeError(
@@ -115,24 +115,29 @@ def vectorize(
         cores = [core for i, core in zip(taken, cores, strict=True) if args[i] is not None]
         sizes: dict[str, int] = {}
         for value, core in zip(mapped.values(), cores, strict=True):
-            _bind(typeof(value).shape, core, sizes, where)
+            bind_core(typeof(value).shape, core, sizes, where)
         checked = _checked(call, results, sizes, where)
         return _broadcast(checked, list(mapped.values()), cores)
 
     return named_as(vectorized, pyfunc)
 
 
-def _bind(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+def bind_core(
+    shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str
+) -> None:
     """Record the sizes of an argument's core axes; raise if they differ from recorded ones."""
     if len(shape) < len(core):
         raise ValueError(
             f"input with shape {shape} does not have enough dimensions for all core dimensions "
             f"{core} {where}"
         )
-    _meet(shape[len(shape) - len(core) :], core, sizes, where)
+    meet_core(shape[len(shape) - len(core) :], core, sizes, where)
 
 
-def _meet(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+def meet_core(
+    shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str
+) -> None:
+    """Record the sizes of core axes; raise if they differ from recorded ones."""
     for size, name in zip(shape, core, strict=True):
         if sizes.setdefault(name, size) != size:
             raise ValueError(
@@ -169,7 +174,7 @@ def _checked(
                 raise ValueError(
                     f"output shape {shape} does not match core dimensions {core} {where}"
                 )
-            _meet(shape, core, bound, where)
+            meet_core(shape, core, bound, where)
         return tuple(arrays) if isinstance(result, tuple) else arrays[0]
 
     return checked

@@ -48,6 +48,16 @@ class BatchTracer(Tracer):
         aval = typeof(value)
         self.aval = mapped_aval(aval.shape[batch_axis], batch_axis, aval)
 
+    @property
+    def val(self) -> ArrayLike:
+        """The batched value, by its name in JAX."""
+        return self.value
+
+    @property
+    def batch_dim(self) -> int:
+        """The batch axis, by its name in JAX."""
+        return self.batch_axis
+
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
 

@@ -142,7 +142,7 @@ def linearize_flat(
         tangent_aval: AbstractValue = aval.to_tangent_aval()
         moves = getattr(tangent_aval, "dtype", float0) != float0
         moving.append(moves)
-        arguments.append(trace.wrap(x, tangents.new_input(tangent_aval)) if moves else x)
+        arguments.append(trace.wrap(x, tangents.new_arg(tangent_aval)) if moves else x)
     try:
         with interpreting_with(trace), transformed(JVP):
             outputs = fun(*arguments)

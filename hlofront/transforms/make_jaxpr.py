@@ -125,7 +125,7 @@ def make_jaxpr(
     named_as(jaxpr_of, fun)
     jaxpr_of.__name__ = f"make_jaxpr({jaxpr_of.__name__})"
     jaxpr_of.__qualname__ = f"make_jaxpr({jaxpr_of.__qualname__})"
-    jaxpr_of.__module__ = "hlofront"
+    jaxpr_of.__module__ = make_jaxpr.__module__
     return jaxpr_of
 
 

@@ -59,7 +59,7 @@ def trace_to_jaxpr_nounits(
     written = StagingTrace(_described(fun))
     trace = PartialTrace(current_trace(), written)
     arguments = [
-        pval.get_known() if pval.is_known() else trace.of_user(written.new_input(pval.get_aval()))
+        pval.get_known() if pval.is_known() else trace.of_user(written.new_arg(pval.get_aval()))
         for pval in pvals
     ]
     try:

@@ -177,7 +177,8 @@ class StagingTrace(RuleTrace):
         # The number of current name scopes that surround the program and are not part of it.
         self.depth = 0
 
-    def new_input(self, aval: AbstractValue) -> JitTracer:
+    def new_arg(self, aval: AbstractValue, source_info: SourceInfo | None = None) -> JitTracer:
+        """Return a tracer of one more input; libraries add inputs while a function is traced."""
         var = Var(aval)
         self.inputs.append(var)
         return JitTracer(self, aval, var)
@@ -459,7 +460,7 @@ def stage(
     trace = StagingTrace(debug_info, operands) if trace is None else trace
     try:
         with interpreting_with(interpreter_of(trace)), in_own_program():
-            outputs = fun(*[trace.new_input(aval) for aval in in_avals])
+            outputs = fun(*[trace.new_arg(aval) for aval in in_avals])
             program = trace.finish(outputs)
     finally:
         trace.alive = False

@@ -78,8 +78,22 @@ def are_vmappable() -> Callable[[object], bool] | None:
     return is_vmappable if _rules else None
 
 
-def to_element(trace: BatchTrace, size: AxisSize, x: Value, spec: AxisSpec) -> Value:
-    """Return the element that a mapped function receives of a batched value or array."""
+def to_element(
+    trace: BatchTrace,
+    size: AxisSize,
+    x: Value,
+    spec: AxisSpec,
+    index_of: Callable[[], Value] | None = None,
+) -> Value:
+    """Return the element that a mapped function receives of a batched value or array.
+
+    Args:
+      trace: the trace of the vmap.
+      size: the axis size.
+      x: the batched value.
+      spec: its axis or spec.
+      index_of: a function that returns the example's index; by default it follows from the size.
+    """
     rules = _rules.get(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rules is None:
         return trace.wrap(x, None if spec is None else spec % typeof(x).ndim)
@@ -90,7 +104,8 @@ def to_element(trace: BatchTrace, size: AxisSize, x: Value, spec: AxisSpec) -> V
             indices = iota("int32", size) if make is None else make(size)
         return trace.wrap(indices, 0)
 
-    return rules.to_element(functools.partial(to_element, trace, size), index, x, spec)
+    inner = functools.partial(to_element, trace, size, index_of=index_of)
+    return rules.to_element(inner, index_of or index, x, spec)
 
 
 def from_element(trace: BatchTrace, size: AxisSize, x: Value, spec: AxisSpec) -> Value:

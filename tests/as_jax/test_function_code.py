@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import inspect
 import types
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_constants_take_the_place_of_their_names():
 
     def template(x: int, *, twice: bool = False) -> object:
         """Add a value."""
-        value = "$value"
+        value: Any = "$value"
         return (x + value, "$", "value") if not twice else x + 2 * value
 
     three = with_constants(template, value=3)

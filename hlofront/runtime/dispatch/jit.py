@@ -579,6 +579,8 @@ def _clear(call: PjitFunction, jitted: Jitted) -> None:
 # These members are on the class and not on each function: such a function would refer to itself,
 # and `functools.wraps(jitted)` would copy them to functions that are not jitted.
 _MEMBERS: dict[str, Callable[[PjitFunction], Callable[..., object]]] = {
+    # JAX's private name, by which qwix finds the code to replace while jit is disabled.
+    "_fun": lambda function: _behind(function).fun,
     "trace": lambda function: _behind(function).trace,
     "lower": lambda function: _behind(function).lower,
     "eval_shape": lambda function: _behind(function).eval_shape,

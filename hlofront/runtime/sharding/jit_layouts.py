@@ -11,10 +11,26 @@ from hlofront.runtime.compilation.traced_program import TracedProgram
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
+class UnspecifiedValue:
+    """The class of UNSPECIFIED, by which packages say that they leave a sharding to jit."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = UnspecifiedValue()
+
+
 def without_formats(tree: object) -> object:
-    """Return a tree of shardings with each Format replaced by its sharding."""
+    """Return a tree of shardings with each Format replaced by its sharding, UNSPECIFIED by None."""
     leaves, structure = tree_flatten(tree, is_leaf=is_none)
-    return structure.unflatten([x.sharding if isinstance(x, Format) else x for x in leaves])
+    return structure.unflatten([_sharding_of(leaf) for leaf in leaves])
+
+
+def _sharding_of(leaf: object) -> object:
+    if isinstance(leaf, Format):
+        return leaf.sharding
+    return None if leaf is UNSPECIFIED else leaf
 
 
 class JitLayouts:
