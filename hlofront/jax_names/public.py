@@ -98,6 +98,20 @@ MOVED: dict[str, dict[str, str]] = {
 }
 
 
+# Modules that lack what most importers want from them: an import by its own name is an ImportError,
+# so that libraries take another way. Their submodules can be imported. By module: the message, and
+# the packages that import the module without need of what is missing.
+INCOMPLETE: dict[str, tuple[str, frozenset[str]]] = {
+    "jax.experimental.pallas": (
+        "hlofront has no Pallas yet: jax.experimental.pallas has no pallas_call, and only its "
+        "submodule ops.tpu.splash_attention can be imported. Use the path without kernels written "
+        "by hand, if there is one",
+        # qwix asks for pallas_call before it uses it. jax-md has kernels for GPUs only.
+        frozenset({"jax_md", "qwix"}),
+    ),
+}
+
+
 def is_package(name: str) -> bool:
     """Return whether a public module of JAX, such as "jax.numpy", has submodules."""
     return name == "jax" or name in _MODULES_BY_PACKAGE

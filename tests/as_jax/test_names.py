@@ -111,6 +111,40 @@ def test_each_public_module_of_hlofront_is_found(jax):
         assert importlib.import_module(name).__name__ == name
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from jax.experimental import pallas",
+        "from jax.experimental import pallas as pl",
+        "import jax.experimental.pallas as pl",
+        "from jax.experimental.pallas import pallas_call",
+        "from jax.experimental.pallas import tpu",
+    ],
+)
+@pytest.mark.parametrize("keras_is_loaded", [False, True])
+def test_pallas_cannot_be_imported_so_that_libraries_take_another_way(
+    jax, statement, keras_is_loaded
+):
+    attention = "from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask"
+    if keras_is_loaded:
+        exec(attention)
+    with pytest.raises(ImportError, match="pallas"):
+        exec(statement)
+    exec(attention)
+    assert "pallas" not in dir(jax.experimental)
+
+
+def test_libraries_that_import_pallas_without_need_of_it_can_do_so(jax):
+    for statement in (
+        "from jax.experimental import pallas as pl",
+        "import jax.experimental.pallas as pl",
+    ):
+        names = {"__name__": "qwix._src.qconfig"}
+        exec(statement, names)
+        with pytest.raises(AttributeError, match="hlofront has no Pallas yet"):
+            names["pl"].pallas_call
+
+
 def test_replacing_a_private_function_replaces_hlofronts(jax, monkeypatch):
     from hlofront.bridge import client
 
