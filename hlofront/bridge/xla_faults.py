@@ -29,7 +29,7 @@ class Fault(NamedTuple):
       since: the first supported jaxlib that has it.
       until: the first later jaxlib that does not have it; None while there is none.
       platform: the platform whose compiler has it.
-      reports: the public reports of it.
+      reports: the public reports of it; those refused here have none.
       test: the test that shows it.
       options: the options of XLA's compiler that programs for the platform are guarded by.
       lowered_in: the module that lowers operations in another way; "" if none does.
@@ -96,6 +96,39 @@ FAULTS = (
                 "stablehlo.logistic",
             )
         ),
+    ),
+    Fault(
+        name="sizes before a size of zero",
+        effect="an array without elements, whose sizes before the 0 have a product beyond 64 bits, "
+        "ends the process",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        refused_in="hlofront/lowering/types.py",
+    ),
+    Fault(
+        name="windows of padding",
+        effect="windows of 2**31 and more elements, nearly all of them padding, are reduced for "
+        "ever",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        refused_in="hlofront/lowering/windowed.py",
+    ),
+    Fault(
+        name="custom calls with names of XLA's own",
+        effect="calls of foreign functions by names that XLA interprets itself, such as TopK, end "
+        "the process where the operands do not fit",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        refused_in="hlofront/lowering/ffi.py",
     ),
 )
 

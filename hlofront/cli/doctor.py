@@ -361,14 +361,16 @@ def _faults() -> Iterator[Finding]:
     for platform in (row.name for row in platforms.standings() if row.usable):
         for guard in xla_faults.guards_for(platform, ()):
             fault = guard.fault
-            why = f"{fault.effect} ({', '.join(fault.reports)})"
+            reports = f" ({', '.join(fault.reports)})" if fault.reports else ""
+            why = f"{fault.effect}{reports}"
             if not option.value:
                 value, state, mend = "no guard", NOTE, f"unset {option.environment}"
             elif guard.replaced_by_user:
                 value, state = f"no guard, as XLA_FLAGS has {guard.replaced_by_user}", NOTE
                 mend = f"take {guard.replaced_by_user} out of XLA_FLAGS"
             else:
-                value, state, mend = "programs are guarded", FINE, ""
+                value = "such programs are refused" if fault.refused_in else "programs are guarded"
+                state, mend = FINE, ""
             yield Finding(chapter, fault.name, value, state, why, mend)
 
 

@@ -24,6 +24,54 @@ from hlofront.primitives.ffi import (
     hashable_attribute,
 )
 
+# Targets of custom calls that XLA's compiler interprets itself, and whose operands it does not
+# check: where they do not fit, it ends the process. Those of users have other names.
+_OF_XLA = frozenset(
+    (
+        "PadToStatic",
+        "ProductOfElementaryHouseholderReflectors",
+        "SliceToDynamic",
+        "TopK",
+    )
+)
+_PREFIXES_OF_XLA = ("__onednn$", "xla.sdy.")
+# The same, for those of one operand.
+_OF_ONE_OPERAND = frozenset(
+    (
+        "Cholesky",
+        "Eigh",
+        "LayoutConstraint",
+        "MoveToDevice",
+        "MoveToHost",
+        "Qr",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "Sharding",
+        "annotate_device_placement",
+    )
+)
+
+
+def check_target(name: str, operand_count: int, is_guarded: bool) -> None:
+    """Check that XLA does not interpret a custom call as another one, which ends the process.
+
+    Raises:
+      ValueError: if it does.
+    """
+    if not is_guarded:
+        return
+    if name in _OF_XLA or name.startswith(_PREFIXES_OF_XLA):
+        raise ValueError(
+            f"{name!r} is a name of XLA's own, which it does not look up among registered "
+            "functions, and it ends the process where operands do not fit: register the function "
+            "under another name, or use the function of hlofront.lax for that operation"
+        )
+    if name in _OF_ONE_OPERAND and operand_count != 1:
+        raise ValueError(
+            f"{name!r} is a name of XLA's own for an operation of one operand, and it is called "
+            f"with {operand_count}: register the function under another name"
+        )
+
 
 def _attribute(value: object) -> ir.Attribute:
     """Return the MLIR attribute of a value that `hashable_attribute` returned."""
@@ -74,6 +122,7 @@ def _(
     legacy_backend_config: str | None,
     **_: object,
 ) -> list[Value]:
+    check_target(target_name, len(operands), build.module.cpu_settings.guards)
     load_kernels_of(target_name)
     if custom_call_api_version >= TYPED_API_VERSION:
         settings = _dictionary(dict(attributes))
@@ -136,6 +185,7 @@ def build_ffi_lowering_function(
         )
 
     def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> ir.Operation:
+        check_target(call_target_name, len(operands), True)
         load_kernels_of(call_target_name)
 
         def written(

@@ -128,13 +128,27 @@ def _array_type(aval: ShapedArray) -> ir.Type:
     if has_symbolic_size(aval.shape):
         shape = [dynamic if isinstance(size, SymbolicSize) else size for size in aval.shape]
         return ir.RankedTensorType.get(shape, element_type(aval.dtype), loc=unknown)
-    # XLA aborts the process if the number of bytes overflows.
-    if aval.size * max(aval.dtype.itemsize, 1) > _MOST_BYTES:
-        raise ValueError(
+    # XLA aborts the process if a product of the first sizes and the bytes of an element overflows,
+    # also that of an array which a later size of 0 leaves without elements.
+    bytes_so_far = max(aval.dtype.itemsize, 1)
+    for size in aval.shape:
+        bytes_so_far *= size
+        if bytes_so_far > _MOST_BYTES:
+            raise ValueError(_too_large(aval))
+    return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
+
+
+def _too_large(aval: ShapedArray) -> str:
+    """Return the error for an array whose number of bytes XLA cannot represent."""
+    if aval.size:
+        return (
             f"an array {aval.str_short()} has {aval.size * aval.dtype.itemsize:,} bytes: "
             "more than any device can address"
         )
-    return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
+    return (
+        f"an array {aval.str_short()} has no elements, but XLA cannot represent the product of the "
+        "sizes before the 0: put the axis of size 0 first, or reduce the other sizes"
+    )
 
 
 type_handlers = TypeHandlers(

@@ -3,6 +3,7 @@
 # The stubs of jaxlib do not name the types of all arguments.
 # pyright: reportUnknownMemberType=false
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,10 @@ from hlofront.primitives import comparing, reducing
 from hlofront.primitives import windowed as w
 from hlofront.primitives.windowed import Windows
 
+# XLA takes seconds for each window of so many elements, of which all but a few are padding: arrays
+# with as many are rare.
+_MOST_POSITIONS = 2**31
+
 
 def emit_reduce_window(
     build: Builder,
@@ -41,6 +46,13 @@ def emit_reduce_window(
     """Reduce each window of all operands at once, to results with the avals `results`."""
     if build.module.size_variables and has_symbolic_size(_sizes_of(windows)):
         return _reduce_unknown_windows(build, operands, inits, results, windows, body)
+    positions = math.prod(windows.window_dimensions)
+    if positions >= _MOST_POSITIONS and build.module.cpu_settings.guards:
+        raise ValueError(
+            f"a window of {positions:,} elements, {tuple(windows.window_dimensions)}, would not be "
+            "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
+            "than the operand, with less padding"
+        )
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),

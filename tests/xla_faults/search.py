@@ -110,6 +110,7 @@ def verdicts(first: int, count: int, together: int, slow_every: int) -> Iterator
             yield from alone
             missed = set(message["wrong"]) - {number for number, _ in alone}
             yield from ((number, f"{AMONG_OTHERS} from {started}") for number in sorted(missed))
+        process.stdout.close()
         process.wait()
         if first < stop:  # The process has died in the module that started last.
             first = min(started + together, stop)
