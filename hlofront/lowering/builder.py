@@ -446,8 +446,9 @@ class Builder(Emitter):
         symbol = module.functions.get(key)
         if symbol is None:
             symbol = self._defined(key, name, avals_in, avals_out, body, constants, ordered)
-        if key in module.functions_with_barriers and not self.is_at_top:
-            module.has_inner_barriers = True
+        if key in module.functions_with_barriers:
+            module.has_barriers = True
+            module.has_inner_barriers |= not self.is_at_top
         return symbol
 
     def _defined(

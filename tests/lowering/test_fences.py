@@ -419,8 +419,16 @@ def in_another_loop(x):
     return lax.fori_loop(0, 3, lambda i, x: in_main(x), x)
 
 
+in_a_function = jax.jit(in_main)
+
+
 def in_a_function_that_a_loop_calls(x):
-    return lax.fori_loop(0, 3, lambda i, x: in_a_called_function(x), in_a_called_function(x))
+    return lax.fori_loop(0, 3, lambda i, x: in_a_function(x), in_a_function(x))
+
+
+def in_a_function_that_is_called_in_one_that_a_loop_calls(x):
+    outer = jax.jit(lambda x: in_a_function(x) + 1)
+    return lax.fori_loop(0, 3, lambda i, x: outer(x), outer(in_a_function(x)))
 
 
 @pytest.mark.parametrize(
@@ -430,6 +438,7 @@ def in_a_function_that_a_loop_calls(x):
         (in_a_called_function, True),
         (in_another_loop, False),
         (in_a_function_that_a_loop_calls, False),
+        (in_a_function_that_is_called_in_one_that_a_loop_calls, False),
     ],
 )
 def test_a_small_loop_is_a_kernel_where_no_barriers_are_in_loops(barrier, is_kernel):
