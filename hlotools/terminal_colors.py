@@ -4,6 +4,8 @@ import os
 import re
 from typing import TextIO
 
+from hlotools.terminal_text import visible
+
 _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _STYLES = {
@@ -55,11 +57,13 @@ class Painter:
             self.on = when == "always"
 
     def heading(self, title: str) -> str:
-        line = f"== {title} "
+        line = f"== {visible(title)} "
         line += "=" * max(0, 80 - len(line))
         return f"{_BOLD}{line}{_RESET}" if self.on else line
 
     def code(self, text: str, language: str) -> str:
+        """Return a program's text in colors, and with what controls a terminal as escapes."""
+        text = visible(text)
         patterns = _PATTERNS.get(language)
         if not self.on or patterns is None:
             return text

@@ -18,6 +18,7 @@ from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table, kernels
 from hlotools.dumps.timeline import Timeline, timeline
 from hlotools.html.program_page import page
+from hlotools.terminal_text import on_one_line
 
 
 def add_options(show: argparse.ArgumentParser) -> None:
@@ -134,7 +135,9 @@ def _print_passes(changes: Timeline, options: argparse.Namespace, out: TextIO) -
             history = changes.history(options.operation)
         except KeyError as error:
             raise UsageError(error.args[0]) from error
-        print(json.dumps(history) if options.json else "\n".join(history), file=out)
+        print(
+            json.dumps(history) if options.json else "\n".join(map(on_one_line, history)), file=out
+        )
     elif options.json:
         print(json.dumps(_as_dict(changes), indent=1), file=out)
     else:

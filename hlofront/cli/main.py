@@ -28,6 +28,7 @@ from hlofront.cli import (
 )
 from hlofront.cli.target import UsageError
 from hlotools.ir.hlo import HloSyntaxError
+from hlotools.terminal_text import visible
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,13 +68,14 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     try:
         return options.run(options, out)
     except (UsageError, HloSyntaxError, TargetError, PluginError) as error:
-        print(f"hlofront {options.command}: {error}", file=sys.stderr)
+        print(visible(f"hlofront {options.command}: {error}"), file=sys.stderr)
         return 2
     except BrokenPipeError:  # The reader, such as `head`, closed the pipe.
         sys.stderr.close()
         return 0
     except JaxRuntimeError as error:
-        print(f"hlofront {options.command}: XLA refused the program: {error}", file=sys.stderr)
+        message = f"hlofront {options.command}: XLA refused the program: {error}"
+        print(visible(message), file=sys.stderr)
         return 2
     except Exception as error:
         # The error is in the user's file or function: print only the user's own frames.

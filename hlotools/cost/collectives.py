@@ -22,6 +22,7 @@ from hlotools.cost.mesh_groups import (
 from hlotools.cost.overlaps import Schedule
 from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
+from hlotools.terminal_text import is_visible
 
 # What one device does alone, also to the host.
 _TRANSFERS = ("send", "recv")
@@ -108,6 +109,7 @@ class Collectives:
             "collectives": [row._asdict() for row in self.rows],
         }
 
+    @is_visible
     def text(self) -> str:
         """Return a table of the collectives, those that move most first, and sums by mesh axes."""
         if not self.rows:

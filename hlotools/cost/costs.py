@@ -24,6 +24,7 @@ from hlotools.cost.traffic import self_allocating, uncounted_text
 from hlotools.ir.hlo import HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.program_text import is_path, program_of_file
+from hlotools.terminal_text import is_visible, on_one_line
 
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"
@@ -135,6 +136,7 @@ class Costs:
         """Return the costs as JSON, with the keys of `as_dict()`."""
         return json.dumps(self.as_dict(), indent=1)
 
+    @is_visible
     def text(self, by: str = "line", most: int = 20) -> str:
         """Return a table of the costs as text, the costliest rows first.
 
@@ -434,4 +436,4 @@ def time_text(seconds: float | None) -> str:
 
 def line_text(file: str | None, line: int | None) -> str:
     """Return a source line as text, such as "model.py:12", or a note that it is unknown."""
-    return f"{os.path.basename(file)}:{line}" if file else _UNPLACED
+    return on_one_line(f"{os.path.basename(file)}:{line}") if file else _UNPLACED

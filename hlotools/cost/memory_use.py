@@ -20,6 +20,7 @@ from hlotools.cost.peak import (
 )
 from hlotools.cost.traffic import self_allocating, uncounted_text
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
+from hlotools.terminal_text import is_visible, on_one_line, visible
 
 FORMAT = "hlofront.memory/1"
 # Opcodes that take no time.
@@ -117,6 +118,7 @@ class MemoryUse:
         """Return the memory over time as JSON, with the keys of `as_dict()`."""
         return json.dumps(self.as_dict(), indent=1)
 
+    @is_visible
     def text(self, width: int = 72, height: int = 8, most: int = 10) -> str:
         """Return a chart of the bytes over the schedule, and the buffers at the peak, as text.
 
@@ -152,11 +154,12 @@ class MemoryUse:
             return ["no operation runs"]
         peak = self.moments[self.peak]
         where = f" at {_where(peak.file, peak.line)}" if peak.file else ""
-        return [
+        lines = [
             f"the most memory at once is {size_text(peak.bytes)}, while operation {self.peak + 1} "
             f"of {len(self.moments)} runs: {peak.opcode} {peak.name}{where}",
             *buffer_lines([each.buffer for each in self.live()], most),
         ]
+        return list(map(visible, lines))
 
     def _chart(self, width: int, height: int) -> list[str]:
         """Return the lines of a chart; each column is the most of the moments in it."""
@@ -210,7 +213,7 @@ def buffer_lines(buffers: Sequence[BufferCost], most: int) -> list[str]:
 
 
 def _where(file: str | None, line: int | None) -> str:
-    return f"{os.path.basename((file or '').replace(chr(92), '/'))}:{line}"
+    return on_one_line(f"{os.path.basename((file or '').replace(chr(92), '/'))}:{line}")
 
 
 def size_text(count: float) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hlotools.dumps.dump_files import DumpedModule
 from hlotools.ir.hlo import Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
+from hlotools.terminal_text import is_visible
 
 CODES = ("llvm", "assembly", "ptx", "sass")
 _LLVM = ".ir-with-opt.ll"
@@ -108,6 +109,7 @@ def _word(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
+@is_visible
 def kernel_table(listed: Sequence[Kernel]) -> str:
     """Return a table of kernels: name, operation, line of the user's source, kinds of code."""
     rows = [("kernel", "operation", "line", "code")]

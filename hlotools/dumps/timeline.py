@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hlotools.dumps.dump_files import DumpedModule, Stage
 from hlotools.dumps.snapshots import Operation, Snapshot, snapshot
+from hlotools.terminal_text import is_visible
 
 
 class PassChange(NamedTuple):
@@ -56,6 +57,7 @@ class Timeline(NamedTuple):
     first: Snapshot
     changes: tuple[PassChange, ...]
 
+    @is_visible
     def text(self) -> str:
         """Return a table of the passes that changed the module: operations afterwards, and what."""
         changed = [change for change in self.changes if change]

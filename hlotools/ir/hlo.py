@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from hlotools.terminal_text import visible
+
 
 class HloSyntaxError(ValueError):
     """The error that a text is not HLO, with the position of the error.
@@ -23,7 +25,8 @@ class HloSyntaxError(ValueError):
         shown = text[first : first + 120].replace("\t", " ")
         where = f"{file}, line {line}" if file else f"line {line}"
         super().__init__(
-            f"{where}, column {column}: {message}\n  {shown}\n  {' ' * (column - 1 - first)}^"
+            visible(f"{where}, column {column}: {message}\n  {shown}\n")
+            + f"  {' ' * (column - 1 - first)}^"
         )
 
 
@@ -569,7 +572,7 @@ class HloModule:
 
     def __repr__(self) -> str:
         count = sum(len(c) for c in self.computations)
-        return (
+        return visible(
             f"<HLO module {self.name}: {len(self.computations)} computations, {count} operations>"
         )
 

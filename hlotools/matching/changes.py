@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlotools.ir.hlo import Instruction, nearest_source
+from hlotools.terminal_text import on_one_line
 
 
 class OperationSite(NamedTuple):
@@ -25,7 +26,7 @@ class OperationSite(NamedTuple):
     def source(self) -> str:
         """The name of the source file and the line, "" if unknown."""
         name = self.file.replace("\\", "/").rpartition("/")[2]
-        return f"{name}:{self.line}" if name and self.line else name
+        return on_one_line(f"{name}:{self.line}" if name and self.line else name)
 
     def as_dict(self) -> dict[str, Any]:
         return {

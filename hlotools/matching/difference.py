@@ -48,6 +48,7 @@ from hlotools.matching.markdown import diff_markdown
 from hlotools.matching.match import Matching
 from hlotools.matching.roots import root_pairs
 from hlotools.matching.schedules import is_scheduled, same_schedule, schedule_changes
+from hlotools.terminal_text import on_one_line, visible
 
 FORMAT = "hlofront.diff/1"
 _COLORS = {
@@ -173,9 +174,16 @@ class Diff:
         """
 
         def paint(style: str, text: str) -> str:
+            text = visible(text)
             return f"{style}{text}{_RESET}" if color and style else text
 
-        lines = [paint(_BOLD, self.title), f"  a: {self.a.label}", f"  b: {self.b.label}"]
+        lines = [
+            paint(_BOLD, self.title),
+            *(
+                f"  {name}: {on_one_line(side.label)}"
+                for name, side in (("a", self.a), ("b", self.b))
+            ),
+        ]
         if self.equal and self.same_schedule is False:
             lines.append(
                 "  in another order: schedule=True (--schedule at the shell) says what moved"

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from hlotools.matching.changes import Change
+from hlotools.terminal_text import is_visible
 
 # Comments of pull requests are cut beyond some 65,000 characters.
 _MOST_CHANGES = 100
 _LONGEST = 400
 
 
+@is_visible
 def diff_markdown(
     title: str,
     labels: tuple[str, str],

@@ -16,6 +16,7 @@ from hlotools.html.program_page import Facts, page_of_data, program_data
 from hlotools.ir.hlo import Computation, HloModule, nearest_source
 from hlotools.profiles.operations import ProgramTimes, program_times
 from hlotools.profiles.xplane import ProfileError, XSpace, read_xplane
+from hlotools.terminal_text import is_visible
 
 FORMAT = "hlofront.profile/1"
 
@@ -82,6 +83,7 @@ class Profile:
     operations: list[OperationRow]
     lines: list[LineRow]
 
+    @is_visible
     def text(self, by: str = "line", most: int = 20) -> str:
         """Return a table of the measured times as text, the longest first.
 

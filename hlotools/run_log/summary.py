@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hlotools.cost.costs import time_text
 from hlotools.html.page_model import cut
 from hlotools.run_log.records import Record, RunRecords
+from hlotools.terminal_text import is_visible
 
 STAGES = {
     "trace": "tracing",
@@ -73,6 +74,7 @@ class RunSummary:
             record.name for record in traced if not record.facts.get("eager")
         }
 
+    @is_visible
     def text(self, most: int = 10) -> str:
         """Return the sums as text, with at most so many functions and compilations."""
         lines = [self.title()]

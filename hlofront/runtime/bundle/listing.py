@@ -12,6 +12,7 @@ from hlofront.runtime.bundle.fingerprint import differing, fields_of_devices
 from hlofront.runtime.bundle.programs import exported_program
 from hlofront.runtime.dispatch.serialization import executable_header
 from hlofront.runtime.export.header_checks import reading_of
+from hlotools.terminal_text import on_one_line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Listing:
             lines.append(f"    {program.stablehlo_bytes:>12,} bytes  StableHLO for {platforms}")
             for target, size in program.executables:
                 lines.append(f"    {size:>12,} bytes  executable for {target}")
-        return "\n".join(lines)
+        return "\n".join(map(on_one_line, lines))
 
 
 @boundary
@@ -104,7 +105,8 @@ class Verdict:
     differing: str
 
     def __str__(self) -> str:
-        return f"({self.signature}) for {self.target}: {self.differing or 'can be used here'}"
+        reason = self.differing or "can be used here"
+        return on_one_line(f"({self.signature}) for {self.target}: {reason}")
 
 
 @boundary
