@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +12,7 @@ from hlofront.base.config import options
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import cond
 from hlofront.numpy import reductions, selecting, ufuncs
 from hlofront.numpy.rounding import clip
@@ -34,6 +37,7 @@ from hlofront.primitives.elementwise import (
 )
 from hlofront.primitives.keys import random_bits
 from hlofront.primitives.random_floats import uniforms
+from hlofront.primitives.shaping import broadcast_shapes
 from hlofront.primitives.special import erf, erf_inv
 from hlofront.random.arguments import broadcast_to_shape, in_dtype, inexact, parts, safely, unsigned
 from hlofront.random.sampler import sampler
@@ -331,10 +335,22 @@ def weibull_min(
 ) -> Array:
     """Return random numbers from the Weibull distribution of minima.
 
+    As in JAX, `shape` is the shape of the numbers drawn; they broadcast with the parameters. A
+    warning is issued where results share a number.
+
     Args:
-      scale: the scale of the distribution, which broadcasts to the shape.
-      concentration: the exponent, which broadcasts to the shape.
+      scale: the scale of the distribution, which broadcasts with the shape.
+      concentration: the exponent, which broadcasts with the shape.
     """
+    full = broadcast_shapes(shape, typeof(scale).shape, typeof(concentration).shape)
+    if math.prod(full) > math.prod(shape):
+        warnings.warn(
+            f"random.weibull_min draws numbers of shape {shape} for parameters that broadcast to "
+            f"{full}, so that several results share a number: pass shape={full} to draw a number "
+            "for each",
+            UserWarning,
+            stacklevel=2,
+        )
     numbers = neg(log1p(neg(uniform(key, shape, dtype, 0, 1))))
     return ufuncs.multiply(numbers ** (1.0 / concentration), scale)
 

@@ -268,3 +268,12 @@ def test_truncated_normal_numbers_of_a_tail_have_its_mean(lower, upper, x64):
     assert np.all((draws > lower) & (draws < upper))
     assert len(set(draws.tolist())) > 4_000
     assert abs(beyond.mean() / mean - 1) < 0.03
+
+
+def test_weibull_numbers_that_results_share_are_warned_of():
+    ones = np.ones(4, np.float32)
+    with pytest.warns(UserWarning, match=r"pass shape=\(4,\)"):
+        found = random.weibull_min(jax.random.key(0), ones, 2 * ones)
+    assert len(set(np.asarray(found).tolist())) == 1
+    found = random.weibull_min(jax.random.key(0), ones, 2 * ones, shape=(4,))
+    assert len(set(np.asarray(found).tolist())) == 4
