@@ -88,6 +88,8 @@ def answer_to(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
             if "memory" in request:
                 limit_memory(request["memory"])
             answer.update(_FUNCTIONS[request["do"]](request, tools))
+        except MemoryError:
+            answer.update({"error": "it takes more memory than it may", "kind": "ValueError"})
         except Exception as error:  # The parent process raises it.
             is_xla = isinstance(error, tools.jax.JaxRuntimeError)
             kind = "JaxRuntimeError" if is_xla else "ValueError"
@@ -134,6 +136,8 @@ def verified(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     try:
         module = tools.stablehlo.deserialize_portable_artifact(tools.context, request["module"])
     except Exception as error:  # jaxlib raises classes that differ between its versions.
+        if "bad_alloc" in str(error):
+            raise MemoryError from error
         return {"unreadable": str(error)}
     with tools.context:
         if "xla.sdy.meshes" in str(module.operation.attributes):

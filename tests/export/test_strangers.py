@@ -16,8 +16,10 @@ import hlofront.numpy as jnp
 from hlofront import bundle, export
 from hlofront.bridge import custom_call_checks, foreign, mlir, module_checks
 from hlofront.bridge.custom_call_checks import CustomCall, CustomCallError
+from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
 from hlofront.lax import linalg
 from hlofront.pjrt import cache_file
+from hlofront.runtime.bundle import bundle_file, loading
 from hlofront.runtime.compilation import foreign_programs
 from hlofront.runtime.export import exported as exported_programs
 from hlofront.runtime.export import flatbuffers, jax_format, reading
@@ -378,6 +380,15 @@ def test_the_end_of_the_other_process_is_a_refusal(monkeypatch, is_late):
     np.testing.assert_array_equal(export.deserialize(blob).call(X), X * 5)
 
 
+def test_memory_is_limited(monkeypatch):
+    values = np.random.default_rng(0).uniform(size=1 << 22).astype(np.float32)
+    blob = export.export(jax.jit(lambda x: x + values))(X[0]).serialize()
+    monkeypatch.setattr(foreign, "_MEMORY", 1 << 20)
+    monkeypatch.setattr(foreign, "_MEMORY_PER_BYTE", 0)
+    with pytest.raises(ValueError, match=r"is refused: it (takes more memory|ends the process)"):
+        export.deserialize(blob).call(X[0])
+
+
 def test_a_stranger_sets_no_options_that_name_files(tmp_path):
     options = {"xla_dump_to": str(tmp_path / "dumps"), "xla_dump_hlo_as_text": True}
     path = tmp_path / "f.hlob"
@@ -397,9 +408,35 @@ def test_mutants_are_read_or_refused():
             assert said.startswith(("accepted", "refused")), (number, name, said)
 
 
+def read_executable(data):
+    """Read the header of a serialized executable, which is machine code otherwise."""
+    tree = jax.tree.structure(((0,), {}))
+    return deserialize_and_load(data, tree, jax.tree.structure(0))
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    """Return a file of each kind, with the function that reads it and the error that it raises."""
+    path = tmp_path_factory.mktemp("bundles") / "f.hlob"
+    jitted = jax.jit(lambda x: {"a": x})
+    bundle.save(path, jitted, X)
+    executable, *_ = serialize(jax.jit(lambda x: x * 2).lower(X).compile())
+    blob = bytes(export.export(jitted)(X).serialize())
+    return {
+        "export": (blob, lambda data: reading.read(data, trust=False), ValueError),
+        "bundle": (
+            path.read_bytes(),
+            lambda data: loading._bundled(bundle_file.parsed(data, "f.hlob"), False, None, False),
+            bundle.BundleError,
+        ),
+        "executable": (executable, read_executable, (ValueError, RuntimeError)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["export", "bundle", "executable"])
 @pytest.mark.parametrize("value", mutants._VALUES, ids=range(len(mutants._VALUES)))
-def test_every_value_of_a_header_is_checked(value):
-    blob = bytes(export.export(jax.jit(lambda x: {"a": x}))(X).serialize())
+def test_every_value_of_a_header_is_checked(readers, kind, value):
+    blob, read, error = readers[kind]
     fields = cache_file.unpack(blob)
     header = json.loads(fields["header"])
     refused = 0
@@ -408,8 +445,8 @@ def test_every_value_of_a_header_is_checked(value):
         mutants._at(other, path[:-1])[path[-1]] = value
         data = mutants.encoded(other)
         try:
-            reading.read(cache_file.pack({**fields, "header": data}), trust=False)
-        except ValueError:
+            read(cache_file.pack({**fields, "header": data}))
+        except error:
             refused += 1
     assert refused
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -268,6 +269,14 @@ def executable_header(fields: Mapping[str, bytes]) -> JSONObject:
     header_checks.VERSIONED_EXECUTABLE(header, "it")
     if header["format"] == _FORMAT:
         header_checks.EXECUTABLE(header, "it")
+        count, device_count = len(header["inputs"]), len(header["device_ids"])
+        if any(position >= count for position in header["kept"]):
+            raise HeaderError(f"it takes the arguments {header['kept']} of {count}")
+        if len(header["donated"]) not in (0, count):
+            raise HeaderError(f"it has {count} arguments, and says of {len(header['donated'])}")
+        for record in itertools.chain(*(header["shardings"] or ())):
+            if any(number >= device_count for number in record["devices"]):
+                raise HeaderError(f"it is split over {record['devices']} of {device_count} devices")
     return header
 
 
