@@ -79,11 +79,14 @@ class Kernel(NamedTuple):
       types: its operands and results; several if its options choose.
       options: the values that its options may have, by name; others may have any.
       condition: whether the sizes, by letter, fit each other and the options.
+      may_be_empty: whether matrices may have no elements. Other kernels then allocate as much as
+        stands in memory that nobody has written.
     """
 
     types: Sequence[str]
     options: Mapping[str, Sequence[object]] = {}
     condition: Callable[[Mapping[str, int], Mapping[str, object]], bool] | None = None
+    may_be_empty: bool = True
 
     def check(self, call: CustomCall, elements: Collection[str]) -> None:
         """Raise a CustomCallError unless a call's types and options fit.
@@ -100,6 +103,8 @@ class Kernel(NamedTuple):
         sizes = next(filter(None, (_sizes(call, written) for written in self.types)), None)
         if sizes is None:
             raise call.refused(f"has not the types {' or '.join(self.types)}")
+        if not self.may_be_empty and 0 in (sizes.get("m"), sizes.get("n")):
+            raise call.refused("has matrices without elements")
         if self.condition is not None and None not in sizes.values():
             if not self.condition(sizes, call.options):
                 raise call.refused("has sizes that do not fit each other")
@@ -168,7 +173,7 @@ def _svd_fits(sizes: Mapping[str, int], options: Mapping[str, object]) -> bool:
     return whole or (options["mode"] != ord("A") and sizes["u"] == least and sizes["v"] == least)
 
 
-_SVD = Kernel(["mn -> mn k:r mu vn -:i"], _PART, _svd_fits)
+_SVD = Kernel(["mn -> mn k:r mu vn -:i"], _PART, _svd_fits, False)
 _GEEV_OPTIONS = {"compute_left": _characters("NV"), "compute_right": _characters("NV")}
 # The eigenvalues of real matrices are two arrays, of real and of imaginary parts. Sorting would
 # call a function that the kernel does not have.
@@ -209,7 +214,7 @@ _LAPACK = {
     "potrf": _POTRF._replace(options=_TRIANGLE),
     "getrf": _GETRF,
     "geqrf": _GEQRF,
-    "geqp3": Kernel(["mn n:i -> mn n:i k"]),
+    "geqp3": Kernel(["mn n:i -> mn n:i k"], may_be_empty=False),
     "orgqr": _ORGQR,
     "ormqr": _ORMQR,
     "trsm": Kernel(
@@ -226,16 +231,16 @@ _LAPACK = {
     "gesdd": _SVD,
     "gesvd": _SVD,
     "syevd": _SYEVD._replace(options={"mode": _characters("NV"), **_TRIANGLE}),
-    "sytrd": _SYTRD._replace(options=_TRIANGLE),
+    "sytrd": _SYTRD._replace(options=_TRIANGLE, may_be_empty=False),
     "gehrd": _GEHRD,
 }
 _LAPACK_OF_REAL = {
-    "geev": Kernel(["nn -> n n nn:c nn:c -:i"], _GEEV_OPTIONS),
-    "gees": Kernel(["nn -> nn nn n n -:i -:i"], _GEES_OPTIONS),
+    "geev": Kernel(["nn -> n n nn:c nn:c -:i"], _GEEV_OPTIONS, may_be_empty=False),
+    "gees": Kernel(["nn -> nn nn n n -:i -:i"], _GEES_OPTIONS, may_be_empty=False),
 }
 _LAPACK_OF_COMPLEX = {
-    "geev": Kernel(["nn -> n nn nn -:i"], _GEEV_OPTIONS),
-    "gees": Kernel(["nn -> nn nn n -:i -:i"], _GEES_OPTIONS),
+    "geev": Kernel(["nn -> n nn nn -:i"], _GEEV_OPTIONS, may_be_empty=False),
+    "gees": Kernel(["nn -> nn nn n -:i -:i"], _GEES_OPTIONS, may_be_empty=False),
 }
 # The routines whose names differ for complex matrices by more than a letter.
 _NAMES_OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}

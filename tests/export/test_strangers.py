@@ -297,6 +297,27 @@ def test_options_that_ask_for_more_than_there_is_are_refused():
             custom_call_checks._TARGETS[target](CustomCall(target, [square], results, options))
 
 
+@pytest.mark.parametrize("routine", ["gesdd", "gesvd", "geev", "gees", "sytrd", "geqp3"])
+def test_kernels_that_allocate_for_nothing_are_not_called(routine):
+    kernels = {**custom_call_checks._LAPACK, **custom_call_checks._LAPACK_OF_REAL}
+    kernel = kernels[routine]
+    sides = [side.split() for side in kernel.types[0].split("->")]
+    operands, results = (
+        [
+            custom_call_checks.ValueType(
+                (0,) * len(text.partition(":")[0].replace("-", "")),
+                custom_call_checks._element(text.partition(":")[2], "f32"),
+            )
+            for text in side
+        ]
+        for side in sides
+    )
+    target = f"lapack_s{routine}_ffi"
+    options = {name: values[-1] for name, values in kernel.options.items()}
+    with pytest.raises(CustomCallError, match="has matrices without elements"):
+        custom_call_checks._TARGETS[target](CustomCall(target, operands, results, options))
+
+
 def test_each_target_that_is_exported_has_a_check_but_code_of_kernels():
     of_kernels = {"tf.call_tf_function", "tpu_custom_call", "AllocateBuffer", "mosaic_gpu_v2"}
     assert STABLE_TARGETS - set(custom_call_checks._TARGETS) == of_kernels
