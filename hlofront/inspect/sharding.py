@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
-from hlofront.core.subprograms import called_by, inputs_among
+from hlofront.core.derived import once_per_program
+from hlofront.core.jaxpr import Equation, Var
+from hlofront.core.subprograms import Program, called_by, inputs_among, opened
 from hlofront.inspect.cost import description_for
 from hlofront.inspect.program_mesh import mesh_of
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings
@@ -71,21 +72,22 @@ def _lines_of_arguments(compiled: Compiled) -> dict[str, _Line]:
     return lines
 
 
-def _first_uses(program: ClosedJaxpr) -> list[Equation | None]:
+@once_per_program
+def _first_uses(program: Program) -> list[Equation | None]:
     """Return for each input of a program the first equation that uses it, or its callee's."""
     uses: dict[object, Equation] = {}
-    for equation in program.jaxpr.eqns:
+    for equation in program.eqns:
         call = called_by(equation)
         if call is None:
             inner = [equation] * len(equation.invars)
             operands: Sequence[object] = equation.invars
         else:
-            inner = _first_uses(ClosedJaxpr(call.jaxpr, call.consts))
+            inner = _first_uses(call.program)
             operands = inputs_among(call, equation.invars)
         for operand, use in zip(operands, inner, strict=True):
             if use is not None and isinstance(operand, Var):
                 uses.setdefault(operand, use)
-    return [uses.get(var) for var in program.jaxpr.invars]
+    return [uses.get(var) for var in opened(program).invars]
 
 
 def is_split(stage: Compiled | Lowered) -> bool:

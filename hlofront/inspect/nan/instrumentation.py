@@ -7,6 +7,7 @@ import numpy as np
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Literal
 from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.inspect.stepwise.operands import ELEMENTWISE
@@ -71,6 +72,7 @@ def watched_step(
     return results, stack(begun) if begun else np.zeros(0, bool)
 
 
+@once_per_program
 def count_watched(program: ClosedJaxpr) -> int:
     """Return the number of operations that `watched_step` watches."""
     return sum(

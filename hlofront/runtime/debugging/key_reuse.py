@@ -16,7 +16,7 @@ from hlofront.base.typing import NumPyArray
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import Subprogram, inputs_among, subprograms_of
+from hlofront.core.subprograms import Program, Subprogram, inputs_among, opened, subprograms_of
 from hlofront.higher_order.random_gamma import random_gamma_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives import comparing, converting, keys, shaping, slicing
@@ -90,13 +90,13 @@ class KeyReuseSignature:
 
 
 @once_per_program
-def signature_of(program: ClosedJaxpr) -> KeyReuseSignature:
+def signature_of(program: Program) -> KeyReuseSignature:
     """Return the keys that a program uses up and returns.
 
     Raises:
       KeyReuseError: if the program uses a key twice.
     """
-    return _analyze(program.jaxpr)
+    return _analyze(opened(program))
 
 
 def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
@@ -204,8 +204,7 @@ def _use_slice(
 
 def _signature(part: Subprogram) -> KeyReuseSignature:
     """Return the key-reuse signature of a subprogram."""
-    program = part.program
-    return signature_of(program) if isinstance(program, ClosedJaxpr) else _analyze(program)
+    return signature_of(part.program)
 
 
 def _call(
