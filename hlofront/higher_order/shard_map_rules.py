@@ -7,7 +7,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
 from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
@@ -380,7 +380,10 @@ def _(
             f"vmap with spmd_axis_name={axis.spmd_name} splits its axis, of size {axis.size}, into "
             f"{parts} parts on the devices of shard_map: make it a multiple"
         )
-    inside = AxisData(axis.name, axis.size // parts, axis.spmd_name)
+    # Explicit axes of the mesh that stay as they are split the batch axis of parts, too.
+    explicit = tuple([n for n in axis.explicit_mesh_axis if n not in own.newly_manual_axes])
+    mesh = own.mesh_inside if explicit else None
+    inside = AxisData(axis.name, axis.size // parts, axis.spmd_name, explicit, mesh)
     specs = tuple(
         [
             _with_batch_axis(spec, batch_axis, split_along)
@@ -431,7 +434,7 @@ def _batched(
     """
     axes_out: tuple[int | None, ...] = ()
     avals = [
-        aval if batch_axis is None else _with_batch(params, aval, batch_axis, axis.size, spec)
+        aval if batch_axis is None else _with_batch(params, aval, batch_axis, axis, spec)
         for aval, batch_axis, spec in zip(program.in_avals, axes, in_specs, strict=True)
     ]
 
@@ -448,14 +451,18 @@ def _batched(
 
 
 def _with_batch(
-    params: ShardMapParams, aval: ShapedArray, batch_axis: int, size: int, spec: PartitionSpec
+    params: ShardMapParams,
+    aval: ShapedArray,
+    batch_axis: int,
+    axis: AxisData,
+    spec: PartitionSpec,
 ) -> ShapedArray:
     """Return the type of a part of an array with a batch axis, that is split by this spec."""
     kind = aval.manual_axis_type
     if params.check_vma:
         kind = kind.with_varying(kind.varying.union(spec.names()))
-    shape = (*aval.shape[:batch_axis], size, *aval.shape[batch_axis:])
-    return aval.update(shape=shape, manual_axis_type=kind)
+    batched: Any = unmapped_aval(axis.size, batch_axis, aval, axis.explicit_mesh_axis, axis.mesh)
+    return batched.update(manual_axis_type=kind)
 
 
 # ---- dead code -----------------------------------------------------------------------------------

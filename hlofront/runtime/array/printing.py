@@ -15,6 +15,9 @@ def array_repr(array: Array) -> str:
     aval = array.aval
     ending = f"dtype={aval.dtype.name}" + (", weak_type=True)" if aval.weak_type else ")")
     if not _has_value(array):
+        sharding = sharding_of(array)
+        if has_summands(sharding):
+            ending = f"{ending[:-1]}, sharding={sharding})"
         return f"{_PREFIX}shape={aval.shape}, {ending}"
     value = host_value(array)
     if aval.size == 0:
