@@ -1,7 +1,7 @@
 """The class custom_jvp, for functions with a user-defined jvp rule, and its primitive."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex, TypeVar, cast
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
@@ -36,6 +36,8 @@ from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.transforms.jvp import as_tangent
 from hlofront.transforms.transpose import transpose_program
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 custom_jvp_call_p = CustomJVPCallPrimitive(
     "custom_jvp_call", multiple_results=True, carries_programs=True
@@ -79,6 +81,8 @@ class custom_jvp(CustomRule):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., PyTree] | None = None
         self.symbolic_zeros = False
+        # What a call runs if it has derivatives itself, until a rule is set.
+        self._derived: Callable[..., PyTree] | None = None
 
     def defjvp(
         self, jvp: Callable[..., PyTree], symbolic_zeros: bool = False
@@ -94,6 +98,7 @@ class custom_jvp(CustomRule):
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
+        self._derived = None
         return jvp
 
     def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
@@ -132,8 +137,18 @@ class custom_jvp(CustomRule):
         # The rule takes no tangent of a nondifferentiable argument.
         return stop_gradient(x) if isinstance(x, Tracer) else x
 
-    @boundary
     def __call__(self, *args: object, **kwargs: object) -> PyTree:
+        if self._derived is not None:
+            return self._derived(*args, **kwargs)
+        return self._call_with_rule(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if self._derived is not None:  # A function of a module, which a pickle names.
+            return self.__qualname__
+        return super().__reduce_ex__(protocol)
+
+    @boundary
+    def _call_with_rule(self, *args: object, **kwargs: object) -> PyTree:
         if self.jvp is None:
             raise self._no_rule("jvp")
         arguments = CustomRuleArguments(self, args, kwargs)
@@ -148,6 +163,16 @@ class custom_jvp(CustomRule):
         )
         out_tree: Any = rule.out_tree if result.tree is None else result.tree
         return out_tree.unflatten(results)
+
+
+def as_custom_jvp(function: Function) -> Function:
+    """Return a function that has derivatives as a custom_jvp, for functions that are one in JAX.
+
+    Libraries ask for the class, and set another rule by `defjvp`.
+    """
+    public = custom_jvp(function)
+    public._derived = function  # pyright: ignore[reportPrivateUsage]
+    return cast(Function, public)
 
 
 class JVPRule:

@@ -18,7 +18,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import creating, elementwise
 from hlofront.primitives.collectives import axis_index, axis_size
@@ -38,6 +38,7 @@ def _relu(x: Array) -> Array:
 _relu.defjvps(lambda tangent, result, x: jnp.where(x > 0, tangent, 0))
 
 
+@as_custom_jvp
 @operation
 def relu(x: ArrayLike) -> Array:
     """Return the maximum of x and 0, elementwise. Its derivative at 0 is 0.
@@ -65,6 +66,7 @@ _relu6.defjvps(
 )
 
 
+@as_custom_jvp
 @operation
 def relu6(x: ArrayLike) -> Array:
     """Clip x to [0, 6]: min(max(x, 0), 6). The derivatives at 0 and 6 are 0.
@@ -296,6 +298,7 @@ def _log1mexp(x: Array) -> Array:
 _log1mexp.defjvps(lambda tangent, result, x: jnp.divide(tangent, jnp.expm1(x)))
 
 
+@as_custom_jvp
 @operation
 def log1mexp(x: ArrayLike) -> Array:
     """Compute log(1 - exp(-x)), accurate for small and large x.

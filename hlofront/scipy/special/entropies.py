@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import strong
 from hlofront.primitives.weak_types import times_one
@@ -47,6 +47,7 @@ define_slopes(
 )
 
 
+@as_custom_jvp
 @operation
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Compute elementwise x log(y), which is 0 where x is 0 and y is not NaN.
@@ -72,6 +73,7 @@ define_slopes(
 )
 
 
+@as_custom_jvp
 @operation
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Compute elementwise x log(1 + y), exact for small y; it is 0 where x is 0 and y is not NaN.
@@ -196,6 +198,7 @@ def _logit(x: Array) -> Array:
 _logit.defjvps(lambda t, result, x: t / (x * (1 - x)))
 
 
+@as_custom_jvp
 @operation
 def logit(x: ArrayLike) -> Array:
     """Compute elementwise log(x / (1 - x)), the inverse of `expit`.

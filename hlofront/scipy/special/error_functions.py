@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
 from hlofront.primitives.weak_types import times_one
@@ -262,6 +262,7 @@ _density_over_ndtr.defjvps(
 _log_ndtr.defjvps(lambda t, result, x: t * _density_over_ndtr(x))
 
 
+@as_custom_jvp
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Compute elementwise the logarithm of `ndtr`, which does not underflow.
 

@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.higher_order.library_loops import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.primitives import special
@@ -97,6 +97,7 @@ def _expi(x: Array) -> Array:
 _expi.defjvps(lambda t, result, x: t * jnp.exp(x) / x)
 
 
+@as_custom_jvp
 @operation
 def expi(x: ArrayLike) -> Array:
     """Compute elementwise the exponential integral Ei, the integral of exp(t) / t up to x.
@@ -182,6 +183,7 @@ def _change_of_expn(t: Array, result: Array, n: Array, x: Array) -> Array:
 _expn.defjvps(None, _change_of_expn)
 
 
+@as_custom_jvp
 @operation
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the integral of exp(-x t) / t**n from 1 on, the exponential integral En.

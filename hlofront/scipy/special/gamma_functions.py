@@ -12,7 +12,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise, special
 from hlofront.primitives.converting import strong
@@ -412,6 +412,7 @@ define_slopes(
 )
 
 
+@as_custom_jvp
 @operation
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Compute elementwise the Pochhammer symbol, gamma(z + m) / gamma(z).
@@ -525,6 +526,7 @@ def _zeta_by_order(t: Array, result: Array, x: Array, q: Array) -> Array:
 define_slopes(_zeta, _zeta_by_order, lambda t, result, x, q: strong(t) * -x * _zeta(x + 1, q))
 
 
+@as_custom_jvp
 @operation
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x over k = 0, 1, 2, ...

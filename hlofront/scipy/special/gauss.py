@@ -10,6 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import as_custom_jvp
 from hlofront.higher_order.library_loops import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.primitives import special
@@ -316,6 +317,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
 _hyp2f1 = by_parts(_gauss, lambda a, b, c, x: a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x))
 
 
+@as_custom_jvp
 @operation
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the Gauss hypergeometric function, F(a, b; c; x).

@@ -6,6 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.higher_order.custom_jvp import as_custom_jvp
 from hlofront.higher_order.library_loops import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.runtime.dispatch.operation import operation
@@ -184,6 +185,7 @@ def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
 _hyp1f1 = by_parts(_kummer, lambda a, b, x: a / b * _hyp1f1(a + 1, b + 1, x))
 
 
+@as_custom_jvp
 @operation
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the Kummer confluent hypergeometric function, M(a, b, x).

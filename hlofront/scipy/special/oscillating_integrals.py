@@ -10,7 +10,7 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.near_zero import sine_over
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
@@ -63,6 +63,7 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Pair, Pair]:
     return _sici(x), (t * sine_over(x), t * jnp.cos(x) / x)
 
 
+@as_custom_jvp
 @operation
 def sici(x: ArrayLike) -> Pair:
     """Compute elementwise the sine integral Si(x) and the cosine integral Ci(x).
@@ -133,6 +134,7 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Pair, Pair]:
     return _fresnel(x), (t * sine, t * cosine)
 
 
+@as_custom_jvp
 @operation
 def fresnel(x: ArrayLike) -> Pair:
     """Compute elementwise the Fresnel integrals of sin(pi t^2 / 2), cos(pi t^2 / 2) from 0 to x.
