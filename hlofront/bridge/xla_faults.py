@@ -29,7 +29,7 @@ class Fault(NamedTuple):
       since: the first supported jaxlib that has it.
       until: the first later jaxlib that does not have it; None while there is none.
       platform: the platform whose compiler has it.
-      reports: the public reports of it; those refused here have none.
+      reports: the public reports of it; () if there is none.
       test: the test that shows it.
       options: the options of XLA's compiler that programs for the platform are guarded by.
       lowered_in: the module that lowers operations in another way; "" if none does.
@@ -75,6 +75,18 @@ FAULTS = (
         reports=("jax#39103", "jax#39257", "jax#40412", "jax#40633"),
         test="tests/xla_faults/test_ynnpack_reductions.py",
         options=_NO_REDUCTIONS_BY_YNNPACK,
+    ),
+    # The option hlofront_cpu_formulas turns this guard off, too.
+    Fault(
+        name="maxima by YNNPACK",
+        effect="maxima and minima of some thousand floats ignore NaNs, and elements next to them",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_maxima.py",
+        lowered_in="hlofront/lowering/reducing_cpu.py",
+        operations=frozenset(("stablehlo.maximum", "stablehlo.minimum")),
     ),
     # LLVM computes what it knows of a NaN while it compiles; the conversion of one to an integer,
     # in XLA's exponential, is any number. A selection of NaNs does not depend on it.
