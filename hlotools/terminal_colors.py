@@ -17,6 +17,10 @@ _STYLES = {
     "name": "\x1b[34m",
 }
 
+# A file and line at the end of a row, with the line's text.
+_SOURCE = re.compile(r"(?<=  )[^ ]+:\d+(?:  .*)?$|\(no line\)$")
+_DIMMED = "\x1b[2m\\g<0>\x1b[0m"
+
 # The patterns to color in each language, in the order in which they are matched.
 _PATTERNS = {
     "python": [
@@ -60,6 +64,14 @@ class Painter:
         line = f"== {visible(title)} "
         line += "=" * max(0, 80 - len(line))
         return f"{_BOLD}{line}{_RESET}" if self.on else line
+
+    def table(self, text: str) -> str:
+        """Return a table's text with its title and heads in bold, and source lines dim."""
+        if not self.on:
+            return text
+        title, *lines = text.split("\n")
+        heads = [f"{_BOLD}{line}{_RESET}" for line in (title, *lines[:1])]
+        return "\n".join([*heads, *(_SOURCE.sub(_DIMMED, line) for line in lines[1:])])
 
     def code(self, text: str, language: str) -> str:
         """Return a program's text in colors, and with what controls a terminal as escapes."""

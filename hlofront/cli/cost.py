@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.options import add_args, add_command
+from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import (
     is_program,
     naming_errors,
@@ -16,9 +16,11 @@ from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import target as find_target
 from hlotools.ir.program_text import TITLES
+from hlotools.terminal_colors import Painter
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
+    from hlotools.cost.costs import Costs
 
 _COST_HELP = """\
 Shows where a compiled program spends operations, bytes and time: by source line or instruction.
@@ -42,6 +44,7 @@ def add_parser(commands: "Commands") -> None:
     cost.add_argument("--most", type=int, default=20, help="how many rows")
     cost.add_argument("--json", action="store_true")
     cost.add_argument("--html", metavar="OUT", help="write the program as a page, costs as color")
+    add_color(cost)
     cost.set_defaults(run=_run)
 
 
@@ -69,7 +72,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     else:
         report = costs(staged.lower(*args).compile())
     finish()
-    print(report.json() if options.json else report.text(options.by, options.most), file=out)
+    _print(report, options, out)
     return 0
 
 
@@ -95,5 +98,13 @@ def _cost_of_program(options: argparse.Namespace, out: TextIO) -> int:
             return 0
     with naming_errors(read.label):
         report = costs(read.text, options.target)
-    print(report.json() if options.json else report.text(options.by, options.most), file=out)
+    _print(report, options, out)
     return 0
+
+
+def _print(report: "Costs", options: argparse.Namespace, out: TextIO) -> None:
+    if options.json:
+        print(report.json(), file=out)
+    else:
+        table = report.text(options.by, options.most)
+        print(Painter(out, options.color).table(table), file=out)

@@ -54,6 +54,23 @@ def add_options(show: argparse.ArgumentParser) -> None:
     )
 
 
+def only_program(path: str) -> str:
+    """Return the optimized program of a folder of dumps without passes, "" if it is not one.
+
+    Raises:
+      UsageError: if the folder has several programs.
+    """
+    folder = pathlib.Path(path)
+    if not folder.is_dir() or dumped_modules(folder):
+        return ""
+    programs = sorted(folder.glob("module_*after_optimizations.txt"))
+    if len(programs) > 1:
+        listed = "\n".join(f"  {each}" for each in programs[:20])
+        more = f"\n  and {len(programs) - 20} more" if len(programs) > 20 else ""
+        raise UsageError(f"{path} has {len(programs)} programs: show one of\n{listed}{more}")
+    return str(programs[0]) if programs else ""
+
+
 def wants_dumps(options: argparse.Namespace) -> bool:
     """Return whether the command line asks for XLA's passes or kernels.
 

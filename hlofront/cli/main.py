@@ -50,6 +50,9 @@ def parser() -> argparse.ArgumentParser:
         run,
     ):
         command.add_parser(commands)
+    for each in commands.choices.values():
+        # Errors about arguments that a command does not know show its usage.
+        each.set_defaults(parser=each)
     return top
 
 
@@ -64,7 +67,9 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     if argv is None:
         # The script that an installation puts on the PATH is not the user's program.
         register_exclusion(sys.argv[0])
-    options = parser().parse_args(argv)
+    options, unknown = parser().parse_known_args(argv)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         return options.run(options, out)
     except (UsageError, HloSyntaxError, TargetError, PluginError) as error:

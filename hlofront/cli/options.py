@@ -19,6 +19,16 @@ def add_command(
     )
 
 
+def add_color(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--color`."""
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colors and headings in color; by default on a terminal only",
+    )
+
+
 def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
     """Add the option `--args`, the specs of a function's arguments, in one call or in several."""
     again = "; may be given again for calls of other kinds" if repeated else ""
@@ -49,4 +59,4 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verbose", action="store_true", help="list all changes, and what is folded into them"
     )
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    add_color(parser)

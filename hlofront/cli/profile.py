@@ -3,12 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.options import add_args, add_command
+from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import is_program, naming_errors, read_program, write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlotools.profiles.profile import Profile, profile
 from hlotools.profiles.xplane import ProfileError
+from hlotools.terminal_colors import Painter
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -57,6 +58,7 @@ def add_parser(commands: "Commands") -> None:
     command.add_argument(
         "--html", metavar="OUT", help="write the program as a page, times as color"
     )
+    add_color(command)
     command.set_defaults(run=_run)
 
 
@@ -73,7 +75,8 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     if options.json:
         print(measured.json(), file=out)
         return 0
-    print(measured.text(options.by, options.most), file=out)
+    table = measured.text(options.by, options.most)
+    print(Painter(out, options.color).table(table), file=out)
     if others:
         names = ", ".join(f"{each.program} ({each.runs * each.seconds:.3g} s)" for each in others)
         print(f"other programs, see --program: {names}", file=out)

@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.dumps import add_options, show_dumps, wants_dumps
-from hlofront.cli.options import add_args, add_command
+from hlofront.cli.dumps import add_options, only_program, show_dumps, wants_dumps
+from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import (
     PAGES,
     is_program,
@@ -95,17 +95,14 @@ def add_parser(commands: "Commands") -> None:
         "such as data=4,model=2",
     )
     show.add_argument("--json", action="store_true", help="print JSON")
-    show.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colors and headings in color; by default on a terminal only",
-    )
+    add_color(show)
     add_options(show)
     show.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
+    if not options.passes and (program := only_program(options.function)):
+        options.function = program
     if wants_dumps(options):
         return show_dumps(options, out)
     if is_program(options.function):

@@ -32,7 +32,7 @@ def frame(document: str) -> str:
     """Return a page in a frame, which has no access to the notebook; a note for too large ones."""
     if len(document) > _LARGEST:
         return (
-            f"<p>The page has {len(document) >> 20} MB: write it to a file, with "
+            f"<p>The page has {len(document) >> 20} MiB: write it to a file, with "
             "<code>hlofront.inspect.page</code>, <code>hlotools.page</code> or "
             "<code>Diff.html()</code>.</p>"
         )

@@ -45,7 +45,7 @@ def bounded(text: str) -> str:
     if len(text) > _LARGEST:
         start = text.rfind("\n", 0, _LARGEST) + 1
         raise HloSyntaxError(
-            f"more than {_LARGEST >> 20} MB of text, constants aside",
+            f"more than {_LARGEST >> 20} MiB of text, constants aside",
             text.count("\n", 0, start) + 1,
             _LARGEST - start + 1,
             text[start : _LARGEST + 100].partition("\n")[0],

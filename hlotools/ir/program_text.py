@@ -40,6 +40,12 @@ _OTHERS = {
 _BESIDE = re.compile(r"-(?:buffer-assignment(?:-values)?|live-range|memory-usage-report)(?=\.txt$)")
 
 
+# Modules and their inputs as XLA's flags --xla_dump_hlo_as_proto and ..._snapshots write them.
+_BINARY = re.compile(
+    r"\.hlo(?:_module)?\.pb$|\.hlo_(?:\w+_)?(?:snapshot|proto|module)(?:\.\d+)?(?:\.pb)?$|\.pb$"
+)
+
+
 class ProgramText(NamedTuple):
     """A program as text, with its kind and its label."""
 
@@ -98,6 +104,13 @@ def program_of_file(path: str) -> ProgramText:
             text = file.read()
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    if (what := _BINARY.search(path)) and kind_of(text) is None:
+        beside = path[: what.start()] + ".txt"
+        hint = f"; its text is in {beside}" if os.path.exists(beside) else ""
+        raise ValueError(
+            f"{path} is a module as a binary protocol buffer, which is not read here: dump it as "
+            f"text, with XLA_FLAGS=--xla_dump_hlo_as_text{hint}"
+        )
     return program_of_text(text, path)
 
 

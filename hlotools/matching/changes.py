@@ -76,8 +76,11 @@ class Effect(NamedTuple):
         is_timed = self.seconds is not None and abs(self.seconds) > _LEAST_SECONDS
         parts = [_scaled(1e9 * (self.seconds or 0.0), _SECONDS)] if is_timed else []
         parts += [
-            _scaled(number, [f"{prefix}{unit}" for prefix in ("", "k", "M", "G", "T")])
-            for number, unit in ((self.bytes, "B"), (self.operations, "FLOP"))
+            _scaled(number, units, base)
+            for number, units, base in (
+                (self.bytes, ("B", "KiB", "MiB", "GiB", "TiB"), 1024),
+                (self.operations, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"), 1000),
+            )
             if number
         ]
         return ", ".join(parts)
@@ -88,13 +91,13 @@ _SECONDS = ("ns", "us", "ms", "s")
 _LEAST_SECONDS = 1e-13
 
 
-def _scaled(number: float, units: Sequence[str]) -> str:
-    """Return a number with its sign and a unit, each a thousand of the one before: `+1.2 MB`."""
+def _scaled(number: float, units: Sequence[str], base: int = 1000) -> str:
+    """Return a number with its sign and a unit, each `base` of the one before: `+1.2 MiB`."""
     size = float(number)
     for unit in units[:-1]:
         if abs(size) < 999.5:
             return f"{size:+.3g} {unit}"
-        size /= 1000
+        size /= base
     return f"{size:+.3g} {units[-1]}"
 
 

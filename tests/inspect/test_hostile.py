@@ -110,7 +110,7 @@ def test_a_hundred_megabytes():
     assert all(line.count("|") == 2 for line in said.values()), said
     assert said["brackets"] == "4|26|nested deeper than 20 tuples"
     assert said["operands"].endswith("a list of more than 1,000,000 values")
-    assert "more than 32 MB of text" in said["jaxpr"]
+    assert "more than 32 MiB of text" in said["jaxpr"]
 
 
 def test_time_grows_with_length_alone():

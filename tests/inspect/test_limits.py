@@ -72,7 +72,7 @@ def test_changes_are_ranked_by_their_effect():
     computing = [each.effect for each in removed if each.effect.operations]
     assert computing == sorted(computing, key=lambda each: each.bytes + each.operations)
     lines = difference.text().splitlines()
-    assert any("subtract(" in line and "[-24.6 kB, -2.05 kFLOP]" in line for line in lines)
+    assert any("subtract(" in line and "[-24 KiB, -2.05 kFLOP]" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_changes_are_ranked_by_their_effect():
     [
         (Effect(0, 0), ""),
         (Effect(-999, 1_000), "-999 B, +1 kFLOP"),
-        (Effect(999_600, 0), "+1 MB"),
+        (Effect(1_048_000, 0), "+0.999 MiB"),
         (Effect(0, -(10**16)), "-1e+04 TFLOP"),
-        (Effect(1000, 0, 1.5e-6), "+1.5 us, +1 kB"),
+        (Effect(1024, 0, 1.5e-6), "+1.5 us, +1 KiB"),
         (Effect(0, 0, -2000.0), "-2e+03 s"),
     ],
 )

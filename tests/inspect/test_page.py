@@ -397,8 +397,8 @@ def test_collectives_are_a_table_of_axes_bytes_and_what_is_beside_them(look):
         " [...row.children].map((cell) => cell.textContent))"
     )
     assert rows == [
-        ["all-gather", "groups of 4", "49.2 kB", "nothing", "step.py:4"],
-        ["all-reduce", "groups of 2", "16.4 kB", "product", "step.py:4"],
+        ["all-gather", "groups of 4", "48.0 KiB", "nothing", "step.py:4"],
+        ["all-reduce", "groups of 2", "16.0 KiB", "product", "step.py:4"],
     ]
     shown.click(".links td button")
     assert shown.run("hlofront.program.names[hlofront.light.pinned.op]") == "product"
@@ -429,7 +429,7 @@ def test_notebooks_show_the_page_in_a_frame(look, browser, tmp_path, stages, sta
 def test_a_page_that_is_too_large_for_a_notebook_says_so(monkeypatch):
     monkeypatch.setattr(notebook, "_LARGEST", 1000)
     cell = notebook.program_html("large", text_of("layer.hlo"))
-    assert "<iframe" not in cell and "The page has 0 MB: write it to a file" in cell
+    assert "<iframe" not in cell and "The page has 0 MiB: write it to a file" in cell
 
 
 def test_programs_before_optimization_have_no_memory_over_time(look, stages):

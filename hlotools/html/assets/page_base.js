@@ -53,7 +53,7 @@ function timeText(seconds) {
 function figureText(key, value) {
   if (value === null || value === undefined) return "?";
   if (key === "seconds" || key === "measured") return timeText(value);
-  if (key === "bytes") return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
+  if (key === "bytes") return scaled(value, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"], 1024);
   return scaled(value, ["", "k", "M", "G", "T", "P", "E"], 1000);
 }
 
