@@ -200,3 +200,45 @@ def test_slopes_of_log_density_at_infinity_are_those_of_the_exponential(distribu
     rate = 1 / 2 if distribution is stats.gamma else 1 / 4
     gradient = jax.grad(distribution.logpdf, (0, 2, 3))(np.inf, 2.5, 0.0, 2.0)
     assert gradient == (-rate, rate, np.inf)
+
+
+def logarithms_of_both(name, x, shapes):
+    """The logarithms of a distribution function and of its complement, by mpmath."""
+    mp = pytest.importorskip("mpmath")
+    with mp.workdps(30):
+        x = mp.mpf(x)
+        if name == "beta":
+            share = mp.betainc(*shapes, 0, x, regularized=True)
+            rest = mp.betainc(*shapes[::-1], 0, 1 - x, regularized=True)
+        elif name == "cauchy":
+            share, rest = mp.atan2(1, -x) / mp.pi, mp.atan2(1, x) / mp.pi
+        else:
+            a, y = (mp.mpf(shapes[0]) / 2, x / 2) if name == "chi2" else (shapes[0], x)
+            share, rest = [
+                mp.gammainc(a, *ends, regularized=True) for ends in ((0, y), (y, mp.inf))
+            ]
+        return [
+            float(mp.log1p(-other) if other < 0.5 else mp.log(one))
+            for one, other in ((share, rest), (rest, share))
+        ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "points"),
+    [
+        ("gamma", (2.0,), (1e-10, 1e-3, 1.0, 2.0, 5.0, 60.0, 300.0)),
+        ("gamma", (30.0,), (1.0, 29.0, 31.0, 120.0)),
+        ("chi2", (3.0,), (1e-8, 1.0, 3.0, 60.0, 900.0)),
+        ("beta", (2.0, 3.0), (1e-9, 0.2, 0.5, 0.9, 1 - 1e-8)),
+        ("beta", (5.0, 9.0), (1e-3, 0.4, 0.999)),
+        ("cauchy", (), (-1e12, -1.0, 0.5, 1e12)),
+    ],
+)
+def test_logarithms_of_probabilities_near_one_keep_their_digits(name, shapes, points):
+    distribution = getattr(stats, name)
+    with jax.enable_x64(True):
+        x = np.array(points)
+        found = distribution.logcdf(x, *shapes), distribution.logsf(x, *shapes)
+    wanted = zip(*[logarithms_of_both(name, point, shapes) for point in points], strict=True)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -171,11 +171,6 @@ def exp_or_nan(x: Array) -> Array:
     return jnp.exp(x) * jnp.where(x == x, 1.0, jnp.nan)
 
 
-def log_of(function: Function) -> Function:
-    """Return the logarithm of a distribution's function, such as `logcdf` from `cdf`."""
-    return _composed(jnp.log, function, f"log{function.__name__}")
-
-
 def _composed(outer: Callable[[Array], Array], inner: Function, name: str) -> Function:
     def composed(*args: ArrayLike, **kwargs: ArrayLike) -> Array:
         return outer(inner(*args, **kwargs))
@@ -187,6 +182,13 @@ def _composed(outer: Callable[[Array], Array], inner: Function, name: str) -> Fu
     )
     composed.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
     return operation(composed)
+
+
+def log_of_share(share: Array, rest: Array) -> Array:
+    """Return log(share), computed as log1p(-rest) where rest = 1 - share is less than 1/2."""
+    near = rest < 0.5
+    by_rest = log1p(-jnp.where(near, rest, 0))
+    return jnp.where(near, by_rest, jnp.log(jnp.where(near, 1, share)))
 
 
 def log_of_rest(x: Array) -> Array:

@@ -10,6 +10,7 @@ from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.stats.arguments import (
     exp_of,
     functions_of,
+    log_of_share,
     nan_unless,
     with_constants,
 )
@@ -38,8 +39,17 @@ def _share(a: Array, b: Array, y: Array) -> Array:
 def _log_share(a: Array, b: Array, y: Array) -> Array:
     """Return the logarithm of `_share`, with slopes of 0 also where it is minus infinity."""
     below = y <= 0
-    logarithm = jnp.log(_share(a, b, jnp.where(below, 0.5, y)))
+    inside = jnp.where(below, 0.5, y)
+    logarithm = log_of_share(_share(a, b, inside), _share(b, a, 1 - inside))
     return jnp.where(below, -jnp.inf, logarithm) * nan_unless(_has_ends(a, b))
+
+
+def _log_rest(a: Array, b: Array, y: Array) -> Array:
+    """Return the logarithm of 1 - `_share`, with slopes of 0 also where it is minus infinity."""
+    above = y >= 1
+    inside = jnp.where(above, 0.5, y)
+    logarithm = log_of_share(_share(b, a, 1 - inside), _share(a, b, inside))
+    return jnp.where(above, -jnp.inf, logarithm) * nan_unless(_has_ends(a, b))
 
 
 @_of_beta
@@ -79,4 +89,4 @@ def sf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 
 @_of_beta
 @with_constants
 def logsf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return _log_share(b, a, 1 - (x - loc) / scale)
+    return _log_rest(a, b, (x - loc) / scale)

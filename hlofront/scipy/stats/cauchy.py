@@ -5,10 +5,10 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import (
     exp_of,
     functions_of,
+    log_of_share,
     strongly_typed,
     with_constants,
 )
@@ -18,11 +18,6 @@ __dir__ = dir_of(__name__)
 
 _PI = 3.141592653589793
 _of_cauchy = functions_of("cauchy")
-
-
-def _logarithm(p: Array, rest: Array) -> Array:
-    """Return log(p), computed as log1p(-rest) where rest = 1 - p is less than 1/2."""
-    return jnp.where(rest < 0.5, log1p(-rest), jnp.log(p))
 
 
 def _quantile(q: Array) -> Array:
@@ -55,7 +50,7 @@ def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 @_of_cauchy
 @with_constants
 def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return _logarithm(cdf(x, loc, scale), sf(x, loc, scale))
+    return log_of_share(cdf(x, loc, scale), sf(x, loc, scale))
 
 
 @_of_cauchy
@@ -68,7 +63,7 @@ def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 @_of_cauchy
 @with_constants
 def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return _logarithm(sf(x, loc, scale), cdf(x, loc, scale))
+    return log_of_share(sf(x, loc, scale), cdf(x, loc, scale))
 
 
 @_of_cauchy

@@ -8,7 +8,7 @@ from hlofront.scipy.stats import gamma
 from hlofront.scipy.stats.arguments import (
     exp_of,
     functions_of,
-    log_of,
+    log_of_share,
     nan_unless,
     with_constants,
 )
@@ -50,4 +50,7 @@ def sf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
     return survival(outer, y, df / 2) * nan_unless((df > 0) | ((df == 0) & ~outer))
 
 
-logsf = log_of(sf)
+@_of_chi2
+@with_constants
+def logsf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
+    return log_of_share(sf(x, df, loc, scale), cdf(x, df, loc, scale))

@@ -11,7 +11,7 @@ from hlofront.scipy.stats.arguments import (
     cotangents,
     exp_of,
     functions_of,
-    log_of,
+    log_of_share,
     nan_unless,
     with_constants,
 )
@@ -59,7 +59,8 @@ def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
 def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 and below the logarithm has no derivative, so that another argument replaces x.
-    logarithm = jnp.log(_share(a, jnp.where(y <= 0, 1, y)))
+    inside = jnp.where(y <= 0, 1, y)
+    logarithm = log_of_share(_share(a, inside), survival(inside < 0, inside, a))
     return jnp.where(y <= 0, -jnp.inf, logarithm) * nan_unless(_has_share(a, y))
 
 
@@ -70,4 +71,10 @@ def sf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arra
     return survival(y < 0, y, a)
 
 
-logsf = log_of(sf)
+@_of_gamma
+def logsf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
+    y = (x - loc) / scale
+    below, above = y < 0, at_infinity(a, y)
+    share = gammainc(a, jnp.where(below | above, 1, y))
+    share = jnp.where(below, 0, jnp.where(above, 1, share))
+    return log_of_share(survival(below, y, a), share)
