@@ -15,7 +15,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, V
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import calls
+from hlofront.core.subprograms import calls, equation_count
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.core.trace import Trace, Tracer, current_trace
 from hlofront.higher_order.selecting import (
@@ -102,6 +102,9 @@ class ClosedCallPrimitive(Primitive):
 
 
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
+# The number of equations, with those of all calls inside, above which a closed call is not inlined:
+# checkpointed functions that call one another twice at each level have 2**levels in all.
+_MOST_INLINED = 2000
 # A program whose equations are inlined into the enclosing program when it is traced again.
 closed_call_p = ClosedCallPrimitive("closed_call", multiple_results=True, carries_programs=True)
 
@@ -352,5 +355,7 @@ def _(
 
 
 @rules.staged(closed_call_p)
-def _(trace: Trace, *args: ArrayLike, call_jaxpr: ClosedJaxpr) -> list[ArrayLike]:
+def _(trace: StagingTrace, *args: ArrayLike, call_jaxpr: ClosedJaxpr) -> list[ArrayLike]:
+    if equation_count(call_jaxpr.jaxpr) > _MOST_INLINED:
+        return trace.write(closed_call_p, args, {"call_jaxpr": call_jaxpr})
     return jaxpr_as_fun(call_jaxpr, *args)

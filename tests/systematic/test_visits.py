@@ -84,6 +84,7 @@ LEVELS = {
     "custom_vjp": with_backward,
     "custom_vmap": with_batched,
     "checkpoint": lambda f: jax.jit(jax.checkpoint(lambda x: f(f(x)))),
+    "unjitted_checkpoint": lambda f: jax.checkpoint(lambda x: f(f(x))),
     "policy": lambda f: jax.jit(jax.checkpoint(lambda x: f(f(x)), policy=saving)),
     "constants": lambda f: jax.jit(lambda x: f(f(x)) + CONSTANT[3] * jnp.asarray(CONSTANT).sum()),
     "solve": lambda f: jax.jit(
@@ -134,6 +135,8 @@ LEFT_OUT = {
     # A while loop has no transpose, a custom_vmap function no linearization.
     "while": {"grad", "checkpoint"},
     "custom_vmap": {"linearize", "grad", "checkpoint"},
+    # Modules have no calls of checkpointed functions, here and in jax.
+    "unjitted_checkpoint": {"lower"},
     # The tangents of a reduction are written down anew at each level.
     "reduce": {"jvp"},
     # Checks are not added to mutable references.
