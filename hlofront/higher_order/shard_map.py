@@ -11,7 +11,6 @@ from hlofront.base.boundary import boundary
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
-from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, Split, spec_of, typeof
 from hlofront.core.axes import axes_in_scope
@@ -25,9 +24,9 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import entries_of as explicit_entries
 from hlofront.core.subprograms import Subprogram, contexts_of_programs
-from hlofront.core.trace import Tracer, is_eager
+from hlofront.core.trace import is_eager
 from hlofront.higher_order.selecting import where
-from hlofront.higher_order.shard_map_eager import EagerStaging
+from hlofront.higher_order.shard_map_eager import EagerStaging, known_program
 from hlofront.higher_order.shard_map_specs import (
     check_are_specs,
     check_divisible,
@@ -360,7 +359,7 @@ class _Mapped:
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
         self.signature = Signature(fun)
-        # The traced programs, by the types of the arguments.
+        # The programs of former calls, by their digests: equal ones are compiled once.
         self.table = caches.CacheTable()
 
     def params(self) -> ShardMapParams:
@@ -402,16 +401,11 @@ class _Mapped:
         check_divisible(name, params.mesh, in_specs, avals, labels)
         params.check_types(in_specs, avals, labels)
         _check_has_devices(params.mesh, operands)
-        key = in_tree, tuple(avals), params, state.trace_context()
-        # The jaxpr itself contains an argument that its function captured.
-        traced: _Traced | None = self.table.get(key) if all(is_split) else None
-        if traced is None:
-            parts = [params.part(*pair) for pair in zip(in_specs, avals, strict=True)]
-            traced = self._traced(params, in_tree, leaves, is_split, parts, operands, in_specs)
-            if traced.operands is not None:
-                operands, in_specs = traced.operands, traced.in_specs
-            elif all(is_split) and not any(isinstance(x, Tracer) for x in traced.captured):
-                self.table[key] = traced
+        # The function is called at each call, as it may read what has changed outside of it.
+        parts = [params.part(*pair) for pair in zip(in_specs, avals, strict=True)]
+        traced = self._traced(params, in_tree, leaves, is_split, parts, operands, in_specs)
+        if traced.operands is not None:
+            operands, in_specs = traced.operands, traced.in_specs
         results = params.bind(
             traced.program,
             [*traced.captured, *operands],
@@ -476,6 +470,7 @@ class _Mapped:
         captured = program.consts
         if captured:
             program = ClosedJaxpr(constants_as_inputs(program))
+        program = known_program(self.table, program, trace is not None)
         traced = _Traced(program, captured, out_trees[0], tuple(out_specs))
         if trace is None or not trace.has_run:
             return traced

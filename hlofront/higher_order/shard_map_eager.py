@@ -132,9 +132,7 @@ class EagerStaging(StagingTrace):
         captured = program.consts
         if captured:
             program = ClosedJaxpr(constants_as_inputs(program))
-        digest = program_digest(program)
-        if digest is not None:
-            program = self.table.setdefault(("ran", digest, *specs), program)
+        program = known_program(self.table, program, True)
         arrays = self._bound_outside(
             program,
             [*captured, *self.values],
@@ -175,6 +173,26 @@ class EagerStaging(StagingTrace):
         finally:
             for cell, value in zip(cells, before, strict=True):
                 cell.set_local(value)
+
+
+# The most programs of one function that are kept, after which all are forgotten.
+_MOST_PROGRAMS = 256
+
+
+def known_program(table: CacheTable, program: ClosedJaxpr, runs: bool) -> ClosedJaxpr:
+    """Return the program without constants in a table that is equal to this one, or add this one.
+
+    Args:
+      table: the table.
+      program: the program.
+      runs: whether it only runs: then programs are equal that differ in rules of derivatives. In
+        others these are known by the text, and so are programs without a digest.
+    """
+    digest = program_digest(program)
+    key = digest if runs and digest is not None else (digest, str(program))
+    if len(table) >= _MOST_PROGRAMS:
+        table.clear()
+    return table.setdefault(key, program)
 
 
 def _alive(references: Sequence[weakref.ref[JitTracer]]) -> list[JitTracer]:
