@@ -18,9 +18,10 @@ from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.like import like, operation_like
+from hlofront.numpy.powers import power
 from hlofront.numpy.promotion import choose, host_scalar
 from hlofront.numpy.ranges import arange
-from hlofront.numpy.ufuncs import any_operand, scalar_like
+from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
 from hlofront.runtime.array.transfer import device_put
 
@@ -271,6 +272,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """Make a matrix whose rows are the powers of each element, ascending if `increasing`.
 
     Raises:
+      TypeError: if x is of booleans.
       ValueError: if x does not have one axis, or N is negative.
     """
     x = any_operand("vander", x)
@@ -280,15 +282,15 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     count = aval.shape[0] if N is None else operator.index(N)
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
-    columns = []
+    if aval.dtype == np.bool_:
+        raise TypeError("vander takes numbers, and got booleans: give x.astype(int)")
+    # One operation for all columns: as products of columns, the program would grow with them.
+    exponents = creating.iota(python_scalar_dtype(int), count)
+    if not increasing:
+        exponents = shaping.rev(exponents, (0,))
     x = converting.convert(x, aval.dtype, False)
-    power = creating.full_like(x, 1)
-    for _ in range(count):
-        columns.append(shaping.expand_dims(power, (1,)))
-        power = elementwise.mul(power, x)
-    if not columns:
-        return creating.full((aval.shape[0], 0), scalar_like(aval, 0), aval.dtype)
-    return slicing.concatenate(columns if increasing else columns[::-1], 1)
+    powers = power(shaping.expand_dims(x, (1,)), shaping.expand_dims(exponents, (0,)))
+    return converting.convert(powers, aval.dtype, False)
 
 
 # ---- indices of triangles and diagonals --------------------------------------------------------

@@ -223,6 +223,7 @@ def logarithms_of_both(name, x, shapes):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "shapes", "points"),
     [
