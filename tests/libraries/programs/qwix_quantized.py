@@ -37,7 +37,12 @@ for name, provider_rules in (("both", rules), ("weights", weight_rules)):
     print("linen", name, "jit", jax.jit(quantized.apply)({"params": parameters}, x)[0])
     print("linen", name, types_of(parameters)[:4])
 trained = qwix.quantize_model(model, qwix.QtProvider(rules))
-loss = lambda variables: (trained.apply(variables, x) ** 2).mean()
+
+
+def loss(variables):
+    return (trained.apply(variables, x) ** 2).mean()
+
+
 print("linen training", loss(variables), jax.grad(loss)(variables)["params"]["Dense_1"]["bias"])
 
 
@@ -76,19 +81,3 @@ convolution = Convolution(nnx.Rngs(1))
 print("convolution", convolution(images)[0, 0, 0])
 quantized = qwix.quantize_model(convolution, qwix.PtqProvider(rules), images)
 print("quantized convolution", quantized(images)[0, 0, 0])
-
-
-class Attention(nnx.Module):
-    def __init__(self, rngs):
-        self.layer = nnx.MultiHeadAttention(2, 16, decode=False, rngs=rngs)
-
-    def __call__(self, x):
-        return self.layer(x)
-
-
-attention = Attention(nnx.Rngs(2))
-print("attention", attention(x[None])[0, 0, :4])
-quantized = qwix.quantize_model(attention, qwix.PtqProvider(rules), x[None])
-print("quantized attention", quantized(x[None])[0, 0, :4])
-array = qwix.QArray if hasattr(qwix, "QArray") else None
-print("array", array is not None)
