@@ -72,12 +72,11 @@ class _Reader:
         # The user's names of the main function's arguments, by the names of their values.
         self.main_arguments = argument_names(text)
         self.builder = GraphBuilder("module")
-        # By name, in nested and further modules with those of the modules before it.
+        # By name; in nested and further modules after the modules' names.
         self.functions: dict[str, Computation] = {}
         self.public: list[str] = []
         self.modules: list[str] = []
         self.module_count = 0
-        # Calls by name, as callees may be defined later.
         self.calls: list[tuple[Instruction, str, str]] = []
         # The primitives that functions stand for, by the functions' names.
         self.primitives: dict[str, str] = {}
