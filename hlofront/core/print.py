@@ -244,7 +244,7 @@ class Printing:
             return self.program(_opened(value))
         if type(value) in (tuple, list) and value and all(map(_is_program, value)):
             return show.block("(", [self.program(_opened(member)) for member in value], ")")
-        fields = getattr(type(value), "_fields", None)
+        fields = getattr(type(value), "_fields", None) if isinstance(value, tuple) else None
         if fields and any(_is_program(member) and _calls(member) for member in value):
             # The text of each member alone would repeat the programs that they share.
             members = [
