@@ -7,12 +7,12 @@ parameters after its own, and operands of its operation.
 import re
 from collections.abc import Sequence
 
+from hlotools.ir.attribute_text import closing, dictionary, opened_attribute, parts_of, split_type
 from hlotools.ir.graph_building import DEEPEST, GraphBuilder, array, several
 from hlotools.ir.hlo import Computation, HloModule, HloSyntaxError, Instruction, Shape
 from hlotools.ir.mlir_lines import Line, argument_names, stablehlo_lines
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
-_BRACKET = re.compile(_STRING + r"|->|[\[\](){}<>]|,| : |=")
 _GROUP = re.compile(_STRING + r"|->|<\{|\}>|[\[\](){}<>]")
 _VALUE = re.compile(r"%[\w$.\-]+(?:#\d+)?")
 _VALUES_AND_STRINGS = re.compile(_STRING + r"|(%[\w$.\-]+(?:#\d+)?)")
@@ -26,8 +26,6 @@ _ARGUMENTS_AT_END = re.compile(r"\((%[\w$.\-]+: .*)\)\s*\{$")
 # hlofront marks the private functions that stand for an operation of a primitive.
 _PRIMITIVE = re.compile(r' attributes \{.*\bhlofront\.primitive = "([^"\\]+)"')
 _APPLIES = re.compile(r"applies (\S+)")
-# Attributes with names of results or numbers of channels, which mean nothing.
-_LEFT_OUT = frozenset({"jax.result_info", "channel_handle.handle"})
 _REGIONS = {"while": ("condition", "body"), "if": ("then", "else")}
 _BARE = {"compare": ("direction", "compare_type"), "slice": ("slice",)}
 
@@ -157,7 +155,7 @@ class _Reader:
         start = text.find("attributes {")
         if start >= 0:
             inner = text[start + len("attributes {") :].rstrip("{ ").rstrip("}")
-            self.builder.module.attributes.update(_dictionary(inner))
+            self.builder.module.attributes.update(dictionary(inner))
 
     def function(self, line: Line) -> None:
         text = line.written
@@ -170,7 +168,7 @@ class _Reader:
         if " private " not in text[: symbol.start() + 1]:
             self.public.append(name)
         open_ = text.find("(", symbol.end())
-        end = _closing(text, open_)
+        end = closing(text, open_)
         if primitive := _PRIMITIVE.search(text, end):
             self.primitives[name] = primitive[1]
         if not text.endswith("{"):
@@ -184,12 +182,12 @@ class _Reader:
     def arguments(self, text: str) -> None:
         """Add the parameters of a function or region: `%arg0: tensor<f32> {a = b}, ...`."""
         block = self.current()
-        for part in _parts(text):
+        for part in parts_of(text):
             name, _, rest = part.strip().partition(": ")
             if not name.startswith("%"):
                 continue
             at = rest.find(" {")
-            attributes = _dictionary(rest[at + 2 :].strip()[:-1]) if at >= 0 else {}
+            attributes = dictionary(rest[at + 2 :].strip()[:-1]) if at >= 0 else {}
             self.parameter(block, name, self.type(rest[:at] if at >= 0 else rest), attributes)
 
     def parameter(
@@ -254,8 +252,8 @@ class _Reader:
         parameters: list[tuple[str, Shape]] = []
         pairs = _PAIR.findall(text[text.find("(") :]) if "while(" in text else []
         if pairs:
-            types = _split_type(text)[1].partition(" attributes {")[0]
-            shapes = [self.type(part) for part in _parts(types)]
+            types = split_type(text)[1].partition(" attributes {")[0]
+            shapes = [self.type(part) for part in parts_of(types)]
             parameters = [(name, shape) for (name, _), shape in zip(pairs, shapes, strict=False)]
         head = text
         arguments = None
@@ -284,9 +282,9 @@ class _Reader:
             names = [(name, int(count or 1)) for name, count in _RESULT.findall(results[1])]
             text = text[results.end() :]
         opcode = _opcode(text)
-        body, types = _split_type(text)
+        body, types = split_type(text)
         if opened.blocks and trailing:
-            more, types_behind = _split_type(trailing)
+            more, types_behind = split_type(trailing)
             types = types_behind or types
             body = body.rstrip("( ") + " " + more
         body = _OPCODE.sub("", body, count=1)
@@ -346,7 +344,7 @@ class _Reader:
             types = types.rpartition("->")[2].strip()
             if types.startswith("("):
                 types = types[1:-1]
-        shapes = [self.type(part) for part in _parts(types) if part.strip()] if count else []
+        shapes = [self.type(part) for part in parts_of(types) if part.strip()] if count else []
         if len(shapes) < count:
             raise self.fail(f"{count} results have {len(shapes)} types")
         return shapes[len(shapes) - count :]
@@ -469,90 +467,6 @@ def _opcode(text: str) -> str:
     return "call" if name == "func.call" else name.removeprefix("stablehlo.")
 
 
-def _closing(text: str, at: int) -> int:
-    """Return the position of the bracket that closes the one at `at`."""
-    depth = 0
-    for bracket in _BRACKET.finditer(text, at):
-        token = bracket[0]
-        if token in ("(", "[", "{", "<"):
-            depth += 1
-        elif token in (")", "]", "}", ">"):
-            depth -= 1
-            if depth == 0:
-                return bracket.start()
-    return len(text)
-
-
-def _parts(text: str) -> list[str]:
-    """Return the parts of a text between the commas outside brackets."""
-    parts: list[str] = []
-    start = depth = 0
-    for token in _BRACKET.finditer(text):
-        if token[0] in ("(", "[", "{", "<"):
-            depth += 1
-        elif token[0] in (")", "]", "}", ">"):
-            depth -= 1
-        elif token[0] == "," and depth == 0:
-            parts.append(text[start : token.start()])
-            start = token.end()
-    parts.append(text[start:])
-    return parts
-
-
-def _split_type(text: str) -> tuple[str, str]:
-    """Return an operation's text without its types, and the types after its last colon."""
-    head = text[:200]
-    if "stablehlo.constant" in head:
-        body, _, types = text.rpartition(" : ")
-        return body, types
-    depth, last = 0, -1
-    for token in _BRACKET.finditer(text):
-        if token[0] in ("(", "[", "{", "<"):
-            depth += 1
-        elif token[0] in (")", "]", "}", ">"):
-            depth -= 1
-        elif token[0] == " : " and depth == 0:
-            last = token.start()
-    return (text, "") if last < 0 else (text[:last], text[last + 3 :])
-
-
-def _dictionary(text: str) -> dict[str, str]:
-    """Return the attributes between braces, with dialect attributes split into their parts."""
-    attributes: dict[str, str] = {}
-    for part in _parts(text):
-        key, equals, value = part.strip().partition(" = ")
-        if not key:
-            continue
-        value = value.strip() if equals else "true"
-        attributes.update(_opened(key, value))
-    return {key: value for key, value in attributes.items() if key not in _LEFT_OUT}
-
-
-def _opened(key: str, value: str) -> dict[str, str]:
-    """Return an attribute as a dictionary of the parts of a map or dialect attribute."""
-    if " = " in value and value.startswith("#") and value.endswith(">"):
-        inner = _dictionary(value[value.find("<") + 1 : -1])
-    elif " = " in value and value.startswith("{") and value.endswith("}"):
-        inner = _dictionary(value[1:-1])
-    else:
-        return {key: _plain(value)}
-    return {f"{key}.{part}": text for part, text in inner.items()}
-
-
-_NUMBER = re.compile(r"(-?[\d.e+\-]+) : \w+")
-_ARRAY = re.compile(r"array<\w+(?:: (.*))?>")
-_DENSE = re.compile(r"dense<(.*)> : tensor<[^<>]*>")
-
-
-def _plain(value: str) -> str:
-    """Return an attribute's value without its type."""
-    for pattern, form in ((_NUMBER, "{}"), (_ARRAY, "[{}]"), (_DENSE, "{}")):
-        written = pattern.fullmatch(value)
-        if written is not None:
-            return form.format(written[1] or "")
-    return value
-
-
 def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return the attributes and the called functions of an operation's text without values."""
     attributes: dict[str, str] = {}
@@ -570,11 +484,11 @@ def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str,
         elif token[0] in ("}>", "}", ")", "]", ">"):
             depth -= 1
             if depth == 0 and opened >= 0:
-                attributes.update(_dictionary(body[opened : token.start()]))
+                attributes.update(dictionary(body[opened : token.start()]))
                 at, opened = token.end(), -1
     rest.append(body[at:])
     bare: list[str] = []
-    for part in _parts(" ".join(rest).replace("init:", "")):
+    for part in parts_of(" ".join(rest).replace("init:", "")):
         applied = _APPLIES.search(part)
         if applied is not None:
             attributes["applies"] = applied[1].removeprefix("stablehlo.")
@@ -582,7 +496,7 @@ def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str,
         key, equals, value = part.partition(" = ")
         if equals:
             words = key.replace("(", " ").replace(")", " ").split()
-            attributes.update(_opened(words[-1] if words else "value", value.strip()))
+            attributes.update(opened_attribute(words[-1] if words else "value", value.strip()))
             bare += [word for word in words[:-1] if word.startswith("@")]
         elif part.strip(" (),"):
             bare.append(part.strip(" (),"))

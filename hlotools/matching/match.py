@@ -110,12 +110,10 @@ class Matching:
     # ---- pairs of computations ------------------------------------------------------------------
 
     def _called(self, compared: Compared) -> list["_Call"]:
-        """Return the pairs of unequal computations that matching operations call."""
+        """Return the pairs of unequal computations that matching operations of one kind call."""
         calls: list[_Call] = []
         for a, b in compared.pairs:
-            if a.opcode != b.opcode:
-                continue  # Their computations have nothing in common.
-            for key in a.called.keys() & b.called.keys():
+            for key in a.called.keys() & b.called.keys() if a.opcode == b.opcode else ():
                 for first, second in zip(a.called[key], b.called[key], strict=False):
                     if self.a.computation(first) == self.b.computation(second):
                         continue
