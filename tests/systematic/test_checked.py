@@ -19,10 +19,10 @@ def alarms(named, x64):
     """Run named functions of values, many as one program; return what their checks report."""
     functions = [checkify.checkify(f, errors=checkify.index_checks) for _, f, _ in named]
 
-    def found_error(function):
+    def error_of(function):
         return lambda *values: function(*values)[0]
 
-    program = trials.Together([found_error(f) for f in functions], x64, jax)
+    program = trials.Together([error_of(f) for f in functions], x64, jax)
     results = program([values for _, _, values in named])
     return [
         f"{name}: {error.get().splitlines()[0]}"
