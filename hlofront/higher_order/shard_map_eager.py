@@ -19,6 +19,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from hlofront.core.mesh_context import thread_local_cells
+from hlofront.core.names import SourceInfo
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import interpreting_with
@@ -67,8 +68,8 @@ class EagerStaging(StagingTrace):
         self._staged: list[weakref.ref[JitTracer]] = []
         self._outside = copy_context(), [cell.get_local() for cell in thread_local_cells()]
 
-    def new_input(self, aval: AbstractValue) -> JitTracer:
-        tracer = super().new_input(aval)
+    def new_arg(self, aval: AbstractValue, source_info: SourceInfo | None = None) -> JitTracer:
+        tracer = super().new_arg(aval, source_info)
         self._staged.append(weakref.ref(tracer))
         return tracer
 
@@ -95,9 +96,9 @@ class EagerStaging(StagingTrace):
         parts = {shard.device: np.asarray(shard.data) for shard in array.addressable_shards}
         return "\n".join(
             [
-                f"On {device} at mesh coordinates ({names}) = {place}:\n"
+                f"On {device} at mesh coordinates ({names}) = {coordinates}:\n"
                 f"{parts[device].reshape(tracer.aval.shape)}\n"
-                for place, device in np.ndenumerate(mesh.devices)
+                for coordinates, device in np.ndenumerate(mesh.devices)
                 if device in parts
             ]
         )
@@ -119,14 +120,14 @@ class EagerStaging(StagingTrace):
 
     def _run(self) -> bool:
         """Run what has been staged: the results that are still in use become inputs."""
-        asked: list[Any] = _alive(self._staged)
-        if not all(isinstance(tracer.aval, ShapedArray) for tracer in asked):
+        tracers: list[Any] = _alive(self._staged)
+        if not all(isinstance(tracer.aval, ShapedArray) for tracer in tracers):
             return False
-        specs = [self.params.spec_of_all_values(tracer.aval) for tracer in asked]
+        specs = [self.params.spec_of_all_values(tracer.aval) for tracer in tracers]
         with interpreting_with(self):
             outputs: list[Any] = [
                 broadcast_in_dim(tracer, (1,), ()) if _is_widened(tracer, spec) else tracer
-                for tracer, spec in zip(asked, specs, strict=True)
+                for tracer, spec in zip(tracers, specs, strict=True)
             ]
         program = self.finish(outputs)
         captured = program.consts
@@ -147,14 +148,14 @@ class EagerStaging(StagingTrace):
         self.has_run = True
         self.inputs, self.equations = [], []
         self._held, self._staged, self.specs, self.values = [], [], [], []
-        for tracer, spec, value in (*held, *zip(asked, specs, arrays, strict=True)):
+        for tracer, spec, value in (*held, *zip(tracers, specs, arrays, strict=True)):
             self._make_input(tracer, spec, value)
         return True
 
     def _make_input(self, tracer: JitTracer, spec: PartitionSpec, value: Any) -> None:
         """Make a tracer stand for an input, whose value is known."""
         widened = _is_widened(tracer, spec)
-        made: Any = super().new_input(tracer.aval.update(shape=(1,)) if widened else tracer.aval)
+        made: Any = super().new_arg(tracer.aval.update(shape=(1,)) if widened else tracer.aval)
         if widened:
             with interpreting_with(self):
                 made = squeeze(made, (0,))
