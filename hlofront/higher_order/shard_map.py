@@ -19,7 +19,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
-from hlofront.core.partition import INFER, PartitionSpec, UnreducedKind, axes_of
+from hlofront.core.partition import INFER, PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import entries_of as explicit_entries
@@ -32,6 +32,7 @@ from hlofront.higher_order.shard_map_specs import (
     check_divisible,
     check_lengths,
     check_names,
+    check_same,
     check_sums,
     expanded,
     specs_of_results,
@@ -455,7 +456,7 @@ class _Mapped:
             if not params.check_vma:
                 return outputs
             for spec, aval, label in zip(out_specs, avals, labels, strict=True):
-                _check_same(name, label, spec, aval, params)
+                check_same(name, label, spec, aval, params.manual_axes)
             return [_as_its_spec(x, spec) for x, spec in zip(outputs, out_specs, strict=True)]
 
         info = DebugInfo(
@@ -493,40 +494,6 @@ def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[object]) ->
         raise ValueError(
             f"shard_map over {mesh}, which is of no devices, runs on those of its arguments, and "
             "none of these has a `NamedSharding`: split one by jax.device_put, or pass a Mesh"
-        )
-
-
-def _check_same(
-    function: str, label: str, spec: PartitionSpec, aval: ShapedArray, params: ShardMapParams
-) -> None:
-    """Raise ValueError if a result varies along axes that its spec does not name."""
-    kind = aval.manual_axis_type
-    # Values that vary are summands as well, but not maxima: types of results say which those are.
-    is_sum = spec.unreduced_kind is UnreducedKind.sum
-    as_summands = kind.varying if is_sum else frozenset[Hashable]()
-    if not spec.reduced <= kind.reduced or not spec.unreduced <= as_summands | kind.unreduced:
-        raise ValueError(
-            f"shard_map applied to the function {function!r} was given out_specs of another type "
-            f"than its result: {label} has the spec {spec}, and is of type {aval.str_short()}, "
-            "which is not reduced along the same axes, or does not vary along the unreduced ones; "
-            "see jax.lax.pcast"
-        )
-    if spec.unreduced and kind.unreduced and spec.unreduced_kind is not kind.unreduced_kind:
-        raise ValueError(
-            f"shard_map applied to the function {function!r} was given out_specs of another "
-            f"unreduced_kind than its result has: {label} has the spec {spec}, and is of type "
-            f"{aval.str_short()}"
-        )
-    differs = (kind.varying | kind.unreduced) - spec.unreduced | (kind.reduced - spec.reduced)
-    missing = [n for n in params.manual_axes if n in differs and n not in spec.names()]
-    if missing:
-        listed = ", ".join(map(repr, missing))
-        raise ValueError(
-            f"shard_map applied to the function {function!r} was given out_specs which require "
-            f"replication which can't be statically inferred: {label} has the spec {spec}, by "
-            f"which it is the same on all devices along the mesh axis {listed}, and is of type "
-            f"{aval.str_short()}, which may vary along it. Name the axis in the spec; or sum over "
-            "it, as by jax.lax.psum; or, if the values are the same, pass check_vma=False."
         )
 
 

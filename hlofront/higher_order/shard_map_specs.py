@@ -1,6 +1,6 @@
 """The specs of shard_map: expanded from pytree prefixes, checked against arrays and the mesh."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from hlofront.base import tree
@@ -9,7 +9,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.futures import AbstractFuture
 from hlofront.core.high_types import HiPspec
 from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.partition import PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.references import AbstractRef
 
 
@@ -172,3 +172,41 @@ def check_divisible(
                     f"{axes_of(entry)}, of total size {count}. Pad it, or change the spec or the "
                     "mesh"
                 )
+
+
+def check_same(
+    function: str,
+    label: str,
+    spec: PartitionSpec,
+    aval: ShapedArray,
+    manual_axes: Sequence[Hashable],
+) -> None:
+    """Raise ValueError if a result varies along axes that its spec does not name."""
+    kind = aval.manual_axis_type
+    # Values that vary are summands as well, but not maxima: types of results say which those are.
+    is_sum = spec.unreduced_kind is UnreducedKind.sum
+    as_summands = kind.varying if is_sum else frozenset[Hashable]()
+    if not spec.reduced <= kind.reduced or not spec.unreduced <= as_summands | kind.unreduced:
+        raise ValueError(
+            f"shard_map applied to the function {function!r} was given out_specs of another type "
+            f"than its result: {label} has the spec {spec}, and is of type {aval.str_short()}, "
+            "which is not reduced along the same axes, or does not vary along the unreduced ones; "
+            "see jax.lax.pcast"
+        )
+    if spec.unreduced and kind.unreduced and spec.unreduced_kind is not kind.unreduced_kind:
+        raise ValueError(
+            f"shard_map applied to the function {function!r} was given out_specs of another "
+            f"unreduced_kind than its result has: {label} has the spec {spec}, and is of type "
+            f"{aval.str_short()}"
+        )
+    differs = (kind.varying | kind.unreduced) - spec.unreduced | (kind.reduced - spec.reduced)
+    missing = [n for n in manual_axes if n in differs and n not in spec.names()]
+    if missing:
+        listed = ", ".join(map(repr, missing))
+        raise ValueError(
+            f"shard_map applied to the function {function!r} was given out_specs which require "
+            f"replication which can't be statically inferred: {label} has the spec {spec}, by "
+            f"which it is the same on all devices along the mesh axis {listed}, and is of type "
+            f"{aval.str_short()}, which may vary along it. Name the axis in the spec; or sum over "
+            "it, as by jax.lax.psum; or, if the values are the same, pass check_vma=False."
+        )
