@@ -122,11 +122,11 @@ scaled.defjvp(lambda primals, tangents: (scaled(*primals), tangents[0] * lax.axi
 
 
 @jax.custom_vjp
-def kept(x):
+def sine(x):
     return jnp.sin(x) * lax.axis_index("i")
 
 
-kept.defvjp(lambda x: (kept(x), x), lambda x, ct: (ct * jnp.cos(x),))
+sine.defvjp(lambda x: (sine(x), x), lambda x, ct: (ct * jnp.cos(x),))
 
 
 def doubled(x):
@@ -146,7 +146,7 @@ BODIES = {
     "scan": lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x)[1],
     "while": lambda x: lax.while_loop(lambda c: c.sum() < 10, lambda c: c + 1, x),
     "custom_jvp": scaled,
-    "custom_vjp": kept,
+    "custom_vjp": sine,
     "checkpoint": jax.checkpoint(scaled),
     "grad": jax.grad(lambda x: scaled(x).sum()),
     "reference": doubled,
@@ -178,7 +178,8 @@ def test_bodies_of_shard_map_pass_the_checks(body, check_vma):
     with jax.enable_checks(True):
         for name, use in USES.items():
             if name not in UNUSED.get(body, ()):
-                jax.jit(use(function)).lower(x)
+                lowered = jax.jit(use(function)).lower(x)
+                assert jax.tree.leaves(lowered.out_info)
 
 
 def test_pmap_passes_the_checks():
