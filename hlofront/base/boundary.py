@@ -37,8 +37,12 @@ def boundary(function: Function) -> Function:
     runs, so decorate the code that iterates over it instead.
     """
 
-    wrapper = functools.update_wrapper(with_constants(at_boundary, function=function), function)
-    return cast(Function, wrapper)
+    if "<locals>" not in getattr(function, "__qualname__", "<locals>"):
+        wrapper = with_constants(at_boundary, function=function)
+    else:
+        # It may close over a user's function. Tracebacks hold code, which must not hold that.
+        wrapper = _closing_over(function)
+    return cast(Function, functools.update_wrapper(wrapper, function))
 
 
 def at_boundary(*args: object, **kwargs: object) -> object:
@@ -48,6 +52,17 @@ def at_boundary(*args: object, **kwargs: object) -> object:
     except Exception as error:
         filter_traceback(error)
         raise  # With the filtered traceback, and without an entry for this frame.
+
+
+def _closing_over(function: Callable[..., object]) -> Callable[..., object]:
+    def at_boundary(*args: object, **kwargs: object) -> object:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return at_boundary
 
 
 def named_as(wrapper: Any, fun: object) -> Any:
