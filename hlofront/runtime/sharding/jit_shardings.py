@@ -282,7 +282,8 @@ def _checked(leaf: object, name: str, function: str, may_be_abstract: bool = Fal
     if leaf is None or isinstance(leaf, PartitionSpec):
         return leaf
     if isinstance(leaf, Sharding):
-        if not may_be_abstract and type(getattr(leaf, "mesh", None)) is AbstractMesh:
+        mesh = getattr(leaf, "mesh", None)
+        if type(mesh) is AbstractMesh and (mesh.empty or not may_be_abstract):
             raise ValueError(
                 f"{name} of {function} takes shardings over devices, and the mesh of {leaf} has "
                 "none: make it with a Mesh"
