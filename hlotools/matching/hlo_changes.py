@@ -320,7 +320,8 @@ def differences(
         if a.opcode == b.opcode:
             yield from _attribute_differences(a, b)
         for key in sorted(a.called.keys() ^ b.called.keys()):
-            if a.opcode == b.opcode:
+            # Where one side calls nothing, the other calls a function that stands for the operation.
+            if a.opcode == b.opcode and a.called and b.called:
                 yield key, _names(a, key), _names(b, key)
         for key in a.called.keys() & b.called.keys():
             if len(a.called[key]) != len(b.called[key]):
@@ -354,6 +355,9 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
     for key in sorted(attributes_a.keys() | attributes_b.keys()):
         before, after = attributes_a.get(key, ""), attributes_b.get(key, "")
         if before == after:
+            continue
+        # A call of a function that stands for the operation has no attributes of its own.
+        if bool(a.called) != bool(b.called) and not (before if a.called else after):
             continue
         if key == "index" and a.operands and b.operands:
             # The index of an element in a tuple that became another tuple.

@@ -87,7 +87,6 @@ def test_lowered_programs_and_texts_tell_the_dtype_first():
     for difference in (diff(a, b), hlotools.diff(a.as_text(), b.as_text())):
         first = difference.changes[0].sentence
         assert first.startswith("dtype f32 -> bf16")
-        assert "2 × dot_general" in first
         # The operations are in this change, not among those that were added and removed.
         assert "dot_general" not in "".join(c.sentence for c in difference.changes[1:])
     texts = a.compile().as_text(), b.compile().as_text()
