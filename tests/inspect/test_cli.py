@@ -54,7 +54,8 @@ def test_every_stage_under_its_heading(file):
     code, text = run("show", f"{file}:step")
     assert code == 0
     headings = [line for line in text.splitlines() if line.startswith("== ")]
-    assert [h.strip("= ") for h in headings] == [
+    # The headings go on with the guards against XLA's faults, which depend on jaxlib.
+    assert [h.strip("= ").partition(",")[0] for h in headings] == [
         "Source",
         "Jaxpr",
         "StableHLO",

@@ -397,8 +397,8 @@ def test_collectives_are_a_table_of_axes_bytes_and_what_is_beside_them(look):
         " [...row.children].map((cell) => cell.textContent))"
     )
     assert rows == [
-        ["all-gather", "groups of 4", "48.0 KiB", "nothing", "step.py:4"],
-        ["all-reduce", "groups of 2", "16.0 KiB", "product", "step.py:4"],
+        ["all-gather", "groups of 4", "48 KiB", "nothing", "step.py:4"],
+        ["all-reduce", "groups of 2", "16 KiB", "product", "step.py:4"],
     ]
     shown.click(".links td button")
     assert shown.run("hlofront.program.names[hlofront.light.pinned.op]") == "product"
