@@ -86,6 +86,112 @@ def test_what_differs_is_named(first, second, static, wanted):
     assert wanted in why(first, second, static_argnames=static)
 
 
+class Value:
+    """A static argument that can be changed, with the hash that a function returns for it."""
+
+    def __init__(self, number, hashed=lambda self: self.number):
+        self.number, self.hashed = number, hashed
+
+    def __eq__(self, other):
+        if self.number is None:
+            raise ValueError("no number to compare")
+        return self.number == other.number
+
+    def __hash__(self):
+        return self.hashed(self)
+
+    def __repr__(self):
+        return f"Value({self.number})"
+
+
+def test_equal_static_arguments_of_other_hashes():
+    def call(f):
+        f(x, Value(1, id))
+
+    wanted = "n: Value(1) equals the value of an earlier call, and its hash differs"
+    assert wanted in why(call, call, static_argnames="n")
+    wanted = "scale: Value(1) equals the value of an earlier call, and its hash differs"
+    kept = [Value(1, id), Value(1, id)]
+    by_name = [lambda f, each=each: f(x, scale=each) for each in kept]
+    assert wanted in why(*by_name, static_argnames="scale")
+    in_tuples = [lambda f, each=each: f(x, (each, 2)) for each in kept]
+    assert "n: (Value(1), 2) equals the value" in why(*in_tuples, static_argnames="n")
+
+
+def test_a_static_argument_that_was_changed_after_its_call():
+    value = Value(1)
+    f = fresh(static_argnames="n")
+    f(x, value)
+    f(x, Value(5))
+    value.number = 2
+    f(x, Value(1))
+    f(x, value)
+    *_, of_one, of_two = (entry.why for entry in f.cache_report().entries)
+    assert of_one == "static n: Value(5) -> Value(1)"
+    assert "n: Value(2) is the object of an earlier call, and its hash has changed since" in of_two
+    f = fresh(static_argnames="n")
+    f(x, value)
+    value.number = 3
+    f(x, Value(2))
+    why = f.cache_report().entries[-1].why
+    assert why.endswith(
+        "Value(3) -> Value(2), where the earlier value has another hash now than at its call"
+    )
+
+
+def test_unequal_static_arguments_of_one_text():
+    class Plain:
+        def __repr__(self):
+            return "plain"
+
+    def redefined():
+        return type("Value", (Value,), {"__eq__": object.__eq__, "__hash__": object.__hash__})(1)
+
+    for make, wanted in (
+        (Plain, "which defines no `__eq__` to compare them by"),
+        (redefined, "of two classes of the name"),
+        (lambda: float("nan"), "nan -> nan, which are unequal by `__eq__`"),
+    ):
+        assert wanted in why(*[lambda f: f(x, make())] * 2, static_argnames="n")
+
+
+def test_errors_of_static_arguments_methods_do_not_fail_the_call():
+    class Mute(Value):
+        def __repr__(self):
+            raise RuntimeError
+
+    numbers = itertools.count()
+
+    def call(f):
+        f(x, Mute(None, lambda self: next(numbers)))
+
+    told = why(call, call, static_argnames="n")
+    assert "Mute whose `__repr__` raises RuntimeError>" in told
+    assert told.endswith("which cannot be compared: ValueError: no number to compare")
+
+
+def test_options_set_again_to_the_same_value():
+    def allowing(f):
+        with jax.numpy_rank_promotion("allow"):
+            f(x)
+
+    wanted = (
+        "config: jax_numpy_rank_promotion 'allow' (the default) -> 'allow' (set for the thread)"
+    )
+    assert why(lambda f: f(x), allowing) == wanted
+    before = jax.config.jax_numpy_rank_promotion
+    jax.config.update("jax_numpy_rank_promotion", "raise")
+    try:
+
+        def raising(f):
+            with jax.numpy_rank_promotion("raise"):
+                f(x)
+
+        assert why(lambda f: f(x), raising).endswith("'raise' (set for the process and the thread)")
+    finally:
+        jax.config.update("jax_numpy_rank_promotion", before)
+
+
 def test_options_are_named():
     def with_x64(f):
         with jax.enable_x64(True):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import PjitFunction
 from hlofront.bridge.members import call_cache_size
+from hlofront.runtime.compilation.recompilation import shown_static
 from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram, timings_of
 
 
@@ -115,5 +116,6 @@ def _arguments(traced: TracedProgram) -> str:
     for static in statics:
         where = static.where
         known = isinstance(where, int) and where < len(positional)
-        arguments.append(f"static {positional[where] if known else where}={static.value!r}")
+        name = positional[where] if known else where
+        arguments.append(f"static {name}={shown_static(static.value)}")
     return ", ".join(arguments)

@@ -7,6 +7,7 @@ import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 from hlofront.base import errors, events, source
 from hlofront.base.config import options
@@ -85,39 +86,117 @@ def _described(aval: ShapedArray, other: ShapedArray) -> str:
 def _static_differences(before: TraceKey, now: TraceKey) -> Iterator[str]:
     old, new = ({static.where: static for static in kind.statics} for kind in (before, now))
     for where in {**old, **new}:
-        if old.get(where) != new.get(where):
-            values = [
-                source.shortened(repr(side[where].value)) if where in side else "not given"
-                for side in (old, new)
-            ]
+        difference = _static_difference(old.get(where), new.get(where))
+        if difference:
             name: int | str = where
             if isinstance(where, int):
                 known = where < len(now.positional)
                 name = now.positional[where] if known else f"argument {where}"
-            yield f"static {name}: {values[0]} -> {values[1]}"
+            yield f"static {name}: {difference}"
+
+
+def _static_difference(old: StaticValue | None, new: StaticValue | None) -> str:
+    """Return the difference of two values of a static argument; empty if they are one key.
+
+    Keys are one if they are equal and have equal hashes. The methods are the user's, so their
+    errors are told as differences: the call itself may need none of them.
+    """
+    before, now = (
+        "not given" if each is None else source.shortened(shown_static(each.value))
+        for each in (old, new)
+    )
+    change = f"{before} -> {now}"
+    if old is None or new is None:
+        return change
+    try:
+        is_equal = old == new
+        # StaticValue keeps the hash that the value had at its call.
+        has_changed = hash((old.where, old.value)) != hash(old)
+    except Exception as error:
+        return f"{change}, which cannot be compared: {type(error).__name__}: {error}"
+    if is_equal and hash(old) == hash(new):
+        return ""
+    if is_equal and old.value is new.value:
+        return (
+            f"{now} is the object of an earlier call, and its hash has changed since: do not "
+            "change a static argument between calls, and let `__hash__` return the same number"
+        )
+    if is_equal:
+        return (
+            f"{now} equals the value of an earlier call, and its hash differs: values that are "
+            "equal by `__eq__` must have equal hashes by `__hash__`"
+        )
+    if has_changed and type(old.value) is type(new.value):
+        return f"{change}, where the earlier value has another hash now than at its call"
+    if before != now:
+        return change
+    return f"{change}, {_unequal_of_one_text(old.value, new.value)}"
+
+
+def _have_equal_statics(before: TraceKey, now: TraceKey) -> bool:
+    try:
+        return before.statics == now.statics
+    except Exception:  # The user's `__eq__` raises, which `differences` tells.
+        return False
+
+
+def _unequal_of_one_text(old: object, new: object) -> str:
+    """Return why two values are unequal that have the same text."""
+    names = [f"{type(each).__module__}.{type(each).__qualname__}" for each in (old, new)]
+    if names[0] != names[1]:
+        return f"of the types {names[0]} and {names[1]}"
+    if type(old) is not type(new):
+        return f"of two classes of the name {names[0]}: define it once"
+    if type(new).__eq__ is object.__eq__:
+        return f"two objects of {names[0]}, which defines no `__eq__` to compare them by"
+    return "which are unequal by `__eq__`"
+
+
+def shown_static(value: object) -> str:
+    """Return a static argument as text, even if its `__repr__` raises an error."""
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose `__repr__` raises {type(error).__name__}>"
 
 
 def _context_differences(before: tuple[object, ...], now: tuple[object, ...]) -> Iterator[str]:
     old, new = map(_options_of, (before, now))
     for name in {**old, **new}:
-        if old.get(name) != new.get(name):
-            default = options[name].default if name in options else None
-            values = [side.get(name, default) for side in (old, new)]
-            yield f"config: {name} {values[0]!r} -> {values[1]!r}"
+        unset = _Setting(options[name].default if name in options else None)
+        sides = old.get(name, unset), new.get(name, unset)
+        if sides[0].value != sides[1].value:
+            yield f"config: {name} {sides[0].value!r} -> {sides[1].value!r}"
+        elif sides[0] != sides[1]:
+            # The value is the same, and the programs are kept apart by where it was set.
+            yield f"config: {name} {sides[0]} -> {sides[1]}"
 
 
-def _options_of(context: tuple[object, ...]) -> dict[str, object]:
+class _Setting(NamedTuple):
+    """The value of an option, and for whom it was set."""
+
+    value: object
+    scopes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"set for the {' and the '.join(self.scopes)}" if self.scopes else "the default"
+        return f"{self.value!r} ({where})"
+
+
+def _options_of(context: tuple[object, ...]) -> dict[str, _Setting]:
     """Return the options in a trace context, by name."""
-    differing: dict[str, object] = {}
-    for name, value in zip(state.trace_context_fields, context, strict=True):
-        if name in ("process", "thread"):
-            differing.update(value)
-        elif name == "enable_x64":
-            differing.setdefault("jax_enable_x64", value)
-        elif name == "disable_jit":
-            differing.setdefault("jax_disable_jit", value)
+    differing: dict[str, _Setting] = {}
+    for field, value in zip(state.trace_context_fields, context, strict=True):
+        if field in ("process", "thread"):
+            for name, set_value in cast("tuple[tuple[str, object], ...]", value):
+                scopes = differing[name].scopes if name in differing else ()
+                differing[name] = _Setting(set_value, (*scopes, field))
+        elif field == "enable_x64":
+            differing.setdefault("jax_enable_x64", _Setting(value))
+        elif field == "disable_jit":
+            differing.setdefault("jax_disable_jit", _Setting(value))
         else:
-            differing.setdefault(name.replace("_", " "), value)
+            differing.setdefault(field.replace("_", " "), _Setting(value))
     return differing
 
 
@@ -187,10 +266,15 @@ def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None
         kinds = list(reversed(seen.kinds))
     own = [before for number, before in kinds if number == maker]
     new_object = not own
-    compared = [differences(before, kind) for before in own or [before for _, before in kinds]]
-    nearest = min(compared, key=len, default=None)
-    if nearest is None:
+    compared = [
+        (differences(before, kind), before) for before in own or [before for _, before in kinds]
+    ]
+    if not compared:
         return None
+    # Of programs as near, one whose static arguments are equal, though their hashes are not.
+    nearest, _ = min(
+        compared, key=lambda pair: (len(pair[0]), not _have_equal_statics(pair[1], kind))
+    )
     if new_object and not nearest:
         return "a new function object each call: define it outside the loop"
     if not nearest:
