@@ -1,10 +1,12 @@
 """The command `python -m hlofront cache`: list, explain and verify disk cache entries."""
 
 import argparse
+import collections
 import datetime
 import difflib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.cli.target import UsageError
 from hlofront.pjrt import configured_stores
-from hlofront.pjrt.cache_store import Entry, Removed, Store
+from hlofront.pjrt.cache_store import Entry, Removed, Store, abridged
+from hlotools.terminal_text import on_one_line, visible
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -23,6 +26,10 @@ T = TypeVar("T")
 Command = Callable[[argparse.Namespace, TextIO], int]
 
 FINE, DAMAGED, TROUBLE = 0, 1, 2
+# What `why` prints at most: functions of one name, and values of one field.
+_MOST_GROUPS = 8
+_MOST_VALUES = 4
+_IS_DIGEST = re.compile(r"(?:module )?[0-9a-f]{32,}")
 
 _CACHE_HELP = """\
 Looks at the executables that are kept on disk: the small ones of every program, and all of them
@@ -44,8 +51,9 @@ example:
 """
 _WHY_HELP = """\
 Compares what is kept of one program, field by field: the fields of the key that differ are why it
-was compiled more than once. A part of the name will do, if it is in the name of one program alone.
-With a digest, compares that entry with the one that is nearest to it.
+was compiled more than once. Functions of one name in several files are compared each for itself.
+A part of the name will do, if no other name has it. With a digest, compares that entry with the
+one of its function that is nearest to it.
 
 example:
   python -m hlofront cache why jit_step
@@ -136,13 +144,13 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
     for store, entries in shown:
         total = sum(each.size for each in entries)
         limit = f" of {_size(store.max_bytes)}" if store.max_bytes >= 0 else ""
-        print(f"{store.folder}: {_count(entries, 'entry')}, {_size(total)}{limit}", file=out)
+        print(f"{_shown(store)}: {_count(entries, 'entry')}, {_size(total)}{limit}", file=out)
         if entries:
             heads = ("name", "size", "last used", "saves", "platform", "digest")
             _print_table([heads, *map(_row, entries)], out)
         for each in entries:
             if each.problem:
-                print(f"{each.path} {each.problem}", file=sys.stderr)
+                print(on_one_line(f"{each.path} {each.problem}"), file=sys.stderr)
     return code
 
 
@@ -150,21 +158,21 @@ def _row(entry: Entry) -> tuple[str, ...]:
     if entry.problem:
         name = "(damaged)" if entry.damaged else "(not readable)"
     else:
-        name = _printable(entry.name) or "(no name)"
+        name = on_one_line(entry.name) or "(no name)"
     seconds = entry.about.get("compile_seconds")
     return (
         name,
         _size(entry.size),
         _ago(entry.last_used),
         _seconds(seconds) if isinstance(seconds, int | float) else "",
-        _printable(str(entry.about.get("platform", entry.key.get("platform", "")))),
+        on_one_line(str(entry.about.get("platform", entry.key.get("platform", "")))),
         entry.digest[:12],
     )
 
 
 def _why(options: argparse.Namespace, out: TextIO) -> int:
     code = FINE
-    compared_by_store: list[tuple[Store, list[Entry]]] = []
+    groups: list[tuple[Store, list[Entry]]] = []
     names: set[str] = set()
     for store in _stores(options):
         if store.refusal:
@@ -175,20 +183,21 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
             code = max(code, DAMAGED)
         entries = [each for each in entries if each.problem is None]
         names.update(each.name for each in entries)
-        compared = _to_compare(entries, options.wanted)
-        if compared:
-            compared_by_store.append((store, compared))
-    if not compared_by_store:
+        groups += [(store, each) for each in _by_file(_to_compare(entries, options.wanted))]
+    if not groups:
         near = difflib.get_close_matches(options.wanted, names, n=3)
         hint = f": did you mean {' or '.join(near)}?" if near else ". `cache ls` lists what is kept"
         raise UsageError(f"nothing of the name or digest {options.wanted!r} is kept{hint}")
     if options.json:
-        _print_json({"stores": [_comparison_as_json(*each) for each in compared_by_store]}, out)
+        _print_json({"stores": [_comparison_as_json(*each) for each in groups]}, out)
         return code
-    for i, (store, entries) in enumerate(compared_by_store):
+    for i, (store, entries) in enumerate(groups[:_MOST_GROUPS]):
         if i:
             print(file=out)
         _print_comparison(store, entries, out)
+    if len(groups) > _MOST_GROUPS:
+        more = len(groups) - _MOST_GROUPS
+        print(f"\nand of {more} more files, which --json lists", file=out)
     return code
 
 
@@ -216,10 +225,22 @@ def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
         digests = ", ".join(each.digest[:16] for each in chosen[:5])
         raise UsageError(f"{len(chosen)} digests start with {wanted!r}: {digests}; give more of it")
     for entry in chosen:
-        others = [each for each in entries if each.name == entry.name and each is not entry]
+        others = [
+            each
+            for each in entries
+            if (each.name, each.file) == (entry.name, entry.file) and each is not entry
+        ]
         nearest = min(others, key=lambda each: len(each.differing(entry.key)), default=None)
         return [entry] if nearest is None else [entry, nearest]
     return []
+
+
+def _by_file(entries: list[Entry]) -> list[list[Entry]]:
+    """Return the entries of one name by the file of their function, in the order of the first."""
+    by_file: dict[str, list[Entry]] = {}
+    for each in entries:
+        by_file.setdefault(each.file, []).append(each)
+    return list(by_file.values())
 
 
 def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
@@ -231,29 +252,62 @@ def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
 
 def _print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
     differing, same = _fields(entries)
-    name = _printable(entries[0].name) or "(no name)"
-    print(f"{name}: {_count(entries, 'entry')} in {store.folder}", file=out)
-    heads = ("digest", "last used", "size", "saves")
-    rows = [(row[5], row[2], row[1], row[3]) for row in map(_row, entries)]
-    _print_table([heads, *rows], out)
+    name = on_one_line(entries[0].name) or "(no name)"
+    file = f" of {on_one_line(entries[0].file)}" if entries[0].file else ""
+    used = _ago(max(each.last_used for each in entries))
+    count = _count(entries, "entry")
+    print(f"{name}{file}: {count} in {_shown(store)}, last used {used}", file=out)
     if len(entries) == 1:
         print("There is no other to compare it with. Its key:", file=out)
         for field in same:
-            print(f"  {field}: {_cut([entries[0].key[field]])[0]}", file=out)
+            print(f"  {on_one_line(field)}: {_cut([abridged(entries[0].key[field])])[0]}", file=out)
         return
     if not differing:
         print(f"All of their {len(same)} fields agree: the entries are of the same key.", file=out)
         return
     print(f"They differ in {len(differing)} of {len(differing) + len(same)} fields:", file=out)
-    for field in differing:
-        groups: dict[str | None, list[str]] = {}
-        for each in entries:
-            groups.setdefault(each.key.get(field), []).append(each.digest[:12])
-        texts = _cut([value for value in groups if value is not None])
-        print(f"  {field}", file=out)
-        for value, digests in groups.items():
-            text = "(not there)" if value is None else texts.pop(0)
-            print(f"    {text}    {' '.join(digests)}", file=out)
+    digests = [
+        field
+        for field in differing
+        if all(_IS_DIGEST.fullmatch(each.key.get(field, "")) for each in entries)
+    ]
+    readable = [field for field in differing if field not in digests]
+    for field in readable:
+        _print_values(field, [each.key.get(field) for each in entries], out)
+    for field in digests:
+        if _follows(field, readable, entries):
+            print(f"  {on_one_line(field)}: differs with them", file=out)
+            continue
+        count = len({each.key[field] for each in entries})
+        why = ", by the function's code or the constants in it" if field == "program" else ""
+        print(f"  {on_one_line(field)}: {count} different ones{why}", file=out)
+    lines = {each.about.get("line") for each in entries if each.about.get("line")}
+    if len(lines) > 1:
+        listed = ", ".join(on_one_line(str(line)) for line in sorted(lines, key=str))
+        print(f"Their functions begin at {len(lines)} lines of the file: {listed}", file=out)
+
+
+def _follows(field: str, others: list[str], entries: list[Entry]) -> bool:
+    """Return whether entries that agree in the other fields agree in this one, too."""
+    seen: dict[tuple[str | None, ...], str] = {}
+    return all(
+        seen.setdefault(tuple(map(each.key.get, others)), each.key[field]) == each.key[field]
+        for each in entries
+    )
+
+
+def _print_values(field: str, values: list[str | None], out: TextIO) -> None:
+    """Print the values of a field, the most frequent first, and how many entries have each."""
+    counts = collections.Counter(values).most_common()
+    print(f"  {on_one_line(field)}", file=out)
+    full = [value for value, _ in counts[:_MOST_VALUES] if value is not None]
+    short = [abridged(value) for value in full]
+    texts = iter(_cut(short if len(set(short)) == len(full) else full))
+    for value, count in counts[:_MOST_VALUES]:
+        text = "(not there)" if value is None else next(texts) or "(empty)"
+        print(f"    {text}    {count} {'entry' if count == 1 else 'entries'}", file=out)
+    if len(counts) > _MOST_VALUES:
+        print(f"    and {len(counts) - _MOST_VALUES} more values", file=out)
 
 
 def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, object]:
@@ -261,6 +315,7 @@ def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, object]
     return {
         **_about_store(store),
         "name": entries[0].name,
+        "file": entries[0].file,
         "entries": [_as_json(each) for each in entries],
         "differing": {
             field: {each.digest: each.key.get(field) for each in entries} for field in differing
@@ -296,13 +351,13 @@ def _verify(options: argparse.Namespace, out: TextIO) -> int:
         return code
     for store, entries, damaged, unread in reports:
         for each in (*damaged, *unread):
-            print(f"{each.path} {each.problem}", file=out)
+            print(on_one_line(f"{each.path} {each.problem}"), file=out)
         verdict = "all whole" if not damaged else f"{len(damaged)} damaged"
         if damaged:
-            verdict += f", set aside in {store.damaged_folder}"
+            verdict += f", set aside in {on_one_line(store.damaged_folder)}"
         if unread:
             verdict += f", {len(unread)} not read"
-        print(f"{store.folder}: {_count(entries, 'entry')} read, {verdict}", file=out)
+        print(f"{_shown(store)}: {_count(entries, 'entry')} read, {verdict}", file=out)
     return code
 
 
@@ -344,7 +399,7 @@ def _remove(
             extra += f", {removed.temporaries} {files} of interrupted writes"
         if removed.damaged:
             extra += f", {removed.damaged} damaged ones"
-        print(f"{store.folder}: removed {entries} ({_size(removed.bytes)}){extra}", file=out)
+        print(f"{_shown(store)}: removed {entries} ({_size(removed.bytes)}){extra}", file=out)
     return code
 
 
@@ -377,7 +432,7 @@ def _configured() -> Iterator[Store | None]:
 
 
 def _say_refusal(store: Store) -> int:
-    print(f"hlofront cache: {store.refusal}", file=sys.stderr)
+    print(visible(f"hlofront cache: {store.refusal}"), file=sys.stderr)
     return TROUBLE
 
 
@@ -442,7 +497,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
 
 
 def _cut(values: list[str], width: int = 72) -> list[str]:
-    """Truncate texts to `width` characters; if any is longer, start near their first difference."""
+    """Truncate different texts to `width` characters, from near their first difference if long."""
     shared = 0
     if len(values) > 1:
         while len({value[shared : shared + 1] or "end" for value in values}) == 1:
@@ -450,15 +505,14 @@ def _cut(values: list[str], width: int = 72) -> list[str]:
     start = max(0, shared - 16) if any(len(value) > width for value in values) else 0
     return [
         ("…" if start else "")
-        + _printable(value[start : start + width])
+        + on_one_line(value[start : start + width])
         + ("…" if len(value) > start + width else "")
         for value in values
     ]
 
 
-def _printable(text: str) -> str:
-    # Control characters in a cache file must not reach the terminal.
-    return "".join(each if each.isprintable() else " " for each in text)
+def _shown(store: Store) -> str:
+    return on_one_line(store.folder)
 
 
 def _count(items: Sequence[object], name: str) -> str:
@@ -490,7 +544,7 @@ def _ago(moment: float) -> str:
         # The file is dated in the future: the clock was set back.
         return _date(moment).strftime("%Y-%m-%d")
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(seconds // size)
+        count = int(max(seconds, 0.0) // size)
         if count:
             return f"{count} {unit}{'' if count == 1 else 's'} ago"
     return "just now"

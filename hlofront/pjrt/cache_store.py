@@ -32,10 +32,16 @@ _EVICT_TO = 0.8
 _RESCAN_SHARE = 0.05
 # A strict pattern, so that no unrelated file is removed.
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
+_LONG_DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 # (folder, warning) pairs that this process has already printed.
 _said: set[tuple[str, str]] = set()
+
+
+def abridged(value: str) -> str:
+    """Return the value of a key's field with the first eight digits of each digest in it."""
+    return _LONG_DIGEST.sub(lambda match: match[0][:8], value)
 
 
 def _warn_once(folder: str, about: str, message: str, *args: object) -> None:
@@ -64,6 +70,11 @@ class Entry(NamedTuple):
         """The program's name."""
         return str(self.key.get("name") or self.about.get("name") or "")
 
+    @property
+    def file(self) -> str:
+        """The file that defines the program's function; empty if the entry does not say it."""
+        return str(self.about.get("file") or "")
+
     def differing(self, key_fields: Mapping[str, str]) -> list[str]:
         """Return the names of the key's fields that differ from those of another key."""
         names = self.key.keys() | key_fields.keys()
@@ -75,6 +86,10 @@ class NearestEntry(NamedTuple):
 
     entry: Entry
     differing: list[str]
+
+    def distance(self, file: str) -> tuple[bool, int]:
+        """Return a key that sorts entries by how near they are to a function of a file."""
+        return self.entry.file != file, len(self.differing)
 
 
 class Removed(NamedTuple):
@@ -449,7 +464,11 @@ class Store:
             yield entry
 
     def nearest(
-        self, key_fields: Mapping[str, str], name: str | None = None, limit: int = 2000
+        self,
+        key_fields: Mapping[str, str],
+        name: str | None = None,
+        limit: int = 2000,
+        file: str = "",
     ) -> NearestEntry | None:
         """Return the entry of the same program whose key differs in the fewest fields.
 
@@ -457,6 +476,7 @@ class Store:
           key_fields: the key that was missed.
           name: the program's name; by default the key's field "name".
           limit: the maximum number of entries to read, most recently used first.
+          file: the file of the program's function; functions of one name in other files come last.
         """
         wanted = key_fields.get("name", "") if name is None else name
         newest_first = sorted(self._entry_files(), key=lambda each: -each.modified)
@@ -466,9 +486,9 @@ class Store:
             if entry is None or entry.problem is not None or entry.name != wanted:
                 continue
             differing = entry.differing(key_fields)
-            if nearest is None or len(differing) < len(nearest.differing):
-                nearest = NearestEntry(entry, differing)
-            if len(differing) <= 1:
+            candidate = NearestEntry(entry, differing)
+            nearest = min(nearest or candidate, candidate, key=lambda each: each.distance(file))
+            if nearest.distance(file) <= (False, 1):
                 break  # No entry can be nearer.
         return nearest
 

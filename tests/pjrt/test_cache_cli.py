@@ -1,15 +1,20 @@
 """`python -m hlofront cache`: what it shows, what it finds, what it removes, how it exits."""
 
+import hashlib
 import io
 import json
 import os
 import pathlib
+import re
+import runpy
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
+import hlofront as jax
 from hlofront.base.config import config, options
 from hlofront.cli import cache
 from hlofront.cli.main import main
@@ -29,10 +34,13 @@ def run_json(*argv):
     return code, json.loads(text)["stores"]
 
 
-def put(store, i, name, size=100, seconds=0.02, age=0, **key):
+def put(store, i, name, size=100, seconds=0.02, age=0, file="", line=0, **key):
+    about = {"name": name, "platform": "cpu", "compile_seconds": seconds}
+    if file:
+        about.update(file=file, line=line)
     fields = {
         "key": json.dumps({"name": name, **key}).encode(),
-        "about": json.dumps({"name": name, "platform": "cpu", "compile_seconds": seconds}).encode(),
+        "about": json.dumps(about).encode(),
         "executable": bytes(size),
     }
     assert store.put(digest_of(i), fields)
@@ -133,7 +141,25 @@ def test_an_empty_cache_is_fine():
 def test_names_do_not_steer_the_terminal(store):
     put(store, 1, "\x1b[2Jevil\nline \ud800")
     text = run("ls", "--dir", store.folder)[1]
-    assert "\x1b" not in text and "[2Jevil line" in text
+    assert "  \\x1b[2Jevil\\x0aline \\ud800  " in text
+
+
+def test_no_file_steers_the_terminal(store, capsys):
+    hostile = "\x1b]0;owned\x07\x9b2J\u202e\n"
+    shown = "\\x1b]0;owned\\x07\\x9b2J\\u202e\\x0a"
+    for i, value in ((1, "a"), (2, "b")):
+        put(store, i, hostile, file=hostile, **{hostile: hostile + value, "age": 3})
+    code, text = run("why", digest_of(1), "--dir", store.folder)
+    assert code == 0
+    assert text.count(shown) == 5, "the name, the file, the field and its two values"
+    file_of(store, digest_of(1)).write_bytes(b"")
+    renamed = Store(f"{store.folder}{hostile}")
+    os.rename(store.folder, renamed.folder)
+    for action in ("ls", "why", "verify", "gc", "clear"):
+        wanted = [hostile] if action == "why" else []
+        text += run(action, *wanted, "--dir", renamed.folder)[1]
+    text += capsys.readouterr().err
+    assert not set("\x1b\x07\x9b\u202e") & set(text)
 
 
 @pytest.mark.parametrize("moment", [-86400.0, 0.0, 4e9])
@@ -150,21 +176,88 @@ def test_times_of_any_clock(store, moment):
 def test_why_says_which_fields_differ_between_the_entries_of_a_name(filled):
     code, text = run("why", "jit_step", "--dir", filled.folder)
     assert code == 0
-    d1, d2, d3 = (digest_of(i)[:12] for i in (1, 2, 3))
-    assert text.splitlines()[0] == f"jit_step: 3 entries in {filled.folder}"
-    assert text.splitlines()[5:] == [
+    assert text.splitlines() == [
+        f"jit_step: 3 entries in {filled.folder}, last used just now",
         "They differ in 3 of 4 fields:",
         "  flags",
-        f"    --a    {d3}",
-        f"    (not there)    {d2} {d1}",
+        "    (not there)    2 entries",
+        "    --a    1 entry",
         "  jaxlib",
-        f"    0.11.0    {d3}",
-        f"    0.10.2    {d2} {d1}",
+        "    0.10.2    2 entries",
+        "    0.11.0    1 entry",
         "  x",
-        f"    f32[9,128]    {d3} {d2}",
-        f"    f32[8,128]    {d1}",
+        "    f32[9,128]    2 entries",
+        "    f32[8,128]    1 entry",
     ]
     assert run("why", "step", "--dir", filled.folder)[1] == text
+
+
+def test_why_compares_the_functions_of_one_name_by_their_files(store):
+    for i, size in enumerate((3, 4, 5)):
+        for file in ("a.py", "b.py"):
+            program = f"{i}{ord(file[0])}" * 32
+            put(store, f"{i}{file}", "step", file=f"/{file}", x=f"f32[{size}]", program=program)
+    put(store, "c", "step", x="f32[]", program="c" * 64)
+    put(store, "d", "step", x="f32[5]", program="d" * 64, file="/b.py", line=7, age=-5)
+    put(store, "e", "step", x="f32[5]", program="e" * 64, file="/b.py", line=9, age=-3)
+    text = run("why", "step", "--dir", store.folder)[1]
+    of_b, *others = text.split("\n\n")
+    assert of_b.splitlines() == [
+        f"step of /b.py: 5 entries in {store.folder}, last used just now",
+        "They differ in 2 of 3 fields:",
+        "  x",
+        "    f32[5]    3 entries",
+        "    f32[4]    1 entry",
+        "    f32[3]    1 entry",
+        "  program: 5 different ones, by the function's code or the constants in it",
+        "Their functions begin at 2 lines of the file: 7, 9",
+    ]
+    of_a, of_none = sorted(others)
+    assert of_a.startswith(f"step of /a.py: 3 entries in {store.folder}")
+    assert "  program: differs with them" in of_a
+    assert of_none.startswith(f"step: 1 entry in {store.folder}")
+    assert not re.search("[0-9a-f]{12}", text.replace(store.folder, "")), "no digests are shown"
+    stores = run_json("why", "step", "--dir", store.folder)[1]
+    assert {each["file"]: len(each["entries"]) for each in stores} == {
+        "/b.py": 5,
+        "/a.py": 3,
+        "": 1,
+    }
+    digest = hashlib.sha256(b"0a.py").hexdigest()
+    (compared,) = run_json("why", digest, "--dir", store.folder)[1]
+    assert {each["about"]["file"] for each in compared["entries"]} == {"/a.py"}
+
+
+def test_why_prints_a_few_lines_of_many_entries(store):
+    for i in range(30):
+        put(store, i, "f", x=f"f32[{i}]", program=f"{i:064x}", hlofront=f"0.1 {i % 2}{7:031x}")
+    lines = run("why", "f", "--dir", store.folder)[1].splitlines()
+    assert len(lines) == 12
+    assert "    0.1 00000000    15 entries" in lines
+    assert "    and 26 more values" in lines
+    for i in range(2):
+        put(store, 50 + i, "alike", x=f"{i:032x}", y=f"y {i:032x}")
+    assert f"    y {1:032x}    1 entry" in run("why", "alike", "--dir", store.folder)[1]
+    for i in range(30):
+        put(store, 100 + i, "f", file=f"/{i}.py")
+    text = run("why", "f", "--dir", store.folder)[1]
+    assert text.endswith("and of 23 more files, which --json lists\n")
+    assert len(run_json("why", "f", "--dir", store.folder)[1]) == 31
+
+
+def test_why_of_functions_that_were_compiled(tmp_path):
+    folder = tmp_path / "cache"
+    (tmp_path / "a.py").write_text("def step(x):\n    return x + 17.25\n")
+    (tmp_path / "b.py").write_text("\ndef step(x):\n    return x - 17.25\n")
+    with options["hlofront_cache_dir"](str(folder)):
+        for name in ("a", "b"):
+            step = jax.jit(runpy.run_path(str(tmp_path / f"{name}.py"))["step"])
+            for size in (2, 3):
+                step(np.ones(size, np.float32))
+    stores = run_json("why", "step", "--dir", folder)[1]
+    found = {each["file"]: [entry["about"]["line"] for entry in each["entries"]] for each in stores}
+    assert found == {str(tmp_path / "a.py"): [1, 1], str(tmp_path / "b.py"): [2, 2]}
+    assert all(set(each["differing"]) == {"arguments", "program"} for each in stores)
 
 
 def test_why_finds_a_program_by_a_part_of_its_name(filled, capsys):

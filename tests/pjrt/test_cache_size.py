@@ -308,6 +308,11 @@ def test_the_nearest_entry_differs_in_the_fewest_fields(store):
     assert (entry.digest, fields) == (digest_of(1), ["flags", "jaxlib"])
     assert store.nearest({"name": "h"}) is None
     assert store.nearest({"x": "f32[2]"}, name="f") is not None
+    of_file = fields_for(b'{"name":"f","x":"f32[8]","y":"f32[8]","jaxlib":"2"}', file="/a.py")
+    store.put(digest_of(6), of_file)
+    key = {"name": "f", "x": "f32[2]", "y": "f32[3]", "jaxlib": "1"}
+    assert store.nearest(key, file="/a.py").entry.digest == digest_of(6)
+    assert store.nearest(key, file="/b.py").entry.digest == digest_of(1)
 
 
 # ---- where they are ----------------------------------------------------------------------------

@@ -20,9 +20,9 @@ from hlofront.bridge.kernels import load_host_kernels
 from hlofront.core.aval import AbstractValue
 from hlofront.core.digest import program_digest
 from hlofront.core.effects import Effect
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.pjrt import cache_key, clients
-from hlofront.pjrt.cache_store import Store
+from hlofront.pjrt.cache_store import Store, abridged
 from hlofront.pjrt.compile import compile_options, compiler_settings
 from hlofront.pjrt.configured_stores import folder_is_named, small_store, whole_store
 from hlofront.runtime.compilation import run_log
@@ -113,6 +113,7 @@ class CacheEntry:
 
     __slots__ = (
         "_compiler",
+        "_debug_info",
         "_is_shared",
         "_key",
         "_key_bytes",
@@ -129,8 +130,10 @@ class CacheEntry:
         small: Store | None,
         whole: Store | None,
         is_shared: bool = False,
+        debug_info: DebugInfo | None = None,
     ):
         self._key = key
+        self._debug_info = debug_info
         # Whether several processes compile the program, for devices of all of them.
         self._is_shared = is_shared
         self._key_bytes = cache_key.encoded(key)
@@ -205,8 +208,9 @@ class CacheEntry:
           limit: the number of entries to read at most, those that were used last.
         """
         stores = [store for store in (self._whole, self._small) if store is not None]
-        candidates = [store.nearest(self._key, limit=limit) for store in stores]
-        nearest = min(filter(None, candidates), key=lambda each: len(each.differing), default=None)
+        file, _ = self._defined_at()
+        candidates = [store.nearest(self._key, limit=limit, file=file) for store in stores]
+        nearest = min(filter(None, candidates), key=lambda each: each.distance(file), default=None)
         if nearest is None:
             return (
                 f"{self._name} is not in the cache on disk: it has no entry of this name among the "
@@ -220,11 +224,26 @@ class CacheEntry:
         if fields & {"compiler options", "XLA_FLAGS", "config"}:
             fields.discard("options")
         differing = "; ".join(
-            f"{field}: {before.get(field, 'nothing')} -> {self._key.get(field, 'nothing')}"
+            f"{field}: {abridged(before.get(field, 'nothing'))} -> "
+            f"{abridged(self._key.get(field, 'nothing'))}"
             for field in nearest.differing
             if field in fields
         )
-        return f"{self._name} is not in the cache on disk: the nearest entry differs in {differing}"
+        other = nearest.entry.file if nearest.entry.file != file else ""
+        whose = f", of another function of this name in {other}," if other else ""
+        return (
+            f"{self._name} is not in the cache on disk: the nearest entry{whose} differs in "
+            f"{differing}"
+        )
+
+    def _defined_at(self) -> tuple[str, int]:
+        """Return the absolute file and line of the program's function; "" and 0 without them."""
+        info = self._debug_info
+        where = "" if info is None else info.func_src_info.partition(" at ")[2]
+        path, colon, line = where.rpartition(":")
+        if not colon or not line.isdigit():
+            return "", 0
+        return (path if path.startswith("<") else os.path.abspath(path)), int(line)
 
     def keep(
         self, loaded: "LoadedExecutable | SubprocessExecutable", module: "Module", seconds: float
@@ -260,8 +279,12 @@ class CacheEntry:
         if store is None:
             return
         hlo = "\n\n".join(part.to_string() for part in loaded.hlo_modules())
+        file, line = self._defined_at()
         about: dict[str, object] = {
             "name": self._name,
+            # Not in the key: a program that moved to another file or line is the same one.
+            "file": file,
+            "line": line,
             "platform": self._key["platform"],
             "compile_seconds": round(seconds, 6),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -342,7 +365,7 @@ def cache_entry_for(
         **compiler.fields,
     }
     is_shared = any(device.process_index != devices[0].process_index for device in devices)
-    return CacheEntry(key, compiler, small, whole, is_shared)
+    return CacheEntry(key, compiler, small, whole, is_shared, program.debug_info)
 
 
 class _Compiler(NamedTuple):
