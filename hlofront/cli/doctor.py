@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from hlofront.base.config import options as settings
@@ -19,6 +19,7 @@ from hlofront.bridge import xla_faults
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.pjrt import clients, configured_stores, hardware, platforms, targets, toolchain
 from hlofront.pjrt.cache_store import Store
+from hlotools.terminal_text import on_one_line
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -100,7 +101,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         else:
             print("\nNothing is wrong.", file=out)
         for mend in mends:
-            print(f"  {mend}", file=out)
+            print(on_one_line(f"  {mend}"), file=out)
     return 1 if wrong else 0
 
 
@@ -112,9 +113,10 @@ def _print(report_lines: list[Finding], out: TextIO) -> None:
             print(("\n" if chapter else "") + each.chapter, file=out)
             chapter = each.chapter
         text = f"{each.value}: {each.why}" if each.why and each.value else each.value or each.why
-        print(f"{_MARKS[each.state]} {each.name:<{width}}  {text}".rstrip(), file=out)
+        line = f"{_MARKS[each.state]} {each.name:<{width}}  {text}".rstrip()
+        print(on_one_line(line), file=out)
         if each.mend and each.state != WRONG:
-            print(f"  {'':<{width}}  for it: {each.mend}", file=out)
+            print(on_one_line(f"  {'':<{width}}  for it: {each.mend}"), file=out)
 
 
 def findings() -> list[Finding]:
@@ -133,10 +135,11 @@ def findings() -> list[Finding]:
                 f"unset {platforms.ENVIRONMENT}",
             ),
         ]
-        return [*before, *_environment(), *_caches()]
+        return [*before, *_packages(), *_environment(), *_caches()]
     return [
         *_python(),
         *_plugins(),
+        *_packages({each.library for each in platforms.find_plugins().values()}),
         *_tools(),
         *_platforms(),
         *_faults(),
@@ -216,6 +219,86 @@ def _plugins() -> Iterator[Finding]:
     yield from _missing(chapter, plugins)
     if not plugins:
         yield Finding(chapter, "none", "", NOTE, "programs run on the CPU, and compile for it only")
+
+
+def _packages(used: Collection[str] | None = None) -> Iterator[Finding]:
+    """Yield a finding per package of a plugin that cannot be imported, or has no library.
+
+    Args:
+      used: the libraries of the plugins; packages with others are noted. None if they are unknown.
+    """
+    chapter = "Plugins"
+    for package in platforms.plugin_packages():
+        name, library, folder = package.reference, package.library, package.folder
+        version = platforms.version_of(package.origin)
+        value = package.origin if version is None else f"{package.origin} {version}"
+        value = "" if value == name else f"from {value}"
+        error = _import_error(name)
+        problems = [f"cannot be imported: {error}"] if error else []
+        if folder and library is None:
+            problems.append(f"has no library: there is no {package.wanted} in {folder}")
+        elif library is None and not error:
+            problems.append(f"has no library: it is a module, with no folder for {package.wanted}")
+        if problems:
+            mend = f"pip install --force-reinstall {package.origin}" if version is not None else ""
+            yield Finding(chapter, name, value, WRONG, "; it ".join(problems), mend)
+        elif used is None or library is None or library in used:
+            continue
+        elif name.startswith(("jax_plugins.", "libtpu")):
+            yield Finding(chapter, name, value, NOTE, "another plugin of its platform is used")
+        else:
+            platform = name.partition(":")[0].rpartition(".")[2].strip()
+            mend = f"export {platforms.ENVIRONMENT}={platform}:{library}"
+            why = "is not used: hlofront finds libraries in jax_plugins, or by their paths"
+            yield Finding(chapter, name, value, NOTE, why, mend)
+
+
+# Hlofront needs only the libraries of plugins. So an import that fails in jax, which plugins import
+# and which need not be installed, is no fault of the plugin.
+_IMPORT = """
+import importlib, json, sys, traceback
+
+sys.path[:] = json.loads(sys.argv[1])
+module, _, names = sys.argv[2].partition(":")
+try:
+    found = importlib.import_module(module.strip())
+    for name in filter(None, names.strip().split(".")):
+        found = getattr(found, name)
+except BaseException as error:
+    said = f"{type(error).__name__}: {error}"
+    while error is not None:
+        frames = traceback.walk_tb(error.__traceback__)
+        modules = [frame.f_globals.get("__name__") for frame, _ in frames]
+        modules.append(error.name if isinstance(error, ModuleNotFoundError) else None)
+        if any(str(name).partition(".")[0] == "jax" for name in modules):
+            said = ""
+        error = error.__cause__ or error.__context__
+    print("\\n" + json.dumps(said), flush=True)
+"""
+
+
+def _import_error(reference: str) -> str:
+    """Return the error of importing a plugin's package in a process of its own, "" if none."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _IMPORT, json.dumps(sys.path), reference],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"its import did not end within {_PATIENCE_SECONDS} s"
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"no process could be started for it: {error}"
+    if done.returncode != 0:
+        said = done.stderr.strip().rpartition("\n")[2]
+        return f"its import ended the process with status {done.returncode}{said and ': '}{said}"
+    answer = done.stdout.rstrip().rpartition("\n")[2]
+    return json.loads(answer) if answer.startswith('"') else ""
 
 
 def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Finding]:

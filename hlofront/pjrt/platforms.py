@@ -2,10 +2,12 @@
 
 A plugin is one shared library. Packages install them (libtpu, jax-cuda13-pjrt and similar ones),
 an environment variable names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_plugin` does. The
-Python modules beside the libraries import jax, and are never run.
+Python modules beside the libraries import jax, and are not run here: only `doctor` tries to import
+them, in a process of their own.
 """
 
 import glob
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -26,6 +28,7 @@ from hlofront.pjrt.factories import factories
 GPUS = ("cuda", "rocm", "oneapi")
 ENVIRONMENT = "PJRT_NAMES_AND_LIBRARY_PATHS"
 VARIABLES = (ENVIRONMENT, "TPU_LIBRARY_PATH")
+_LIBRARIES = "*.so"
 _XLA_NAMES = {"cuda": "CUDA", "rocm": "ROCM"}
 # The platform with devices and the highest priority is the default; CPUs have 0.
 _PRIORITIES = {"tpu": 300, "cuda": 500, "rocm": 500}
@@ -199,17 +202,73 @@ def _installed() -> dict[str, Plugin]:
     return plugins
 
 
+class PluginPackage(NamedTuple):
+    """A Python package by which JAX finds a plugin: of jax_plugins, or named by an entry point."""
+
+    reference: str
+    """The package's name, as imports have it; of an entry point, "module" or "module:object"."""
+    origin: str
+    """The distribution that it is from, as far as that is known."""
+    folder: str
+    """The folder that is searched for its library; empty if there is none."""
+    wanted: str
+    """The file names that its library may have: a pattern."""
+    library: str | None
+
+
+def plugin_packages() -> list[PluginPackage]:
+    """Return the installed packages of plugins, also those that `find_plugins` finds no plugin in.
+
+    None is imported. It reads the entry points of all distributions, which takes a while.
+    """
+    import importlib.metadata
+
+    packages: list[PluginPackage] = []
+    for folder in _folders_of("libtpu"):
+        path = os.path.join(folder, "libtpu.so")
+        library = path if os.path.isfile(path) else None
+        packages.append(PluginPackage("libtpu", "libtpu", folder, "libtpu.so", library))
+    for parent in _folders_of("jax_plugins"):
+        for path in sorted(glob.glob(os.path.join(parent, "[!_]*"))):
+            name, ending = os.path.splitext(os.path.basename(path))
+            # pip leaves a folder of byte code behind where it removed a package that had run.
+            is_package = os.path.isdir(path) and set(os.listdir(path)) - {"__pycache__"}
+            if name.isidentifier() and (is_package if not ending else ending == ".py"):
+                origin, module = _distribution_of(name), f"jax_plugins.{name}"
+                folder = "" if ending else path
+                library = _library_in(folder) if folder else None
+                packages.append(PluginPackage(module, origin, folder, _LIBRARIES, library))
+    listed = {each.reference for each in packages}
+    for entry in importlib.metadata.entry_points(group="jax_plugins"):
+        module = entry.value.partition(":")[0].strip()
+        if module not in listed:
+            origin = module if entry.dist is None else entry.dist.name
+            folder = next(iter(_folders_of(module)), "")
+            library = _library_in(folder) if folder else None
+            packages.append(PluginPackage(entry.value, origin, folder, _LIBRARIES, library))
+    return packages
+
+
 def _folders_of(package: str) -> list[str]:
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return []
-    return list(spec.submodule_search_locations or ()) if spec is not None else []
+    """Return the folders of a package, which is not imported, nor are those that it is in."""
+    folders: list[str] | None = None
+    name = ""
+    for part in package.split("."):
+        name = f"{name}.{part}" if name else part
+        try:
+            finder = importlib.machinery.PathFinder
+            spec = finder.find_spec(name, folders) if folders else importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            return []
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        if not folders:
+            return []
+    return folders or []
 
 
 def _library_in(folder: str) -> str | None:
     """Return the path of the plugin among the libraries of a folder, or None."""
-    libraries = sorted(glob.glob(os.path.join(folder, "*.so")))
+    libraries = sorted(glob.glob(os.path.join(glob.escape(folder), _LIBRARIES)))
     likely = [path for path in libraries if "plugin" in os.path.basename(path).lower()]
     return next(iter(likely or libraries), None)
 

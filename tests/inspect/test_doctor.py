@@ -1,5 +1,6 @@
 """`python -m hlofront doctor`: what does not fit comes with the command that mends it."""
 
+import importlib
 import io
 import json
 
@@ -149,6 +150,129 @@ def test_a_plugin_that_is_none(monkeypatch, tmp_path):
     assert code == 1
     assert f"{path} is not a shared library" in text
     assert f"  unset {platforms.ENVIRONMENT}" in text
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """Installs packages of plugins: their modules' texts by path, and their entry points."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(files, entry_points=()):
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        information = tmp_path / "mine-1.5.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.5\n")
+        listed = "\n".join(["[jax_plugins]", *entry_points])
+        (information / "entry_points.txt").write_text(listed)
+        importlib.invalidate_caches()
+        platforms.forget_plugins()
+        code, text = run()
+        found = {each.name: each for each in doctor._packages()}
+        assert code == (1 if found else code)
+        assert all(each.state == doctor.WRONG and each.why in text for each in found.values())
+        assert not found or "Nothing is wrong" not in text
+        return found
+
+    return install
+
+
+def test_packages_of_plugins_that_cannot_be_imported_or_have_no_library(installed, tmp_path):
+    found = installed(
+        {
+            "jax_plugins/empty/__init__.py": "",
+            "jax_plugins/single.py": "",
+            "jax_plugins/needy/__init__.py": "import no_such_package",
+            "jax_plugins/needy/plugin.so": "",
+            "jax_plugins/wrong/__init__.py": "def f(:",
+            "jax_plugins/ending/__init__.py": "print('text'); import os; os._exit(3)",
+            "jax_plugins/leaving/__init__.py": "raise SystemExit('left')",
+            "jax_plugins/removed/__pycache__/__init__.pyc": "",
+            "jax_plugins/__pycache__/single.pyc": "",
+            "jax_plugins/named/__init__.py": "",
+            "libtpu/__init__.py": "",
+            "elsewhere/__init__.py": "",
+            "elsewhere/deep/__init__.py": "import no_such_package",
+            "lonely.py": "",
+        },
+        [
+            "one = nowhere.at.all",
+            "two = elsewhere:initialize",
+            "three = elsewhere.deep",
+            "four = jax_plugins.named",
+            "five = lonely",
+        ],
+    )
+    path = tmp_path / "jax_plugins"
+    missing = "cannot be imported: ModuleNotFoundError: No module named"
+    no_library = "it has no library"
+    wanted = {
+        "jax_plugins.empty": f"has no library: there is no *.so in {path / 'empty'}",
+        "jax_plugins.single": "has no library: it is a module, with no folder for *.so",
+        "jax_plugins.needy": f"{missing} 'no_such_package'",
+        "jax_plugins.wrong": "cannot be imported: SyntaxError: ",
+        "jax_plugins.ending": "its import ended the process with status 3; it has no library",
+        "jax_plugins.leaving": "cannot be imported: SystemExit: left; it has no library",
+        "jax_plugins.named": "has no library",
+        "libtpu": f"has no library: there is no libtpu.so in {tmp_path / 'libtpu'}",
+        "lonely": "has no library: it is a module, with no folder for *.so",
+        "nowhere.at.all": f"{missing} 'nowhere'",
+        "elsewhere:initialize": f"'elsewhere' has no attribute 'initialize'; {no_library}",
+        "elsewhere.deep": f"{missing} 'no_such_package'; it has no library",
+    }
+    assert found.keys() == wanted.keys()
+    for name, why in wanted.items():
+        assert why in found[name].why
+    for name in ("nowhere.at.all", "jax_plugins.named"):
+        assert found[name].value == "from mine 1.5"
+        assert found[name].mend == "pip install --force-reinstall mine"
+    assert found["jax_plugins.empty"].mend == ""
+
+
+def test_packages_of_plugins_may_import_jax(installed):
+    library = {f"jax_plugins/{name}/plugin.so": "" for name in ("direct", "wrapped", "fine")}
+    wrapped = (
+        "try:\n    import jax.no_such\nexcept ImportError as e:\n    raise RuntimeError from e"
+    )
+    modules = {
+        "jax_plugins/direct/__init__.py": "from jax._src.no_such import xla_bridge",
+        "jax_plugins/wrapped/__init__.py": wrapped,
+        "jax_plugins/fine/__init__.py": "",
+    }
+    assert installed({**library, **modules}, ["mine = jax_plugins.fine"]) == {}
+
+
+def test_libraries_of_packages_that_are_not_used(installed, tmp_path):
+    installed(
+        {
+            "jax_plugins/xla_cuda12/plugin.so": "",
+            "jax_plugins/xla_cuda13/plugin.so": "",
+            "elsewhere/__init__.py": "",
+            "elsewhere/plugin.so": "",
+        },
+        ["one = elsewhere"],
+    )
+    used = {each.library for each in platforms.find_plugins().values()}
+    found = {each.name: each for each in doctor._packages(used)}
+    assert found.keys() == {"jax_plugins.xla_cuda12", "elsewhere"}
+    assert {each.state for each in found.values()} == {doctor.NOTE}
+    wanted = f"export {platforms.ENVIRONMENT}=elsewhere:{tmp_path / 'elsewhere' / 'plugin.so'}"
+    assert found["elsewhere"].mend == wanted
+
+
+def test_what_others_wrote_does_not_steer_the_terminal(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = tmp_path / "jax_plugins" / "mine"
+    package.mkdir(parents=True)
+    hostile = "\x1b]0;owned\x07\x9b\u202e\n! forged"
+    (package / "__init__.py").write_text(f"raise ImportError({hostile!r})")
+    monkeypatch.setattr(platforms, "version_of", lambda name: hostile)
+    code, text = run()
+    assert code == 1
+    assert not set("\x1b\x07\x9b\u202e") & set(text)
+    assert "\n! forged" not in text
+    assert r"ImportError: \x1b]0;owned\x07\x9b\u202e\x0a! forged" in text
 
 
 def test_a_folder_that_others_can_write_to(tmp_path):
