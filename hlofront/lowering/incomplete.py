@@ -57,14 +57,19 @@ def iterate(
 ) -> list[Value]:
     """Repeat `step(n, *state)` for n = 1, 2, ... while any element is active, up to `limit`.
 
-    All arrays of the state have this aval.
+    All arrays of the state have this aval. An element that is no longer active keeps its state, so
+    that its result does not depend on how many steps the others need.
     """
 
-    def body(index: Array, *state: Array) -> list[Array]:
-        new, active = step(Formula(convert(index, aval.dtype, False)), *map(Formula, state))
+    def body(index: Array, mask: Array, *state: Array) -> list[Array]:
+        before, going_on = [Formula(x) for x in state], Formula(mask)
+        new, active = step(Formula(convert(index, aval.dtype, False)), *before)
+        new = [x if x is y else where(going_on, x, y) for x, y in zip(new, before, strict=True)]
+        active = active & going_on
         going = Formula(reduce_or(active.value, tuple(range(aval.ndim))))
         n = Formula(index)
-        return [(going & (n < limit)).value, (n + 1).value, *(x.value for x in new)]
+        scalars = [(going & (n < limit)).value, (n + 1).value]
+        return [*scalars, active.value, *(x.value for x in new)]
 
     def goes_on(_: Builder, going: Value, *rest: Value) -> Value:
         return going
@@ -72,9 +77,10 @@ def iterate(
     def traced_body(inner: Builder, _: Value, *rest: Value) -> list[Value]:
         return inner.by_tracing(body, rest, avals[1:])
 
-    avals = [_BOOL, _INT, *[aval] * len(state)]
-    start = [build.constant(True), build.constant(np.int32(1)), *state]
-    return build.while_loop(goes_on, traced_body, start, avals)[2:]
+    mask = aval.update(dtype=np.dtype(np.bool_), weak_type=False)
+    avals = [_BOOL, _INT, mask, *[aval] * len(state)]
+    start = [build.constant(True), build.constant(np.int32(1)), build.full(True, mask), *state]
+    return build.while_loop(goes_on, traced_body, start, avals)[3:]
 
 
 def tolerance(aval: ShapedArray) -> float:

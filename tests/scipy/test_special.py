@@ -268,6 +268,21 @@ def test_kummer_polynomials(a):
         assert special.hyp1f1(-1.0, 0.1, 0.1) == special.hyp2f1(-1.0, 1.0, 0.5, 0.5) == 0
 
 
+# Euler's transformation of the first ones is a polynomial whose terms cancel near 1; terms of the
+# last one grow again after they have become negligible.
+GAUSS = [(50.0, 2.0, 3.0, 0.999), (20.0, 2.0, 3.0, 0.9999), (50.0, 20.0, 30.0, 0.99)]
+GAUSS += [(200.0, 2.0, 3.0, 0.95), (23.5, 14.5, 10.5, 0.999), (1.5, 2.5, -50.5, 0.5)]
+
+
+def test_gauss_functions_of_large_parameters():
+    mpmath = pytest.importorskip("mpmath")
+    wanted = [float(mpmath.hyp2f1(*values)) for values in GAUSS]
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(special.hyp2f1(*np.transpose(GAUSS)), wanted, 1e-11)
+        wanted = float(mpmath.hyp1f1(1.5, -20.5, 30.0))
+        np.testing.assert_allclose(special.hyp1f1(1.5, -20.5, 30.0), wanted, 1e-12)
+
+
 def test_hypergeometric_functions_of_mapped_devices():
     """In shard_map the loops' values vary over the mesh from their start on."""
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))

@@ -101,8 +101,8 @@ _SMALL = 2.0**-30
 def _recurrence(z: Array, v: int, n_iter: int) -> Array:
     """Return J of the orders 0 to v at z, by Miller's algorithm, DLMF 3.6(iii).
 
-    The recurrence runs downwards from order n_iter, or from a lower one beyond which J is
-    negligible for all elements; its values are then divided by the sum J_0 + 2 J_2 + 2 J_4 + ...,
+    The recurrence runs downwards from order n_iter, or from a lower one beyond which J of the
+    element is negligible; its values are then divided by the sum J_0 + 2 J_2 + 2 J_4 + ...,
     which is 1. Above order v it is the recurrence of f_k = J_k k! / (z / 2)^k, which needs no
     division and does not overflow where z is tiny.
 
@@ -115,7 +115,8 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
     size = jnp.where(infinite, 0.0, jnp.abs(z))
     half = size / 2
     last = max(v, 1)
-    steps = _iterations(size, last, n_iter)
+    own_steps = _iterations(size, last, n_iter)
+    steps = jnp.max(own_steps, initial=0)
 
     def step(k: Array, values: Sequence[Array], is_even: bool) -> list[Array]:
         above, here, total = values
@@ -124,14 +125,18 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
         total = half * (1 / k) * total
         return [here, below, total + 2 * below if is_even else total]
 
-    def several(i: Array, values: Sequence[Array]) -> list[Array]:
+    def several(i: Array, start: Sequence[Array]) -> list[Array]:
+        values = start
         highest = (last + _STEPS * (steps - i)).astype(dtype)
         for j in range(_STEPS):
             values = step(highest - j, values, is_even=(last - j) % 2 != 0)
         reach = jnp.abs(values[0]) + jnp.abs(values[1])
         large = jnp.where(reach > 1 / _SMALL, _SMALL, 1.0)
         scale = jnp.where(reach < _SMALL, 1 / _SMALL, large)
-        return [value * scale for value in values]
+        # An element stays as it is until its own recurrence starts.
+        going = i >= steps - own_steps
+        pairs = zip(values, start, strict=True)
+        return [jnp.where(going, value * scale, before) for value, before in pairs]
 
     one = jnp.ones_like(z)
     total = jnp.zeros_like(z) if last % 2 else 2 * one
@@ -140,12 +145,12 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
 
 
 def _iterations(size: Array, last: int, n_iter: int) -> Array:
-    """Return the number of iterations down to order `last`, from n_iter or the first needed.
+    """Return the numbers of iterations down to order `last`, from n_iter or the first needed.
 
     Beyond order n and argument z <= n the function falls as Airy's, DLMF 9.7.5 and 10.20.4: it is
     negligible from order n + (-3 log(eps) / sqrt(8))^(2/3) n^(1/3) on.
     """
-    most = jnp.max(jnp.where(size < 1e6, size, 0.0), initial=last)
+    most = jnp.maximum(jnp.where(size < 1e6, size, 0.0), last)
     width = (-3 * math.log(float(finfo(typeof(size).dtype).eps)) / math.sqrt(8)) ** (2 / 3)
     needed = most + width * jnp.cbrt(most) + 3 - last
     return jnp.ceil(jnp.clip(needed, 1, max(n_iter - last, 1)) / _STEPS).astype(int)

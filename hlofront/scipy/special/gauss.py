@@ -204,11 +204,11 @@ def _gauss_by_steps(used: Array, a: Array, b: Array, c: Array, x: Array) -> Arra
     end = jnp.log(jnp.abs(x) / share)
     near = 1 / (4 + 2 * (jnp.abs(a) + 1) * (jnp.abs(b) + 1) / (jnp.abs(c) + 1))
     start = jnp.minimum(jnp.log(near), end)
-    count = jnp.ceil(jnp.max(jnp.where(used, (end - start) * _steps_of_unit(a, b, c), 0.0)))
+    count = jnp.ceil(jnp.where(used, (end - start) * _steps_of_unit(a, b, c), 0.0))
 
     def point(j: Array) -> Array:
         size = jnp.exp(start + (end - start) * (j / jnp.maximum(count, 1.0)))
-        return jnp.where(j == count, x, jnp.where(positive, size / (1 + size), -size))
+        return jnp.where(j >= count, x, jnp.where(positive, size / (1 + size), -size))
 
     def along(j: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         here, value, slope = carry
@@ -229,12 +229,16 @@ def _gauss_by_steps(used: Array, a: Array, b: Array, c: Array, x: Array) -> Arra
         linear = slope * step
         order = _ORDER[typeof(x).dtype.itemsize]
         sums = fori_loop(0, order, term, (value, linear, value + linear, linear))
-        return there, sums[2], sums[3] / step
+        # An element that has arrived stays as it is while others are on their way.
+        going = j < count
+        value, slope = jnp.where(going, sums[2], value), jnp.where(going, sums[3] / step, slope)
+        return there, value, slope
 
     first = point(jnp.zeros_like(count))
     value, slope = start_of_series(lambda k: ((a + k) * (b + k), (c + k) * (k + 1)), first)
     # No steps run where no element needs them.
-    return fori_loop(0, count.astype(int), along, (first, value, slope))[1]
+    most = jnp.max(count, initial=0).astype(int)
+    return fori_loop(0, most, along, (first, value, slope))[1]
 
 
 def _steps_of_unit(a: Array, b: Array, c: Array) -> Array:
@@ -272,7 +276,10 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     if by_parameters:
         # DLMF 15.8.10 holds only for c = a + b + m, and has no derivatives in the parameters.
         by_logarithm = by_logarithm & False
-    close = near & ~whole
+    # Of a polynomial the series DLMF 15.8.7 ends before its own denominators vanish.
+    degree = jnp.minimum(jnp.where(is_pole(p), -p, jnp.inf), jnp.where(is_pole(q), -q, jnp.inf))
+    ended = polynomial & (degree < excess)
+    close = near & (~whole | ended)
     inside = (x < 1) | ends
     plain = inside & ~close & ~by_logarithm & (x == x)
     simple = plain & ((jnp.abs(x) < 1) | ends)

@@ -73,7 +73,7 @@ def sum_of_terms(
         return (carry[0] < _MOST) & jnp.any(carry[1])
 
     def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        k, _, term, total, blocks, *others = carry
+        k, going, term, total, blocks, *others = carry
         several = [_nonzero_ratio(ratio(k + j), freezes) for j in range(_TERMS)]
         inverse = 1 / functools.reduce(operator.mul, [part[2] for part in several])
         full = jnp.abs(total) > large
@@ -95,10 +95,15 @@ def sum_of_terms(
         if has_loss:
             after.append(jnp.maximum(others[-1] * scale, jnp.abs(term)))
         # The rest of the series is less than a geometric one.
-        numerator, denominator = (jnp.abs(x) for x in (numerator, denominator))
-        goes_on = jnp.abs(term) * numerator > least * jnp.abs(total) * (denominator - numerator)
-        goes_on = goes_on & (term != 0) & jnp.isfinite(total)
-        return k + _TERMS, goes_on, term, total, blocks + full.astype(blocks.dtype), *after
+        ahead, below = jnp.abs(numerator), jnp.abs(denominator)
+        goes_on = jnp.abs(term) * ahead > least * jnp.abs(total) * (below - ahead)
+        # Terms grow again where a denominator that is still negative passes zero.
+        goes_on = goes_on | ((denominator < 0) & (k < _MOST - _TERMS))
+        goes_on = going & goes_on & (term != 0) & jnp.isfinite(total)
+        after = (total, blocks + full.astype(blocks.dtype), *after)
+        # A sum that has ended stays as it is, however many terms the other elements need.
+        after = [jnp.where(going, new, old) for new, old in zip(after, carry[3:], strict=True)]
+        return k + _TERMS, goes_on, term, *after
 
     # The term after the first is exact, so that a sum of both is exactly zero where it should be.
     zero, one = (jnp.full((), value, typeof(like).dtype) for value in (0.0, 1.0))

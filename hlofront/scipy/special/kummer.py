@@ -56,7 +56,7 @@ def _kummer_by_steps(used: Array, top: Array, b: Array, x: Array) -> Array:
 
     def along(j: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         value, slope = carry
-        j = jnp.asarray(j, typeof(x).dtype)
+        j = start + 1.0 * j
         here = point(j)
         step = x * ((2 * j + 1) / jnp.square(steps))
         share = (2 * j + 1) / jnp.square(j)
@@ -70,19 +70,22 @@ def _kummer_by_steps(used: Array, top: Array, b: Array, x: Array) -> Array:
 
         first = (value, slope * step, value + slope * step, slope * step)
         sums = fori_loop(0, _ORDER, lambda k, c: term(1.0 * k, c), first)
-        return sums[2], sums[3] / step
+        # An element that has arrived stays as it is while others are on their way.
+        going = j < steps
+        return jnp.where(going, sums[2], value), jnp.where(going, sums[3] / step, slope)
 
     first = point(start)
     value, slope = start_of_series(lambda k: (top + k, (b + k) * (k + 1)), first)
     # No steps run where no element needs them.
-    return fori_loop(start.astype(int), steps.astype(int), along, (value, slope))[0]
+    most = jnp.max(steps - start, initial=0).astype(int)
+    return fori_loop(0, most, along, (value, slope))[0]
 
 
 def _steps(used: Array, top: Array, b: Array, x: Array) -> tuple[Array, Array]:
     """Return the numbers of the first and last step, which grow with b and with the zeros."""
-    start = 12 + 2 * jnp.ceil(jnp.max(jnp.where(used, jnp.abs(b), 0.0), initial=0))
-    waves = jnp.max(jnp.where(used, jnp.sqrt(-top * x), 0.0), initial=0)
-    return start, jnp.where(jnp.any(used), jnp.ceil(start * (1 + waves)), start)
+    start = 12 + 2 * jnp.ceil(jnp.abs(b))
+    waves = jnp.sqrt(jnp.where(used, -top * x, 0.0))
+    return start, jnp.where(used, jnp.ceil(start * (1 + waves)), start)
 
 
 def _kummer_downwards(
