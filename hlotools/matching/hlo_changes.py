@@ -320,7 +320,7 @@ def differences(
         if a.opcode == b.opcode:
             yield from _attribute_differences(a, b)
         for key in sorted(a.called.keys() ^ b.called.keys()):
-            # Where one side calls nothing, the other calls a function that stands for the operation.
+            # If one side calls nothing, the other calls a function that stands for the operation.
             if a.opcode == b.opcode and a.called and b.called:
                 yield key, _names(a, key), _names(b, key)
         for key in a.called.keys() & b.called.keys():
