@@ -91,13 +91,19 @@ _chosen = {
     for mode in GatherScatterMode
 }
 _modes: dict[Any, GatherScatterMode] = {
-    "clip": GatherScatterMode.CLIP.chosen,
-    "fill": GatherScatterMode.FILL_OR_DROP.chosen,
-    "drop": GatherScatterMode.FILL_OR_DROP.chosen,
+    "clip": GatherScatterMode.CLIP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
-    "one_hot": GatherScatterMode.ONE_HOT.chosen,
+    "one_hot": GatherScatterMode.ONE_HOT,
     None: GatherScatterMode.FILL_OR_DROP,
 }
+
+
+def requested_mode(mode: str | GatherScatterMode | None) -> GatherScatterMode:
+    """Return the mode that an argument asks for, as chosen by the caller if it is a name."""
+    found = GatherScatterMode.from_any(mode)
+    return found.chosen if isinstance(mode, str) else found
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -158,7 +164,7 @@ def gather(
     if mode is None:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
     else:
-        mode = GatherScatterMode.from_any(mode)
+        mode = requested_mode(mode)
     if mode != GatherScatterMode.FILL_OR_DROP:
         fill_value = None
     elif fill_value is None:

@@ -31,6 +31,7 @@ from hlofront.primitives.gathering import (
     check_index_dtype,
     check_indices,
     check_sorted_axes,
+    requested_mode,
 )
 
 
@@ -176,7 +177,7 @@ def bind_scatter(
             "dimension_numbers": canonical_numbers(dimension_numbers, ScatterDimensionNumbers),
             "indices_are_sorted": bool(indices_are_sorted),
             "unique_indices": bool(unique_indices),
-            "mode": GatherScatterMode.from_any(mode),
+            "mode": requested_mode(mode),
         },
     )
 
