@@ -8,7 +8,13 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import check_integer, check_user_dtype_supported, python_scalar_dtype
+from hlofront.base.dtypes import (
+    check_integer,
+    check_user_dtype_supported,
+    issubdtype,
+    promote_types,
+    python_scalar_dtype,
+)
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import SymbolicSize, typeof
@@ -288,7 +294,11 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     exponents = creating.iota(python_scalar_dtype(int), count)
     if not increasing:
         exponents = shaping.rev(exponents, (0,))
-    x = converting.convert(x, aval.dtype, False)
+    dtype = aval.dtype
+    if issubdtype(dtype, np.integer):
+        dtype = promote_types(dtype, typeof(exponents).dtype)
+    exponents = converting.convert(exponents, dtype, False)
+    x = converting.convert(x, dtype, False)
     powers = power(shaping.expand_dims(x, (1,)), shaping.expand_dims(exponents, (0,)))
     return converting.convert(powers, aval.dtype, False)
 
