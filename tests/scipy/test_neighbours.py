@@ -50,7 +50,8 @@ def _of_distributions():
             continue
         for method in sorted(dir(distribution)):
             f = getattr(distribution, method)
-            if method.startswith("_") or not callable(f) or not inspect.ismodule(distribution):
+            is_function = callable(f) and not isinstance(f, type)
+            if method.startswith("_") or not is_function or not inspect.ismodule(distribution):
                 continue
             parameters = inspect.signature(f).parameters.values()
             count = sum(p.default is inspect.Parameter.empty for p in parameters)
