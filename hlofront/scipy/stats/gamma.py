@@ -77,4 +77,5 @@ def logsf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> A
     below, above = y < 0, at_infinity(a, y)
     share = gammainc(a, jnp.where(below | above, 1, y))
     share = jnp.where(below, 0, jnp.where(above, 1, share))
-    return log_of_share(survival(below, y, a), share)
+    # At 0 the slope of the survival function may be infinite: another argument replaces y.
+    return log_of_share(survival(below, jnp.where(share < 0.5, 1, y), a), share)
