@@ -35,7 +35,7 @@ _AFTER_END, _AFTER_ERROR = 1.0, 15.0
 _LONGEST_LINE = 1024
 
 
-class PresenceService:
+class Presence:
     """The connections of a group's processes, by which it knows which of them have ended.
 
     Args:
@@ -154,7 +154,7 @@ def main(address: str, processes: int, heartbeat_timeout: int, shutdown_timeout:
     except Exception as error:
         print(f"error {error}".splitlines()[0], flush=True)
         return
-    presence = PresenceService(processes)
+    presence = Presence(processes)
     threading.Thread(target=presence.watch, daemon=True).start()
     print(f"ready {presence.port} {presence.token}", flush=True)
     sys.stdin.buffer.read()
