@@ -47,15 +47,10 @@ class PreemptionSync(Protocol):
 
 
 class Coordinator:
-    """The coordination service of a group, in a process of its own that this process started.
+    """The coordination service of a group, in a process of its own that this process started."""
 
-    Attributes:
-      presence: the port and the token of the connections by which it knows who has ended.
-    """
-
-    def __init__(self, process: "subprocess.Popen[str]", presence: str):
+    def __init__(self, process: "subprocess.Popen[str]"):
         self._process = process
-        self.presence = presence
 
     def stop(self) -> None:
         """Let the service end when the other processes of the group have ended."""
@@ -90,8 +85,7 @@ def start_coordinator(
     if process.stdout is not None:
         answer = process.stdout.readline()
         process.stdout.close()
-    word, _, presence = answer.strip().partition(" ")
-    if word != "ready":
+    if answer.strip() != "ready":
         process.kill()
         process.wait()
         if process.stdin is not None:
@@ -100,7 +94,7 @@ def start_coordinator(
             f"the coordination service cannot listen at {address}: "
             f"{answer.removeprefix('error ').strip() or 'its process has ended'}"
         )
-    return Coordinator(process, presence)
+    return Coordinator(process)
 
 
 def coordination_client(

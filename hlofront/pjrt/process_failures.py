@@ -3,9 +3,7 @@
 A thread requests the list of live processes from the coordination service four times a second.
 When a process has failed, the thread shuts the connections by which the CPUs of the group exchange
 values, so that programs that wait for the failed process end with an error; and jaxlib's errors of
-broken connections become ProcessFailureErrors, which name the process. The service misses a process
-after the time of its heartbeats; that one was killed, its closed connection tells within a second
-(`presence.py`).
+broken connections become ProcessFailureErrors, which name the process.
 
 A request for the live processes is a barrier: the service answers when all processes that the
 request lists have made the same request, or have failed. It never answers a request that lists a
@@ -13,7 +11,6 @@ process which has left in order. So the requests are numbered in rounds, which a
 processes, and a process that leaves announces which round is its last one.
 """
 
-import contextlib
 import itertools
 import sys
 import threading
@@ -24,16 +21,12 @@ from hlofront.bridge.client import Device, JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
 from hlofront.bridge.gloo import Connecting
 from hlofront.pjrt import clients, sockets
-from hlofront.pjrt.presence import Presence
 
 # The key under which a process that leaves the group writes the number of its last round and the
 # reason, which is empty without an error.
 _ENDED = "hlofront/ended"
 # The key under which a process writes the addresses where gloo listens for the others.
 _ADDRESSES = "hlofront/addresses"
-# The key under which process 0 writes where the connections go that end with their process.
-_PRESENCE = "hlofront/presence"
-_WAIT_MILLISECONDS = 10_000
 # Seconds between requests to the service, and the most requests of a group in a second.
 _PERIOD = 0.25
 _MOST_QUESTIONS = 256
@@ -85,31 +78,8 @@ class ProcessWatch:
         self._ends = threading.Event()
         self._reason = ""
         self._thread = threading.Thread(target=self._watch, name="processes", daemon=True)
-        self._presence: Presence | None = None
         failures.on_broken_connection = self._name_failed
         self._thread.start()
-
-    def connect(self, host: str, presence: str | None) -> None:
-        """Connect to the process of the service, which notices at once that a process has ended.
-
-        Args:
-          host: its host.
-          presence: the port and the token of such connections, if this process has started it.
-        """
-        if presence is not None:
-            self._client.key_value_set(_PRESENCE, presence)
-        else:
-            try:
-                presence = self._client.blocking_key_value_get(_PRESENCE, _WAIT_MILLISECONDS)
-            except JaxRuntimeError:
-                return  # It is known by heartbeats alone which processes have ended.
-        self._presence = Presence(
-            host,
-            presence,
-            self.process_id,
-            lambda number: self._note({number: "its process has ended"}),
-            self._end_connecting,
-        )
 
     def collectives(self) -> object:
         """Return the collectives of CPUs; tell the other processes the addresses they listen at."""
@@ -153,13 +123,6 @@ class ProcessWatch:
         if isinstance(raised, BaseException):
             self._reason = _first_line(f"it ended with {type(raised).__name__}: {raised}")
         self._ends.set()
-        if any(self.gone().values()):
-            # The thread waits for the service until that misses the heartbeats, or ends because
-            # all leave: without a client, the end of the service is no error.
-            with contextlib.suppress(JaxRuntimeError):
-                self._client.shutdown()
-        if self._presence is not None:
-            self._presence.leave()
         # A thread that is inside C++ when the interpreter ends would abort the process.
         self._thread.join(self.shutdown_timeout)
         return not self._thread.is_alive()

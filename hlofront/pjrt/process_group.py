@@ -218,7 +218,6 @@ def initialize(
         heartbeat_timeout_seconds,
         shutdown_timeout_seconds,
     )
-    _group.connect(address.rpartition(":")[0], coordinator and coordinator.presence)
     clients.join(_group)
     atexit.register(shutdown)
 
