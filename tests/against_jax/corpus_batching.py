@@ -222,7 +222,9 @@ def functions(corpus, jax, jnp, lax):
         ("made", lambda x: (jnp.zeros(2), jnp.arange(3) + x, jnp.eye(2) * x), floats(3)),
     ):
         mapped = lambda *args, function=function: jax.vmap(function)(*args)
-        corpus.add(f"all_{name}", mapped, *args, tolerance=1e-5)
+        # Sums of bfloat16 are rounded in the order in which XLA fuses them.
+        tolerance = 2.0**-7 if name == "narrow" else 1e-5
+        corpus.add(f"all_{name}", mapped, *args, tolerance=tolerance)
         if len(args) > 1:
             for place in range(len(args)):
                 in_axes = tuple(0 if i == place else None for i in range(len(args)))
