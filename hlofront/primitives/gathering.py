@@ -102,8 +102,8 @@ _modes: dict[Any, GatherScatterMode] = {
 
 def requested_mode(mode: str | GatherScatterMode | None) -> GatherScatterMode:
     """Return the mode that an argument asks for, as chosen by the caller if it is a name."""
-    found = GatherScatterMode.from_any(mode)
-    return found.chosen if isinstance(mode, str) else found
+    member = GatherScatterMode.from_any(mode)
+    return member.chosen if isinstance(mode, str) else member
 
 
 class GatherDimensionNumbers(NamedTuple):
