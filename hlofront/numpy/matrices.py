@@ -12,7 +12,6 @@ from hlofront.base.dtypes import (
     check_integer,
     check_user_dtype_supported,
     issubdtype,
-    promote_types,
     python_scalar_dtype,
 )
 from hlofront.base.elements import exact_dtype
@@ -295,8 +294,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if not increasing:
         exponents = shaping.rev(exponents, (0,))
     dtype = aval.dtype
-    if issubdtype(dtype, np.integer):
-        dtype = promote_types(dtype, typeof(exponents).dtype)
+    if issubdtype(dtype, np.integer) and dtype.itemsize < typeof(exponents).dtype.itemsize:
+        dtype = typeof(exponents).dtype
     exponents = converting.convert(exponents, dtype, False)
     x = converting.convert(x, dtype, False)
     powers = power(shaping.expand_dims(x, (1,)), shaping.expand_dims(exponents, (0,)))
