@@ -48,6 +48,8 @@ def _of_distributions():
         distribution = getattr(stats, name)
         if name in ("dirichlet", "multinomial", "multivariate_normal", "gaussian_kde"):
             continue
+        if not getattr(distribution, "__name__", "").startswith(stats.__name__ + "."):
+            continue  # What a module of distributions imports, such as `builtins`.
         for method in sorted(dir(distribution)):
             f = getattr(distribution, method)
             is_function = callable(f) and not isinstance(f, type)
