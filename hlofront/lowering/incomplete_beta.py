@@ -153,8 +153,13 @@ def _regions(a: Formula, b: Formula, x: Formula) -> _Regions:
 
 
 def _is_mirrored(a: Formula, b: Formula, x: Formula) -> Formula:
-    """Return where to swap a and b: the fraction converges on one side of the mean alone."""
-    return x > (a + 1) / (a + b + 2)
+    """Return where to swap a and b: the fraction converges fast on one side of the mean only.
+
+    Near x = 1 its terms cancel, so that it is used a little farther from the mean with a and b
+    swapped.
+    """
+    past_mean = x > (a + 1) / (a + b + 2)
+    return past_mean | (((1 - x) * (a + b + 2) < 1.5 * (b + 1)) & (1 - x < 1e-3))
 
 
 class _GammaShare(NamedTuple):
