@@ -42,7 +42,9 @@ def under_causes(
             number = 0
         (shared if number is None else parts[number]).append(change)
     headings = [
-        cause.change._replace(parts=tuple(each), effect=_sum(each), is_cause=True)
+        cause.change._replace(
+            parts=_without_repetition(cause.change, each), effect=_sum(each), is_cause=True
+        )
         for cause, each in zip(causes, parts, strict=True)
     ]
     first = ("flag", "compiler"), ("retyped",)
@@ -54,6 +56,12 @@ def under_causes(
             Change("shared", "effects", "", "", (), (), parts=tuple(shared), effect=_sum(shared))
         )
     return headings + others
+
+
+def _without_repetition(cause: Change, parts: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the changes that follow from a cause, without a finding that says the same as it."""
+    same = [part for part in parts if part.sentence == cause.sentence]
+    return tuple(each for part in parts for each in (part.parts if part in same else (part,)))
 
 
 def under_arguments(changes: Sequence[Change], matching: Matching) -> list[Change]:

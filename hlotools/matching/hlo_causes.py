@@ -42,8 +42,10 @@ def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
     a, b = matching.a.module, matching.b.module
     causes = [_cause(change) for change, _ in argument_changes(matching)]
     are_typed = any(cause.change.what in ("dtype", "type") for cause in causes)
+    # Compilers choose dtypes as well, so that a cast is a cause if one program was traced with it.
+    are_cast = not are_typed and _casts(a) != _casts(b)
     for change in changes:
-        if change.kind == "retyped" and not are_typed:
+        if change.kind == "retyped" and are_cast:
             causes.append(_cause(change._replace(parts=(), effect=None)))
     result = result_change(a, b)
     if result is not None:
@@ -102,6 +104,14 @@ def _traced(module: HloModule) -> dict[str, OperationSite]:
         else:
             sites.setdefault(name, _site(instruction, stack[-1]))
     return sites
+
+
+def _casts(module: HloModule) -> set[str]:
+    """Return the name stacks of a module's conversions without the name of the program."""
+    stacks = (each.op_name.partition(";")[0] for each in module.instructions())
+    return {
+        stack.partition("/")[2] for stack in stacks if stack.endswith("/convert_element_type")
+    }
 
 
 def _site(instruction: Instruction, name: str) -> OperationSite:
