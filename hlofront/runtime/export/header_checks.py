@@ -91,7 +91,7 @@ def text(value: Any, where: str) -> None:
 
 
 def line(value: Any, where: str) -> None:
-    """Check a text that a terminal prints as it is, as names and types are."""
+    """Check a text that a terminal prints as it is: versions and types, not names of the user's."""
     text(value, where)
     if not value.isprintable():
         raise HeaderError(f"{where} has characters that cannot be printed: {_short(value)}")
@@ -276,7 +276,7 @@ def structure(value: Any, where: str) -> None:
         waiting += [(child, depth + 1) for child in children]
 
 
-_NAMES = many(line)
+_NAMES = many(text)
 _DTYPES = (
     "float0 bool int1 int2 int4 int8 int16 int32 int64 uint1 uint2 uint4 uint8 uint16 uint32 "
     "uint64 bfloat16 float16 float32 float64 complex64 complex128 float4_e2m1fn float6_e2m3fn "
@@ -295,7 +295,7 @@ def _unreduced(value: Any, where: str) -> None:
 
 
 _SHARDING: dict[str, Check] = {
-    "axes": many(row(line, count, one_of(*AxisType.__members__))),
+    "axes": many(row(text, count, one_of(*AxisType.__members__))),
     "device": nullable(row(line, nullable(count), line)),
     "spec": many(nullable(_NAMES)),
     "reduced": _NAMES,
@@ -317,12 +317,12 @@ def aval(value: Any, where: str) -> None:
 
 
 # What the error of a newer version says.
-VERSIONED = record({"version": count, "hlofront": line, "name": line})
+VERSIONED = record({"version": count, "hlofront": line, "name": text})
 EXPORT = record(
     {
         "version": count,
         "hlofront": line,
-        "name": line,
+        "name": text,
         "in_tree": structure,
         "out_tree": structure,
         "inputs": many(aval),
@@ -351,7 +351,7 @@ VERSIONED_BUNDLE = record(
 BUNDLE = record(
     {
         "version": count,
-        "name": line,
+        "name": text,
         "function": mapping(text),
         "static": _ARGUMENTS,
         "donated": _ARGUMENTS,
@@ -361,7 +361,7 @@ BUNDLE = record(
         "programs": many(
             record(
                 {
-                    "signature": line,
+                    "signature": text,
                     "context": text,
                     "static": many(row(either(integer, line), text)),
                     "donated": many(flag),
@@ -372,7 +372,7 @@ BUNDLE = record(
     }
 )
 
-VERSIONED_EXECUTABLE = record({"format": count, "jaxlib": line, "name": line})
+VERSIONED_EXECUTABLE = record({"format": count, "jaxlib": line, "name": text})
 _MODES = many(nullable(line))
 EXECUTABLE = record(
     {
@@ -381,7 +381,7 @@ EXECUTABLE = record(
         "platform": line,
         "device_kind": line,
         "device_ids": many(count),
-        "name": line,
+        "name": text,
         "inputs": many(aval),
         "outputs": many(aval),
         "constants": many(aval),
