@@ -56,7 +56,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
 # A string, a comment, a bracket or a comma.
 _PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}",]', re.DOTALL)
 _VALUE_END = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}",\s]', re.DOTALL)
-_MESH_AXES = re.compile(r"[ \t]+(?=\{)")
+_MESH_AXES = re.compile(r"(?:, device_ids=\((?:[^()]|\([^()]*\))*\))?[ \t]+(?=\{)")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*\n")
 _TABLE_ENTRY = re.compile(r'(\d{1,9})\s+("(?:[^"\\\n]++|\\.)*+"|\{[^{}\n]*\})[ \t]*(?:\n|$)')
@@ -297,7 +297,7 @@ class _Reader:
                 self.at = token.end()
             else:
                 self.at = token.start()
-                # A list of groups may be a mesh and its axes, with a space between.
+                # A list of groups may be a mesh, the order of its devices, and its axes.
                 axes = _MESH_AXES.match(text, self.at) if text.startswith("mesh[", start) else None
                 if axes is None:
                     break

@@ -246,8 +246,8 @@ def test_packages_of_plugins_may_import_jax(installed):
 def test_libraries_of_packages_that_are_not_used(installed, tmp_path):
     installed(
         {
-            "jax_plugins/xla_cuda12/plugin.so": "",
-            "jax_plugins/xla_cuda13/plugin.so": "",
+            "jax_plugins/xla_cuda98/plugin.so": "",
+            "jax_plugins/xla_cuda99/plugin.so": "",
             "elsewhere/__init__.py": "",
             "elsewhere/plugin.so": "",
         },
@@ -255,7 +255,9 @@ def test_libraries_of_packages_that_are_not_used(installed, tmp_path):
     )
     used = {each.library for each in platforms.find_plugins().values()}
     found = {each.name: each for each in doctor._packages(used)}
-    assert found.keys() == {"jax_plugins.xla_cuda12", "elsewhere"}
+    # Plugins that are installed on this machine may be noted, too.
+    assert found.keys() >= {"jax_plugins.xla_cuda98", "elsewhere"}
+    assert "jax_plugins.xla_cuda99" not in found
     assert {each.state for each in found.values()} == {doctor.NOTE}
     wanted = f"export {platforms.ENVIRONMENT}=elsewhere:{tmp_path / 'elsewhere' / 'plugin.so'}"
     assert found["elsewhere"].mend == wanted
