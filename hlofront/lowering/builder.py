@@ -36,6 +36,7 @@ from hlofront.lowering.direct import DIRECT, UNCHANGED
 from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.frontend_attributes import marked
+from hlofront.lowering.known_nans import may_find_nan
 from hlofront.lowering.mesh_attributes import is_unreduced, mesh_of_results, typed_attribute
 from hlofront.lowering.module_state import OperationScope
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
@@ -97,6 +98,8 @@ class Builder(Emitter):
         after_equation = self.module.after_equation if self.origin is None else None
         # The mesh of each value that is on another one than the program.
         elsewhere: dict[Var, NamedAxes] = {}
+        if not self.module.may_find_nans:
+            self.module.may_find_nans = may_find_nan(jaxpr)
         equations = live_equations(jaxpr)
         if self.module.is_rewritten:
             equations = with_selections(equations, jaxpr.outvars)
@@ -442,7 +445,8 @@ class Builder(Emitter):
         and returns the tokens and the results.
         """
         module, is_traced = self.module, self.origin is not None
-        key = key, module.platforms, module.typed_mesh, module.manual, is_traced
+        state = module.typed_mesh, module.manual, module.may_find_nans, is_traced
+        key = key, module.platforms, *state
         symbol = module.functions.get(key)
         if symbol is None:
             symbol = self._defined(key, name, avals_in, avals_out, body, constants, ordered)

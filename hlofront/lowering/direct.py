@@ -101,8 +101,12 @@ def _exponential_rule(name: str) -> Callable[..., Value]:
 
 
 def keeping_nans(build: Emitter, x: Value, result: Value, aval: ShapedArray) -> Value:
-    """Return the result of an exponential of x, but NaN where x is, if it is for CPUs."""
-    is_guarded = "cpu" in build.module.platforms and build.module.cpu_settings.guards
+    """Return the result of an exponential of x, but NaN where x is, if XLA may find it so.
+
+    That is in modules for CPUs with a NaN among their constants, or among results of constants.
+    """
+    module = build.module
+    is_guarded = "cpu" in module.platforms and module.cpu_settings.guards and module.may_find_nans
     # Those of float64 and of complex numbers are right.
     if not is_guarded or not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > 4:
         return result

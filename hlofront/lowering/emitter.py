@@ -21,6 +21,7 @@ from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_sizes import SizeExpression, has_symbolic_size
 from hlofront.lowering import types, unknown_sizes
+from hlofront.lowering.known_nans import has_nan
 from hlofront.lowering.module_state import ModuleState
 
 _create = Operation.create
@@ -297,6 +298,8 @@ class Emitter:
         return value if same else self.convert(value, aval)
 
     def _constant(self, array: NumPyArray) -> Value:
+        if not self.module.may_find_nans:
+            self.module.may_find_nans = has_nan(array)
         return _create(
             "stablehlo.constant",
             (types.tensor_type(array.shape, array.dtype),),

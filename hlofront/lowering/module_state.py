@@ -80,6 +80,7 @@ class ModuleState:
         "last_mesh",
         "locations",
         "manual",
+        "may_find_nans",
         "mesh",
         "meshes",
         "overrides",
@@ -107,6 +108,9 @@ class ModuleState:
         # Whether some of them may be in loops.
         self.has_inner_barriers = False
         self.cpu_settings = cpu_settings
+        # Whether XLA may find a NaN while it compiles, as far as the module is emitted; True also
+        # if that is not asked, as no operation is guarded. See known_nans.py.
+        self.may_find_nans = "cpu" not in platforms or not cpu_settings.guards
         # The values to fence, of any program; None if XLA decides. See fences.py.
         self.fences = Fences() if cpu_settings.fences else None
         self.ir_module = ir_module

@@ -81,12 +81,43 @@ def test_the_fault_is_there_without_the_guard():
 
 
 def test_only_modules_for_cpus_are_guarded():
-    traced = jax.jit(jnp.exp).trace(np.ones(3, np.float32))
+    traced = jax.jit(lambda x: jnp.exp(x * np.nan)).trace(np.ones(3, np.float32))
     guarded = {
         platforms: "select" in traced.lower(lowering_platforms=platforms).as_text()
         for platforms in (("cpu",), ("tpu",), ("cpu", "tpu"))
     }
     assert guarded == {("cpu",): True, ("tpu",): False, ("cpu", "tpu"): True}
+
+
+def masked_attention(q, k):
+    scores = jnp.where(jnp.tri(3, dtype=bool), q @ k.T, -jnp.inf)
+    return jax.nn.softmax(scores) * (1 / 10000 ** (jnp.arange(3.0) / 3))
+
+
+# By whether XLA may find a NaN in them.
+PROGRAMS = {
+    True: [
+        lambda x: jnp.exp(x + jnp.log(jnp.full(3, -1.0))),
+        lambda x: jnp.exp(x * (jnp.zeros(3) / jnp.zeros(3))),
+        lambda x: jnp.exp(x + jax.jit(lambda a: jnp.sqrt(a))(jnp.float32(-2))),
+        lambda x: jnp.exp((x + jnp.inf) - jnp.inf),
+        lambda x: lax.fori_loop(0, 3, lambda _, c: jnp.exp(c) * np.float32(np.nan), x),
+        lambda x: jnp.exp(x[:, 0] @ np.full((3, 3), np.nan, np.float32)),
+    ],
+    False: [
+        jnp.exp,
+        jax.nn.softmax,
+        lambda x: masked_attention(x, x),
+        lambda x: lax.scan(lambda c, y: (c + jnp.exp(y), c), x[0], x)[1],
+    ],
+}
+
+
+@pytest.mark.parametrize("is_guarded", PROGRAMS)
+def test_programs_without_constant_nans_are_as_they_were_written(is_guarded):
+    for program in PROGRAMS[is_guarded]:
+        text = jax.jit(program).lower(jnp.ones((3, 3))).as_text()
+        assert ("compare NE" in text or "compare  NE" in text) is is_guarded, text
 
 
 def test_values_are_those_of_the_operation():
