@@ -36,6 +36,7 @@ class Fault(NamedTuple):
       refused_in: the module that raises an error before XLA is asked; "" if none does.
       operations: the operations of StableHLO and CHLO with which a program may meet the fault; all
         programs may if it is empty.
+      is_rare: whether only programs with arrays of billions of elements may, which are not told so.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Fault(NamedTuple):
     lowered_in: str = ""
     refused_in: str = ""
     operations: frozenset[str] = frozenset()
+    is_rare: bool = False
 
     def is_in(self, jaxlib: Version) -> bool:
         """Return whether a version of jaxlib has the fault."""
@@ -108,6 +110,18 @@ FAULTS = (
                 "stablehlo.logistic",
             )
         ),
+    ),
+    Fault(
+        name="products of a row with 2**31 columns",
+        effect="the product of a vector or of one row, with a matrix of 2**31 columns and more, ends "
+        "the process",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/contracting.py",
+        is_rare=True,
     ),
     Fault(
         name="sizes before a size of zero",
@@ -182,7 +196,7 @@ def guards_for(
         faults = [
             each
             for each in faults
-            if not each.refused_in
+            if not (each.refused_in or each.is_rare)
             and (not each.operations or not each.operations.isdisjoint(operations))
         ]
     set_by_user = {*user_options, *_options_in_environment()} if faults else set[str]()

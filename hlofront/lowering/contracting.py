@@ -95,8 +95,50 @@ def _(
             result = out.update(dtype=np.dtype(np.int32), weak_type=False)
     elif a.dtype != out.dtype:
         lhs, rhs = widened(build, lhs, a), widened(build, rhs, b)
-    product = build.op("stablehlo.dot_general", (lhs, rhs), result, **attributes)
+    if _is_of_long_rows(build, b, result) and "algorithm" not in attributes:
+        product = _exchanged(build, lhs, rhs, result, dimension_numbers, precisions(precision))
+    else:
+        product = build.op("stablehlo.dot_general", (lhs, rhs), result, **attributes)
     return product if result is out else build.convert(product, out)
+
+
+_LONG_ROW = 2**31
+
+
+def _is_of_long_rows(build: Builder, rhs: ShapedArray, result: ShapedArray) -> bool:
+    """Return whether XLA's compiler for CPUs may end the process on rows of 2**31 columns."""
+    module = build.module
+    if not build.is_undivided or min(rhs.size, result.size) < _LONG_ROW:
+        return False
+    return "cpu" in module.platforms and module.cpu_settings.guards
+
+
+def _exchanged(
+    build: Builder,
+    lhs: Value,
+    rhs: Value,
+    result: ShapedArray,
+    dimension_numbers: DotDimensionNumbers,
+    precision: tuple[Precision, Precision],
+) -> Value:
+    """Return the product of two operands as the transpose of that of the second and the first."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    numbers = (rhs_contracting, lhs_contracting), (rhs_batch, lhs_batch)
+    batch, rows = len(lhs_batch), build.avals_in[0].ndim - len(lhs_contracting)
+    axes = [*range(batch), *range(rows, result.ndim), *range(batch, rows)]
+    product = build.op(
+        "stablehlo.dot_general",
+        (rhs, lhs),
+        result.update(shape=tuple(result.shape[axis] for axis in axes)),
+        dot_dimension_numbers=dimension_attribute(numbers),
+        precision_config=precision_attribute(precision[::-1]),
+    )
+    return build.op(
+        "stablehlo.transpose",
+        (product,),
+        result,
+        permutation=types.i64_array([axes.index(axis) for axis in range(result.ndim)]),
+    )
 
 
 _GPUS = frozenset(("cuda", "rocm"))

@@ -68,5 +68,39 @@ def _(build: Builder, x: Value, *, sizes: Sequence[int], axis: int) -> list[Valu
 
 @lower(p.pad_p)
 def _(build: Builder, x: Value, value: Value, *, padding_config: Sequence[Sequence[int]]) -> Value:
+    (aval, _), (result,) = build.avals_in, build.avals_out
+    edges = [edge for axis in padding_config for edge in axis]
+    if build.is_undivided and max(map(abs, edges), default=0) > _LARGEST_EDGE:
+        # XLA pads with all of them before it cuts, and ends the process where that overflows.
+        parts = [
+            _cut_and_padding(*each)
+            for each in zip(aval.shape, result.shape, padding_config, strict=True)
+        ]
+        if any(start == stop for start, stop, _ in parts):
+            return build.broadcast(value, result, ())
+        starts, stops, padding_config = zip(*parts, strict=True)
+        aval = aval.update(shape=tuple(b - a for a, b in zip(starts, stops, strict=True)))
+        x = build.slice(x, starts, stops, None, aval)
     before, after, between = zip(*padding_config, strict=True) if padding_config else ((),) * 3
     return build.pad(x, value, before, after, between)
+
+
+_LARGEST_EDGE = 2**31
+
+
+def _cut_and_padding(
+    size: int, result: int, edges: Sequence[int]
+) -> tuple[int, int, tuple[int, int, int]]:
+    """Return which elements along an axis are in a padded result, from and to, and their padding.
+
+    Args:
+      size, result: the numbers of elements before and after.
+      edges: the padding before, after and between elements; it is negative where some are cut.
+    """
+    before, _, between = edges
+    step = between + 1
+    start = min(max(-(before // step), 0), size)
+    stop = max(min(-((before - result) // step), size), start)
+    first = before + start * step
+    last = first + (stop - start - 1) * step
+    return start, stop, (first, result - last - 1, between if stop - start > 1 else 0)

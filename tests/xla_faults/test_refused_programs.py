@@ -1,5 +1,6 @@
-"""Programs on which XLA ends the process, or never ends itself: they raise errors instead."""
+"""Programs on which XLA ends the process, or never ends itself: they are right, or errors."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
+from hlofront.lowering import contracting, slicing
 
 SIZES, WINDOWS, CALLS = (
     "sizes before a size of zero",
@@ -93,3 +96,70 @@ def test_without_guards_xla_ends_the_process():
     environment = {**os.environ, "HLOFRONT_XLA_GUARDS": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     assert done.returncode < 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "between", "expected"),
+    [
+        (2**62, -(2**62), 0, [9, 9, 9]),
+        (-(2**62), 2**62, 0, [9, 9, 9]),
+        (-(2**40), 2**40 - 1, 0, [9, 9]),
+        (0, -(2**61), 2**60, [1, 9, 9]),
+    ],
+)
+def test_padding_beyond_the_sizes_of_arrays_is_right(low, high, between, expected):
+    x, stop = np.arange(1.0, 4), 3 + 2 * between + low + high
+    high += len(expected) - stop
+    config = [(low, high, between)]
+    assert jax.jit(lambda x: lax.pad(x, 9.0, config))(x).tolist() == expected
+
+
+EDGES = list(itertools.product((-7, -3, 0, 2, 8), (-7, -2, 0, 8), (0, 1, 3)))
+
+
+@pytest.mark.parametrize("edges", [each for each in EDGES if 5 + 4 * each[2] + sum(each[:2]) >= 0])
+def test_padding_by_parts_is_padding(edges, monkeypatch):
+    def padded(x):
+        return lax.pad(x, np.float32(9), [edges, (0, 1, 0)])
+
+    x = np.arange(1, 11, dtype=np.float32).reshape(5, 2)
+    expected = jax.jit(padded)(x)
+    monkeypatch.setattr(slicing, "_LARGEST_EDGE", -1)
+    np.testing.assert_array_equal(jax.jit(lambda x: padded(x))(x), expected)
+
+
+ROWS = [
+    ("i,ij->j", (3,), (3, 5)),
+    ("ai,ij->aj", (2, 3), (3, 5)),
+    ("bai,bij->baj", (2, 2, 3), (2, 3, 5)),
+    ("i,ijk->jk", (3,), (3, 5, 4)),
+]
+
+
+@pytest.mark.parametrize(("spec", "a", "b"), ROWS, ids=str)
+def test_products_with_exchanged_operands_are_products(spec, a, b, monkeypatch):
+    numbers = np.random.default_rng(0)
+    a, b = (numbers.integers(-4, 5, shape).astype(np.float32) for shape in (a, b))
+    monkeypatch.setattr(contracting, "_LONG_ROW", 4)
+    lowered = jax.jit(lambda a, b: jnp.einsum(spec, a, b)).lower(a, b)
+    assert "stablehlo.transpose" in lowered.as_text()
+    np.testing.assert_array_equal(lowered.compile()(a, b), np.einsum(spec, a, b))
+
+
+LONG_ROW = """
+import numpy as np
+import hlofront as jax
+
+shapes = [jax.ShapeDtypeStruct(shape, np.float32) for shape in ((2,), (2, 2**31))]
+jax.jit(lambda a, b: a @ b).lower(*shapes).compile()
+"""
+
+
+@pytest.mark.parametrize("guards", ["1", "0"])
+def test_rows_of_many_columns_end_the_process_without_the_guard(guards):
+    fault = next(each for each in FAULTS if each.name == "products of a row with 2**31 columns")
+    environment = {**os.environ, "HLOFRONT_XLA_GUARDS": guards}
+    command = [sys.executable, "-c", LONG_ROW]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
+    dies = guards == "0" and fault.is_in(state.jaxlib_version)
+    assert (done.returncode < 0) == dies, done.stderr
