@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         name="products of a row with 2**31 columns",
-        effect="the product of a vector or of one row, with a matrix of 2**31 columns and more, ends "
+        effect="the product of a vector or of one row with a matrix of 2**31 columns and more ends "
         "the process",
         since=(0, 10, 2),
         until=None,

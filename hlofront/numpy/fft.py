@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype, to_complex_dtype, to_inexact_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
@@ -137,7 +137,7 @@ def _transformed(
     backward = kind in (FftType.IFFT, FftType.IRFFT)
     scale = _scale(lengths, norm, backward)
     if not canonical:
-        return convert(a, np.dtype(np.complex64), False) if not is_complex(typeof(a).dtype) else a
+        return a if is_complex(aval.dtype) else convert(a, to_complex_dtype(aval.dtype), False)
     for axis, size in zip(canonical, lengths, strict=True):
         halved = kind is FftType.IRFFT and axis == canonical[-1]
         a = _resized(a, axis, size // 2 + 1 if halved and size else size)
@@ -154,8 +154,8 @@ def _transformed(
 
 def _in_steps(kind: FftType, a: Array, lengths: tuple[int, ...]) -> Array:
     """Compute the transform over the last axes in steps of at most three axes, XLA's limit."""
-    if kind is FftType.RFFT and not issubdtype(typeof(a).dtype, np.floating):
-        a = convert(a, np.dtype(np.float32), False)
+    if kind is FftType.RFFT:
+        a = convert(a, to_inexact_dtype(typeof(a).dtype), False)
     if len(lengths) <= 3:
         return transform(a, kind, lengths)
     ndim, count = typeof(a).ndim, len(lengths)

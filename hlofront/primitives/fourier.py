@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import issubdtype, to_complex_dtype, to_inexact_dtype
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
@@ -69,10 +69,9 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
     if kind is FftType.RFFT:
         if is_complex:
             raise ValueError(f"only real valued inputs supported for rfft: got dtype {dtype}")
-        if not issubdtype(dtype, np.floating):
-            dtype = np.dtype(np.float32)
+        dtype = to_inexact_dtype(dtype)
     elif not is_complex:
-        dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
+        dtype = to_complex_dtype(dtype)
     # The cotangent of a weakly typed array is weakly typed, by the rule of this conversion.
     x = convert(x, dtype, False)
     if not lengths:

@@ -52,6 +52,16 @@ def test_nothing():
     assert jnp.fft.irfft(np.zeros((0, 3), np.complex64)).shape == (0, 4)
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "hfft", "fft2", "rfftn"])
+def test_integers_of_64_bits_keep_their_digits(name):
+    x = np.full((2, 4), 2**40 + 1)
+    x[:, 1] = 0
+    with jax.enable_x64(True):
+        found = getattr(jnp.fft, name)(x)
+        np.testing.assert_allclose(found, getattr(np.fft, name)(x), rtol=1e-15)
+        assert getattr(jnp.fft, name)(x.astype(np.int32)).dtype.itemsize == found.dtype.itemsize / 2
+
+
 def test_derivatives():
     def energies(x, z):
         parts = (

@@ -31,6 +31,7 @@ KINDS = (
     "line_searches",
     "weak_types",
     "varying",
+    "settings",
 )
 AT_ONCE = 10
 # What was compiled is kept for so many programs: those of a kind often compile the same.
