@@ -175,7 +175,7 @@ def page_with_passes(changes: Timeline, rates: DeviceRates | None = None) -> str
 def _as_dict(changes: Timeline) -> dict[str, object]:
     return {
         "module": changes.module.name,
-        "operations": len(changes.first.operations),
+        "operations": changes.first.operation_count,
         "passes": [
             {"pass": each.stage.title, "operations": each.count, "change": each.summary()}
             for each in changes.changes

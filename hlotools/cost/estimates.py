@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hlotools.cost.fusion_needs import Needs
 from hlotools.cost.links import is_collective
 from hlotools.cost.traffic import is_allocation, moved_bytes
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, count_operations, unquoted
 
 _ARITHMETIC = frozenset({
     "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "negate", "abs",
@@ -138,9 +138,8 @@ class Estimates:
         """Return the totals of a program as a dictionary: counts of operations, and the work."""
         counts = Counter(i.opcode for i in self.module.instructions())
         work = self.total()
-        hidden = ("parameter", "constant", "tuple", "get-tuple-element")
         return {
-            "operations": sum(counts.values()) - sum(counts[opcode] for opcode in hidden),
+            "operations": count_operations(counts.elements()),
             "fusions": counts["fusion"],
             "copies": counts["copy"] + counts["copy-start"],
             "transposes": counts["transpose"],

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from hlotools.ir.hlo import count_operations
+
 _COMPUTATION = re.compile(r"(?:ENTRY )?%?([\w.\-]+) .*\{$")
 _OPERATION = re.compile(r"  (?:ROOT )?%?([\w.\-]+) = (.*)")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
@@ -49,6 +51,11 @@ class Snapshot(NamedTuple):
 
     operations: dict[str, Operation]
     fusions: dict[str, str]
+
+    @property
+    def operation_count(self) -> int:
+        """The number of operations, as `count_operations` counts them."""
+        return count_operations(operation.opcode for operation in self.operations.values())
 
     def fusion_of(self, operation: Operation) -> str:
         """Return the name of the fusion that an operation is inside of, or ""."""

@@ -12,10 +12,9 @@ from hlotools.terminal_text import is_visible
 class PassChange(NamedTuple):
     """The difference between two dumps of a module that follow each other.
 
-    `count` is the number of operations afterwards, parameters left out. `moved` pairs an operation
-    with the one that it is a copy of, as in fusions; `replaced` pairs one with those of the same
-    name in the user's program that are gone; `rewritten` has the operation before and after, under
-    one name.
+    `count` is the number of operations afterwards. `moved` pairs an operation with the one that it
+    is a copy of, as in fusions; `replaced` pairs one with those of the same name in the user's
+    program that are gone; `rewritten` has the operation before and after, under one name.
     """
 
     stage: Stage
@@ -61,8 +60,8 @@ class Timeline(NamedTuple):
     def text(self) -> str:
         """Return a table of the passes that changed the module: operations afterwards, and what."""
         changed = [change for change in self.changes if change]
-        rows = [(str(len(self.first.operations)), "", self.module.stages[0].title, "")]
-        count = len(self.first.operations)
+        count = self.first.operation_count
+        rows = [(str(count), "", self.module.stages[0].title, "")]
         for change in changed:
             difference = change.count - count
             count = change.count
@@ -169,7 +168,7 @@ def _change(stage: Stage, before: Snapshot, after: Snapshot) -> PassChange:
                 replaced.append((operation, tuple(gone[operation.op_name])))
     return PassChange(
         stage,
-        len(new),
+        after.operation_count,
         tuple(made),
         tuple(removed),
         tuple(moved),

@@ -59,9 +59,9 @@ def under_causes(
 
 
 def _without_repetition(cause: Change, parts: Sequence[Change]) -> tuple[Change, ...]:
-    """Return the changes that follow from a cause, without a finding that says the same as it."""
-    same = [part for part in parts if part.sentence == cause.sentence]
-    return tuple(each for part in parts for each in (part.parts if part in same else (part,)))
+    """Return what follows from a cause: the parts of a finding that says the same, if it is all."""
+    is_said = len(parts) == 1 and parts[0].sentence == cause.sentence
+    return parts[0].parts if is_said else tuple(parts)
 
 
 def under_arguments(changes: Sequence[Change], matching: Matching) -> list[Change]:

@@ -99,9 +99,9 @@ def test_stages_are_in_the_order_of_the_passes(folder):
 def test_a_table_says_what_each_pass_changed(folder):
     changes = timeline(main_module(hlotools.dumped_modules(folder)))
     _, first, second, third, note = changes.text().splitlines()
-    assert first.split() == ["4", "before", "optimizations"]
+    assert first.split() == ["3", "before", "optimizations"]
     assert second.endswith("simplification > algsimp  +constant, +multiply; -constant, -divide")
-    assert third.startswith("5 +1  Main_fusion > tpu_fusion")
+    assert third.startswith("4 +1  Main_fusion > tpu_fusion")
     assert third.endswith(
         "+fusion; into fusions: exponential; other layouts: constant, multiply, negate"
     )

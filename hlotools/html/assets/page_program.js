@@ -130,7 +130,12 @@ function header(program, { title, facts: known }) {
     const opcode = program.opcode(op);
     counts.set(opcode, (counts.get(opcode) ?? 0) + 1);
   }
-  const facts = [["operations", countText(program.count)]];
+  // As hlotools.ir.hlo.count_operations counts them.
+  let operations = program.count;
+  for (const opcode of ["parameter", "constant", "tuple", "get-tuple-element"]) {
+    operations -= counts.get(opcode) ?? 0;
+  }
+  const facts = [["operations", countText(operations)]];
   if (counts.get("fusion")) facts.push(["fusions", countText(counts.get("fusion"))]);
   for (const [label, value] of known) {
     facts.push([
