@@ -101,8 +101,13 @@ def _is_number(equation: Equation, name: str) -> bool:
 
 
 def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.generic) and value != value
+    return _may_be_float(value) and value != value
 
 
 def _is_infinite(value: Any) -> bool:
-    return isinstance(value, float | np.generic) and value in (math.inf, -math.inf)
+    return _may_be_float(value) and value in (math.inf, -math.inf)
+
+
+def _may_be_float(value: Any) -> bool:
+    # Numbers of float0 have fields.
+    return isinstance(value, float | np.generic) and not isinstance(value, np.void)
