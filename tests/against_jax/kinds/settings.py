@@ -9,7 +9,11 @@ import numpy as np
 from tests.against_jax.describe import HERE, Corpus, load
 from tests.against_jax.kinds.varying import LEFT_OUT, is_array, of_arrays
 
-KNOWN: dict[str, str] = {}
+KNOWN = {
+    r"^checks_custom_closures_mapped_values": "jax fails by an assertion of its own",
+    r"^checks_numpy_dtype_limits_sets_of_size": "jax reports an index of its own implementation",
+    r"^nans_numpy_dtype_limits_sets_": "the error says that it is the shape which is not known",
+}
 
 
 def programs(jax, jnp, lax):
