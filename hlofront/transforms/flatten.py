@@ -22,6 +22,7 @@ from hlofront.core.aval import (
 )
 from hlofront.core.high_types import is_mutable
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
+from hlofront.core.manual_axes import SAME, ManualAxisType
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec, check_rank
 from hlofront.core.references import AbstractRef, is_reference
@@ -38,13 +39,22 @@ class ShapeDtypeStruct:
       sharding: a Sharding, PartitionSpec or Format, or None. Of a Format, `sharding` is its
         sharding and `format` the Format; programs are lowered for arguments of its layout.
       weak_type: whether the dtype is weak, as that of a Python scalar.
+      manual_axis_type: the axes of shard_map along which it varies or is reduced; None for none.
       is_ref: whether it describes a mutable reference to such an array.
 
     Raises:
       ValueError: if the dtype is None, or the sharding is none or does not fit the shape.
     """
 
-    __slots__ = ("dtype", "format", "is_ref", "shape", "sharding", "weak_type")
+    __slots__ = (
+        "dtype",
+        "format",
+        "is_ref",
+        "manual_axis_type",
+        "shape",
+        "sharding",
+        "weak_type",
+    )
 
     def __init__(
         self,
@@ -53,7 +63,7 @@ class ShapeDtypeStruct:
         *,
         sharding: Any = None,
         weak_type: bool = False,
-        manual_axis_type: object = None,
+        manual_axis_type: ManualAxisType | None = None,
         is_ref: bool = False,
     ):
         if dtype is None:
@@ -67,6 +77,7 @@ class ShapeDtypeStruct:
         self.format = sharding if hasattr(sharding, "layout") else None
         self.sharding = sharding if self.format is None else sharding.sharding
         self.weak_type = bool(weak_type)
+        self.manual_axis_type = manual_axis_type
         self.is_ref = bool(is_ref)
 
     @classmethod
@@ -80,7 +91,14 @@ class ShapeDtypeStruct:
         """
         aval: Any = abstract(x)
         sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
-        return cls(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+        manual = None if aval.manual_axis_type is SAME else aval.manual_axis_type
+        return cls(
+            aval.shape,
+            aval.dtype,
+            sharding=sharding,
+            weak_type=aval.weak_type,
+            manual_axis_type=manual,
+        )
 
     @property
     def ndim(self) -> int:
@@ -102,6 +120,7 @@ class ShapeDtypeStruct:
             "dtype": self.dtype,
             "sharding": self.format or self.sharding,
             "weak_type": self.weak_type,
+            "manual_axis_type": self.manual_axis_type,
             "is_ref": self.is_ref,
         }
         return ShapeDtypeStruct(**{**fields, **changes})
@@ -112,15 +131,17 @@ class ShapeDtypeStruct:
         )
 
     def __hash__(self) -> int:
-        fields = self.shape, self.dtype, self.sharding, self.format, self.weak_type, self.is_ref
-        return hash(fields)
+        return hash(tuple([getattr(self, name) for name in ShapeDtypeStruct.__slots__]))
 
     def __repr__(self) -> str:
         sharding = "" if self.sharding is None else f", sharding={self.sharding}"
         if self.format is not None:
             sharding += f", format={self.format.layout}"
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
+        manual = self.manual_axis_type
+        varies = "" if manual is None else f", manual_axis_type={manual}"
+        fields = f"shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{varies}"
+        return f"ShapeDtypeStruct({fields})"
 
 
 def _check_sharding(sharding: object, shape: tuple[object, ...]) -> None:
@@ -179,6 +200,9 @@ def _described(x: Any) -> AbstractValue:
         dtype = array_dtype(dtype)
     split = split_by(getattr(x, "sharding", None))
     aval = ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False), sharding=split)
+    manual = getattr(x, "manual_axis_type", None)
+    if isinstance(manual, ManualAxisType):
+        aval = aval.update(manual_axis_type=manual)
     return AbstractRef(aval) if getattr(x, "is_ref", False) is True else aval
 
 

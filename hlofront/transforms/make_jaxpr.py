@@ -11,6 +11,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
+from hlofront.core.manual_axes import SAME
 from hlofront.core.references import touches_references
 from hlofront.core.requested_shardings import sharding_of
 from hlofront.core.trace import Tracer
@@ -140,7 +141,14 @@ def described(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
     sharding = sharding_of(aval)
     if sharding is not None and not sharding.mesh.explicit_axes:
         sharding = None
-    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+    manual = None if aval.manual_axis_type is SAME else aval.manual_axis_type
+    return ShapeDtypeStruct(
+        aval.shape,
+        aval.dtype,
+        sharding=sharding,
+        weak_type=aval.weak_type,
+        manual_axis_type=manual,
+    )
 
 
 @boundary
