@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hlotools.cost.fusion_needs import Needs
 from hlotools.cost.links import is_collective
 from hlotools.cost.traffic import is_allocation, moved_bytes
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, count_operations, unquoted
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
 
 _ARITHMETIC = frozenset({
     "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "negate", "abs",
@@ -26,6 +26,18 @@ _TRANSCENDENTAL = frozenset({
 ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
 _LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
 _FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
+
+
+# What programs are made of beside operations: `count_operations` leaves them out.
+_UNCOUNTED = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
+
+
+def count_operations(opcodes: Iterable[str]) -> int:
+    """Return how many operations some opcodes are, as all tools count them.
+
+    Parameters, constants, tuples and elements of tuples are none.
+    """
+    return sum(opcode not in _UNCOUNTED for opcode in opcodes)
 
 
 class Work(NamedTuple):

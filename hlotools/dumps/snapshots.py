@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from hlotools.ir.hlo import count_operations
+from hlotools.cost.estimates import count_operations
 
 _COMPUTATION = re.compile(r"(?:ENTRY )?%?([\w.\-]+) .*\{$")
 _OPERATION = re.compile(r"  (?:ROOT )?%?([\w.\-]+) = (.*)")

@@ -8,18 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 from hlotools.terminal_text import visible
 
 
-# What programs are made of beside operations: `count_operations` leaves them out.
-_UNCOUNTED = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
-
-
-def count_operations(opcodes: Iterable[str]) -> int:
-    """Return how many operations some opcodes are, as all tools count them.
-
-    Parameters, constants, tuples and elements of tuples are none.
-    """
-    return sum(opcode not in _UNCOUNTED for opcode in opcodes)
-
-
 class HloSyntaxError(ValueError):
     """The error that a text is not HLO, with the position of the error.
 

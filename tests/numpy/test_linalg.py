@@ -281,3 +281,13 @@ def test_slogdet_of_singular_and_infinite_matrices():
     signs, logarithms = jnp.linalg.slogdet(np.array(values, np.float32))
     np.testing.assert_array_equal(signs, [0, 0, np.nan])
     np.testing.assert_array_equal(logarithms, [-np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_ranks_are_of_the_default_dtype_of_integers(x64):
+    with jax.enable_x64(x64):
+        expected = jnp.arange(1).dtype
+        for shape in ((3, 2), (0, 2, 2), (2, 0)):
+            assert jnp.linalg.matrix_rank(np.ones(shape)).dtype == expected, shape
+        for rows in (3, 0):
+            assert jnp.linalg.lstsq(np.ones((rows, 2)), np.ones(rows))[2].dtype == expected

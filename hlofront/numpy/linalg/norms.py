@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.dtypes import finfo, is_complex
+from hlofront.base.dtypes import default_dtype, finfo, is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DType
 from hlofront.core.aval import typeof
@@ -234,7 +234,7 @@ def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> A
     result = typeof(values)
     count, last = result.shape[-1], result.ndim - 1
     if not count:
-        return creating.full(result.shape[:-1], 0, _int32)
+        return creating.full(result.shape[:-1], 0, default_dtype("i"))
     dtype = result.dtype
     if least is None:
         share = host_number(max(aval.shape[-2:]) * float(finfo(dtype).eps), dtype)
@@ -242,7 +242,7 @@ def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> A
     else:
         least = _numbers(least, dtype, result.shape[:-1])
     least = broadcast_in_dim(least, result.shape, range(last))
-    counts = convert(comparing.gt(values, least), _int32, False)
+    counts = convert(comparing.gt(values, least), default_dtype("i"), False)
     return reducing.reduce_sum(counts, (last,))
 
 

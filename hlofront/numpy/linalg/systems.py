@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hlofront.base.dtypes import finfo
+from hlofront.base.dtypes import default_dtype, finfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -278,7 +278,7 @@ def _lstsq(
         x = creating.full((n, columns), 0, dtype)
         squares = real_part(elementwise.mul(matrix, conjugate(matrix)))
         residuals = sum_over(squares, (0,))
-        rank = creating.full((), 0, np.dtype(np.int32))
+        rank = creating.full((), 0, default_dtype("i"))
     else:
         if rcond is None:
             share = host_number(precision * max(m, n), real)
@@ -291,7 +291,7 @@ def _lstsq(
         least = broadcast_in_dim(elementwise.mul(share, first), typeof(s).shape, ())
         zeros = creating.full_like(s, 0)
         counts = elementwise.bitwise_and(comparing.gt(s, zeros), comparing.ge(s, least))
-        rank = reduce_sum(convert(counts, np.dtype(np.int32), False), (0,))
+        rank = reduce_sum(convert(counts, default_dtype("i"), False), (0,))
         safe = comparing.select_n(counts, creating.full_like(s, 1), s)
         inverse = comparing.select_n(counts, zeros, elementwise.div(creating.full_like(s, 1), safe))
         seen = product(adjoint(u), matrix)

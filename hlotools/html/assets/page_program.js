@@ -130,7 +130,7 @@ function header(program, { title, facts: known }) {
     const opcode = program.opcode(op);
     counts.set(opcode, (counts.get(opcode) ?? 0) + 1);
   }
-  // As hlotools.ir.hlo.count_operations counts them.
+  // As hlotools.cost.estimates.count_operations counts them.
   let operations = program.count;
   for (const opcode of ["parameter", "constant", "tuple", "get-tuple-element"]) {
     operations -= counts.get(opcode) ?? 0;
