@@ -82,6 +82,10 @@ def _selected(
     if size is not None:
         size = concrete_or_error(operator.index, size, "It is the size of a set.")
         return _selected_of_size(keep, fills, arrays, size)
+    if any(isinstance(x, Tracer) for x in (keep, *arrays)):
+        # The values are known, and elements have derivatives.
+        size = int(host_value(keep, "The elements of a set must be known.").sum())
+        return _selected_of_size(keep, fills, arrays, size)
     mask = np.asarray(keep)
     return [put_beside(np.asarray(x)[mask], source, typeof(x).weak_type) for x in arrays]
 

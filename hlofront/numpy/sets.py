@@ -12,6 +12,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
+from hlofront.core.compile_time import ensure_compile_time_eval
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.programs import concrete_or_error
 from hlofront.core.trace import Tracer
@@ -186,11 +187,15 @@ def _unique(
     aval = typeof(ar)
     if axis is not None:
         axis = canonical_axis(axis, aval.ndim)
+    if size is None and isinstance(ar, Tracer):
+        # Derivatives are those of the values that are selected.
+        known = host_value(ar, needs_size(name))
+        with ensure_compile_time_eval():
+            size = int(np.asarray(_ordered(known, axis, equal_nan)[2]).sum())
     if size is None:
-        if isinstance(ar, Tracer):
-            host_value(ar, needs_size(name))
         weak = aval.weak_type and not is_complex(aval.dtype)
-        ordered, indices, starts, inverse = map(np.asarray, _ordered(ar, axis, equal_nan))
+        with ensure_compile_time_eval():
+            ordered, indices, starts, inverse = map(np.asarray, _ordered(ar, axis, equal_nan))
         (first,) = starts.nonzero()
         values = ordered[first]
         if axis is not None:

@@ -126,3 +126,20 @@ def test_results_of_a_given_size():
 def test_errors(wrong, error, text):
     with pytest.raises(error, match=text):
         wrong()
+
+
+@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
+def test_elements_of_sets_have_the_derivatives_of_what_is_selected(name):
+    a, b, tangents = np.float32([3, 1, 2, 2]), np.float32([2, 5]), np.float32([10, 20, 30, 40])
+    by_value = {3.0: 10.0, 1.0: 20.0, 2.0: 30.0, 5.0: 0.0}
+    found, slopes = jax.jvp(lambda a: getattr(jnp, name)(a, b), (a,), (tangents,))
+    assert found.tolist() == getattr(np, name)(a, b).tolist()
+    assert slopes.tolist() == [by_value[x] for x in found.tolist()]
+
+
+def test_unique_values_have_derivatives_and_are_known_while_tracing():
+    a = np.float32([3, 1, 2, 2])
+    assert jax.grad(lambda a: jnp.unique(a) @ np.float32([1, 2, 3]))(a).tolist() == [3, 1, 2, 0]
+    assert jax.jit(lambda: jnp.unique(a))().tolist() == [1, 2, 3]
+    rows, slopes = jax.jvp(lambda a: jnp.unique(a.reshape(2, 2), axis=0), (a,), (a,))
+    assert rows.tolist() == slopes.tolist() == [[2, 2], [3, 1]]
