@@ -1,6 +1,6 @@
 """The tools that read, compare and price HLO, StableHLO and jaxprs as text, in Python alone.
 
-The tools need neither hlofront nor jaxlib, and work beside jax:
+The tools need neither hlofront nor jaxlib, and work with jax, too:
 
     import hlotools
 

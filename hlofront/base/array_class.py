@@ -1,4 +1,4 @@
-"""The class of arrays; type checkers read its members from the stub beside this module."""
+"""The class of arrays; type checkers read its members from the stub next to this module."""
 
 from hlofront.bridge import state
 

@@ -76,7 +76,7 @@ def dtype_of(dtype: Any) -> Any:
 
 @functools.cache
 def full_name(dtype: NumPyDType | ExtendedDType) -> str:
-    """Return the name of a dtype, such as float32; NumPy computes it anew each time, in 2 us."""
+    """Return the name of a dtype, such as float32; NumPy computes it again each time, in 2 us."""
     return "float0" if dtype == float0 else dtype.name
 
 

@@ -52,7 +52,7 @@ def flatten_one_level(tree: object) -> Level:
       tree: a node, such as a list or a value of a registered class.
 
     Returns:
-      (children, static): the children, and what the node keeps beside them: the keys of a dict,
+      (children, static): the children, and what else the node keeps: the keys of a dict,
       None for a list.
 
     Raises:

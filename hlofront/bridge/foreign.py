@@ -2,7 +2,7 @@
 
 A module from a file may take MLIR's reader or XLA's compiler to an abort, an endless loop, or all
 memory. So a worker reads it, with limits of time, memory and stack; checks its operations and
-custom calls; and writes it anew. This process parses only those bytes, and what it compiles for
+custom calls; and writes it again. This process parses only those bytes, and what it compiles for
 CPUs with them a worker compiles, too.
 """
 

@@ -222,7 +222,7 @@ def bytecode_of(module: Any) -> bytes:
 
 
 def checks_of_modules() -> ModuleType:
-    """Return the modules with the checks, which are files beside this one."""
+    """Return the modules with the checks, which are files next to this one."""
     loaded = None
     for name in ("custom_call_checks", "module_checks"):
         loaded = sys.modules.get(name)

@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _make_pages(run: RunRecords, summary: RunSummary, most: int) -> None:
-    """Write pages of the optimized HLO of the programs that took longest, beside the HLO."""
+    """Write pages of the optimized HLO of the programs that took longest, next to the HLO."""
     for record in summary.slowest[: max(most, 0)]:
         file = run.program_file(record, "hlo")
         if file is None or file.with_suffix(".html").exists():

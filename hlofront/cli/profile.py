@@ -1,4 +1,4 @@
-"""The command `profile`: the measured time of a program by line, beside its bounds."""
+"""The command `profile`: the measured time of a program by line, with its bounds."""
 
 import argparse
 from typing import TYPE_CHECKING, TextIO

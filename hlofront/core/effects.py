@@ -1,4 +1,4 @@
-"""Effects of operations, such as printing, beside computing their results."""
+"""Effects of operations, such as printing, apart from their results."""
 
 from collections.abc import Iterable
 

@@ -171,7 +171,7 @@ class PartitionSpec:
         return _specs.setdefault(key, self)
 
     def __hash__(self) -> int:
-        # A spec that nobody holds is made anew, and its hash must be the same.
+        # A spec that nobody holds is made again, and its hash must be the same.
         return self._hash
 
     def __init_subclass__(cls) -> None:

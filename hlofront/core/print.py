@@ -63,7 +63,7 @@ def print_jaxpr(
 
 
 def jaxpr_html(jaxpr: "AnyJaxpr") -> str:
-    """Return a jaxpr as HTML for a notebook: its page beside the lines of source, and its text."""
+    """Return a jaxpr as HTML for a notebook: its page with the lines of source, and its text."""
     text = print_jaxpr(jaxpr, source_info=True, use_color=False)
     return importlib.import_module(_NOTEBOOK).program_html("jaxpr", text)
 
@@ -143,9 +143,9 @@ class Printing:
         """Set the options of a text.
 
         Args:
-          source_info: whether to print beside each equation the user line that made it.
+          source_info: whether to print next to each equation the user line that made it.
           print_shapes: whether to print the types of variables where they are bound.
-          name_stack: whether to print beside each equation the named scopes around it.
+          name_stack: whether to print next to each equation the named scopes around it.
           custom_pp_eqn_rules: whether primitives may omit parameters and print in their own way;
             else all parameters are printed.
           print_effects: whether to print the effects of programs.

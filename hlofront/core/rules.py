@@ -137,7 +137,7 @@ class LoweringTable(RuleTable[LoweringRule]):
     a program for several platforms calls it once for each.
 
     The modules with rules of a primitive are imported when one of them is looked up, and before
-    another package gives one, which then stands beside them or replaces them. `in` and iteration
+    another package gives one, which then stands next to them or replaces them. `in` and iteration
     see what has been imported. An equation imports those that concern it: a module whose name ends
     in a platform's has rules for that platform alone, and one in `dtypes` for results of these.
     """

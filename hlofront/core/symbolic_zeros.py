@@ -1,4 +1,4 @@
-"""Values beside arrays in rules: UndefinedPrimal operands, symbolic zeros, absent batch axes."""
+"""Values in rules besides arrays: UndefinedPrimal operands, symbolic zeros, absent batch axes."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, final

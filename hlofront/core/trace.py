@@ -67,7 +67,7 @@ class Trace:
     def process_as_current(
         self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params
     ) -> Value:
-        """Interpret an operation that an interpreter above passes on, for lack of own operands.
+        """Interpret an operation that an interpreter above passes on for want of own operands.
 
         This is the current interpreter meanwhile, which runs the operations of rules, too.
         """

@@ -1,4 +1,4 @@
-"""Scalars of Python with a dtype, which they keep when x64 is switched: TypedInt and its kin.
+"""Scalars of Python with a dtype, which they keep when x64 is switched: TypedInt and others.
 
 They stand for Python scalars where functions with derivatives see them: as operands of rules, as
 residuals, and as results that pass unchanged.

@@ -23,7 +23,7 @@ _NO_ARGUMENTS = tree.tree_structure(((), NO_KEYWORDS))
 def checkify(
     f: Callable[..., PyTree], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[..., tuple[Error, PyTree]]:
-    """Return a function that returns its first run-time error beside its result.
+    """Return a function that returns its first run-time error with its result.
 
     `error.get()` returns the error's message and `error.throw()` raises it; the function continues
     after an error. Checks in branches, loops and jitted functions are included.

@@ -171,7 +171,7 @@ def _check_array(x: object, name: str) -> None:
 
 
 def _floating(x: ArrayLike) -> ArrayLike:
-    """Return an argument as an array, of the dtype that integers promote to beside floats."""
+    """Return an argument as an array, of the dtype that integers promote to among floats."""
     x = as_array(x)
     aval = typeof(x)
     return x if has_terms(x) else convert(x, to_inexact_dtype(aval.dtype), aval.weak_type)

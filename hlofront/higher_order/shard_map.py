@@ -141,7 +141,7 @@ class ShardMapParams(NamedTuple):
     ) -> None:
         """Raise ValueError if an argument's type says another split than its spec.
 
-        Where some axes of the mesh are not Explicit, or stay as they are, it is split anew.
+        Where some axes of the mesh are not Explicit, or stay as they are, it is split again.
         """
         is_whole = len(self.newly_manual_axes) == len(self.mesh.axis_names)
         if not is_whole or not self.mesh.are_all_axes_explicit:

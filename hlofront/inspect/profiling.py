@@ -50,7 +50,7 @@ def profile(
         copies, made beforehand.
       runs: the number of runs that are measured, each until its results are there.
       warm_ups: the number of runs before them, of which the first compiles.
-      target: the device whose rates give bounds beside the times, such as "cuda:h100"; by default
+      target: the device whose rates give bounds for the times, such as "cuda:h100"; by default
         no bounds.
       log_dir: a folder to write the profile to, as `jax.profiler.trace` does; None to write none.
 
@@ -112,7 +112,7 @@ def profiles_in(
     Args:
       path: a file `HOST.xplane.pb`, or a folder that `jax.profiler.trace` wrote to, of which the
         last recording is read.
-      target: the device whose rates give bounds beside the times, such as "cuda:h100".
+      target: the device whose rates give bounds for the times, such as "cuda:h100".
 
     Raises:
       OSError: if the file cannot be read.

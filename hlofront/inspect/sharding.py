@@ -21,7 +21,7 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     """Return the operations of a compiled program by which its devices communicate.
 
     Each operation has its mesh axes, the bytes that each device sends, the operations that run
-    beside it, and the user's source line; of a compiled program for a known device also the least
+    next to it, and the user's source line; of a compiled program for a known device also the least
     times of both.
 
     Args:

@@ -1,4 +1,4 @@
-"""The lowering rules of maxima and minima over named axes for CPUs, which know NaNs.
+"""The lowering rules of maxima and minima over named axes for CPUs, which propagate NaNs.
 
 XLA's CPU devices combine floats by the C++ library's maximum, which keeps a NaN or not by the order
 of the devices (jaxlib 0.10.2 to 0.12). So they get integers in the order of the floats.

@@ -13,7 +13,7 @@ Intel Xeon of 2 cores: of complex64 by AVX-512 exp 10 and 3, exp2 9.4 and 2.7, e
 of complex128 exp 21.3 and 9.2, exp2 21 and 8.5, expm1 23.2 and 9.1, log 42 and 12, log1p 41.4 and
 12.5, by AVX2 21.3 and 9.5, 20 and 8.4, 22 and 9.7, 37.8 and 12.5, 42.3 and 12.9. To compile them
 takes 35 to 70 ms for 38 to 60, and 35 for 135 of exponentials of complex128: they have XLA's
-operation beside them, for huge angles.
+operation near them, for huge angles.
 """
 
 import math

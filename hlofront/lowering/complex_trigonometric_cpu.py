@@ -4,7 +4,7 @@ The sines and exponentials of both parts are computed once for both parts of the
 complex64 are computed in float64: the errors are 0.5 units in the last place of a part. In
 complex128 they are at most 2.5, those of tan and tanh 4.2, and logistic has 3.6 in the last place
 of the size. XLA's operations lose all bits of some parts: of sinh(x) and cosh(x) of small real
-parts, of tan(x) and tanh(x) beside multiples of pi/2, and of logistic beside its poles. Else they
+parts, of tan(x) and tanh(x) near multiples of pi/2, and of logistic near its poles. Else they
 err by up to 25 units in complex64, 495 in complex128, sin and cos by 5.2 and 3.7; and these are
 infinite where the exponential is.
 

@@ -74,7 +74,7 @@ def formula_on_cpu(
 
 
 def _register(primitive: Primitive, rule: LoweringRule, pays: LoweringCondition) -> None:
-    """Register a rule for CPUs beside one for other equations, if there is one already."""
+    """Register a rule for CPUs in addition to one for other equations, if there is one already."""
     other = lower.on_platform.get((primitive, "cpu"))
     if other is None:
         lower(primitive, platform="cpu", when=pays)(rule)

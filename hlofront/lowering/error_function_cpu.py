@@ -2,7 +2,7 @@
 
 For erf XLA's CPU code calls a scalar function of the C library for each element. The errors are at
 most 0.97 units in the last place, those of that function 0.91. XLA's formula of erf_inv has the
-rounding of a square in it, and errors of up to 500,000 units beside one, 20 beside 0.6, elsewhere
+rounding of a square in it, and errors of up to 500,000 units near 1, 20 near 0.6, elsewhere
 3.3; here they are at most 2.5.
 
 The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of

@@ -98,7 +98,7 @@ class LoweringParameters:
 
 
 class ShapePolyLoweringState:
-    """The arguments of a module's functions beside those of its program.
+    """The arguments of a module's functions besides those of its program.
 
     Attributes:
       dim_vars: the names of the variables of symbolic sizes, after that of the platform's index
@@ -121,7 +121,7 @@ class LoweringResult(NamedTuple):
       module: the module.
       keepalive: the objects that an executable must keep alive.
       host_callbacks: the calls of Python functions.
-      shape_poly_state: the arguments of its functions beside those of the program.
+      shape_poly_state: the arguments of its functions besides those of the program.
     """
 
     module: ir.Module

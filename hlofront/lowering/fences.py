@@ -258,7 +258,7 @@ class _Program:
         self._fence_differences()
 
     def _fence_differences(self) -> None:
-        """Fence differences of arrays and broadcasts that have users beside a sum of products."""
+        """Fence differences of arrays and broadcasts with users besides a sum of products."""
         makers: dict[Atom, Equation] = {}
         summed: set[Atom] = set()
         for equation in live_equations(self._jaxpr):

@@ -252,7 +252,7 @@ def ffi_lowering(
       operand_layouts: for each operand its axes from minor to major; None is the default, row
         major.
       result_layouts: for each result its axes from minor to major; None is the default, row major.
-      backend_config: attributes of the call beside the primitive's parameters, or a string.
+      backend_config: attributes of the call besides the primitive's parameters, or a string.
       skip_ffi_layout_processing: whether the layouts are left to the compiler.
       **lowering_args: other arguments of `build_ffi_lowering_function`.
 

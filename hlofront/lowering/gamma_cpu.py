@@ -3,7 +3,7 @@
 From 1 to 7 both are rational functions, times the factors of their zeros; beyond, Stirling's series
 (DLMF 5.11.1 and 5.11.2); below 1 the recurrence (5.5.1 and 5.5.2), and below 0 the reflection
 (5.5.3 and 5.5.4). XLA's code has errors of up to 2 * 10^7 units in the last place of float32, and
-5 * 10^5 of float64, beside the zeros. The formulas have up to 0.52 and 5, but for more beside
+5 * 10^5 of float64, near the zeros. The formulas have up to 0.52 and 5, but for more near
 negative zeros.
 
 The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of

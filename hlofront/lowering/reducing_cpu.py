@@ -1,4 +1,4 @@
-"""The lowering rules of reductions for CPUs: elements that lie beside each other go to lanes.
+"""The lowering rules of reductions for CPUs: adjacent elements go to lanes.
 
 XLA's CPU code for a reduction along the last axis combines one element after the other, unless the
 library YNNPACK has a kernel for it. So the last reduced axes are cut into rows of a few lanes: the
@@ -13,7 +13,7 @@ microseconds, as one reduction and so, on an Intel Xeon of 2 cores of which one 
 Such sums along the first axis of 1,000 x 1,000 take 453 and 57. To compile it takes 50 to 90 ms
 there for 50 to 110.
 
-YNNPACK's kernel for maxima and minima of float32 and float64 ignores NaNs, and elements beside
+YNNPACK's kernel for maxima and minima of float32 and float64 ignores NaNs, and elements next to
 them, in operands of 4,096 elements and more (jaxlib 0.10.2 to 0.12). XLA does not take it for a
 reduction by a comparison and a selection. By lanes that takes 204 us for 10^6, 195 and 255 for rows
 where the kernel takes 168, 158 and 190, and 50 to 80 ms longer to compile; of |x - 1| 328, 302 and
@@ -86,7 +86,7 @@ def _integer_lines(equation: Candidate) -> _Lines | None:
 
 
 def _is_combined_in_turns(equation: Candidate) -> bool:
-    """Return whether XLA combines integers that lie beside each other one after the other."""
+    """Return whether XLA combines adjacent integers one after the other."""
     lines = _integer_lines(equation)
     if lines is None or lines.width > _LANES:
         return False

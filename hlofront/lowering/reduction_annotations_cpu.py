@@ -3,9 +3,9 @@
 A maximum that is only subtracted from the array that it is of, as in softmax, is a shift. XLA's
 kernel for maxima of floats on CPUs ignores NaNs (lowering/reducing_cpu.py). With a shift no NaN is
 lost, as the difference of a NaN and any number is a NaN, and so is a sum that it is in; only the
-differences beside it may be numbers. It may be added again to what such differences make, as in
-logsumexp. So a shift keeps the kernel, which is the fastest and takes no time to compile: by a
-reduction that knows NaNs a step of attention with biases for positions took 1.19 times as long.
+differences next to it may be numbers. It may be added again to what such differences make, as in
+logsumexp. So a shift keeps the kernel, which is the fastest and takes no time to compile: with a
+reduction that propagates NaNs, a step of attention with biases for positions was 1.19 times slower.
 
 A reduction has an operand in lanes if XLA computes each element from those at its position in
 stored arrays, by one instruction or a few. Where it broadcasts arrays, as to compare all pairs of

@@ -10,7 +10,7 @@ The processor time of 10^6 elements of float32 in microseconds, as XLA's operati
 Intel Xeon of 2 cores by AVX-512: sin 8,900 and 1,200, cos 9,300 and 1,200, tan 17,000 and 1,400,
 asin 18,800 and 1,200, acos 26,600 and 1,200, atan 15,000 and 1,600, atan2 28,000 and 1,600. To
 compile it takes 40 to 49 ms for 33 to 42. Ratios of angles from a table, a gather, took 1,100 more,
-and a cosine beside the sine 500.
+and a cosine with the sine 500.
 """
 
 import math

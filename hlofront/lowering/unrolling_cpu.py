@@ -26,7 +26,7 @@ an Intel Xeon of 2 cores by AVX-512; `python benchmarks/loops.py` has more:
     a quotient of one number               5.1 and 4.2     a sine of one number     8.3 and 7.3
     c * 0.5 + xs[i] in a fori_loop         2.6 and 1.6     rows of 10               4.2 and 2.2
 
-In 264 bodies made by chance that it takes, of 1 to 700 elements, the ratio was 0.16 to 1.02. To
+In 264 random bodies that it takes, of 1 to 700 elements, the ratio was 0.16 to 1.02. To
 compile takes as long within 26 ms, mostly 5, and to look at a body 0.1 to 0.2 ms.
 
 Floats of 16 bits would no longer be rounded after each step, as XLA drops conversions that follow

@@ -109,7 +109,7 @@ def _(build: Builder, x: Value, **windows: Any) -> Value:
 
 @formula_on_cpu(w.reduce_window_max_p, w.reduce_window_min_p, when=_may_ignore_nans)
 def _(build: Builder, x: Value, **params: Any) -> Value:
-    """Lower the maxima or minima of large or few windows of floats, which know NaNs."""
+    """Lower the maxima or minima of large or few windows of floats, which propagate NaNs."""
     (aval,), (result,), windows = build.avals_in, build.avals_out, w.Windows(**params)
     is_maximum = build.primitive is w.reduce_window_max_p
     if _covers_axes(aval, result, windows):

@@ -124,7 +124,7 @@ def _power_of_two(x: Formula) -> Formula:
 
 def _later_terms(order: Formula, inverse: Formula, terms: int) -> Formula:
     """Return the terms of the series after the first, over the power x**-order, from 1 / x on."""
-    # Where products are greater, the power is zero beside those before it.
+    # Where products are greater, the power is negligible compared with those before it.
     product = clip(0, order * inverse, 1e6)
     total, factor = filled_like(order, 0.5, _float64), product
     for k, number in enumerate(BERNOULLI[:terms], 1):

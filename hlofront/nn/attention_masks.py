@@ -152,7 +152,7 @@ class FullMask(_MaskByPosition):
 class CausalMask(_MaskByPosition):
     """The mask of shape (queries, keys) by which a query looks at no key after it.
 
-    `offset` is the number of the key that stands beside the first query.
+    `offset` is the number of the key that is aligned with the first query.
     """
 
     def __init__(self, shape: tuple[int, int], offset: int = 0, shard_count: int = 1):
@@ -184,7 +184,7 @@ class ChunkedCausalMask(_MaskByPosition):
 class LocalMask(_MaskByPosition):
     """The mask by which a query looks at a window of keys: a number before it, a number after it.
 
-    A number of None is unlimited. `offset` is the number of the key that stands beside the first
+    A number of None is unlimited. `offset` is the number of the key that is aligned with the first
     query.
     """
 
@@ -257,7 +257,7 @@ def _check_chunk_size(chunk_size: int) -> None:
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> NumPyArray:
     """Return the booleans of shape (queries, keys) that say which keys are not after a query.
 
-    `offset` is the number of the key that stands beside the first query.
+    `offset` is the number of the key that is aligned with the first query.
 
     >>> make_causal_mask((2, 3), 1).astype(int)
     array([[1, 1, 0],
@@ -275,7 +275,7 @@ def make_local_attention_mask(
       shape: the numbers of queries and keys.
       window_size: the numbers of keys before and after its own that a query may look at; None for
         all.
-      offset: the number of the key that stands beside the first query.
+      offset: the number of the key that is aligned with the first query.
     """
     return LocalMask(shape, window_size, offset)[:, :]
 

@@ -466,7 +466,7 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
-    """Make a layer that is made anew for each shape of inputs.
+    """Make a layer that is made for each shape of inputs.
 
     Args:
       make_layer: a function from the shape of the inputs to a layer.

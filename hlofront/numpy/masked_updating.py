@@ -49,7 +49,7 @@ def find_mask(index: Index, values: ArrayLike) -> int | None:
                 return None
             mask_position = position
     if mask_position is not None and not isinstance(index[mask_position], Tracer):
-        # If a concrete mask is beside other arrays, general indexing handles it.
+        # If a concrete mask is among other arrays, general indexing handles it.
         others = (*index[:mask_position], *index[mask_position + 1 :])
         return mask_position if all(map(_is_basic, others)) else None
     return mask_position

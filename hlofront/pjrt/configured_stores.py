@@ -55,7 +55,7 @@ def set_cache_dir(path: str | os.PathLike[str]) -> None:
 
 
 def reset_cache() -> None:
-    """Forget what is known of the folders of executables: the next use reads them anew."""
+    """Forget what is known of the folders of executables: the next use reads them again."""
     _store.cache_clear()
     _folder_in.cache_clear()
 

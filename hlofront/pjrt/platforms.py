@@ -2,7 +2,7 @@
 
 A plugin is one shared library. Packages install them (libtpu, jax-cuda13-pjrt and similar ones),
 an environment variable names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_plugin` does. The
-Python modules beside the libraries import jax, and are not run here: only `doctor` tries to import
+Python modules next to the libraries import jax, and are not run here: only `doctor` tries to import
 them, in a process of their own.
 """
 

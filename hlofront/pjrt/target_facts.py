@@ -17,7 +17,7 @@ class Links(NamedTuple):
     """The links between devices: the bytes per second that one device sends, in one direction."""
 
     bandwidth: float
-    """Over all links to the devices beside it."""
+    """Over all links to the neighboring devices."""
     device_count: int
     """The number of devices that these links reach: those of a host, or of a slice."""
     network: float | None

@@ -44,7 +44,7 @@ def _nearest(index: Array, size: int) -> Array:
 
 
 def _wrapped(index: Array, size: int) -> Array:
-    """Return indices of an axis that begins anew at its end."""
+    """Return indices of an axis that starts over at its end."""
     return jnp.mod(index, size)
 
 

@@ -210,7 +210,7 @@ def bcsr_fromdense(
 
     Raises:
       ConcretizationTypeError: if `nse` is None while tracing.
-      ValueError: if there are not two axes beside the batch and dense ones.
+      ValueError: if there are not two axes besides the batch and dense ones.
     """
     mat = numbers_as_array(mat)
     check_roles(mat.ndim, n_batch, n_dense)

@@ -33,7 +33,7 @@ class Bound(NamedTuple):
     """The transfers to and from its cache."""
     links: float
     is_asynchronous: bool
-    """Whether other operations run beside it."""
+    """Whether other operations run at the same time."""
 
     @property
     def seconds(self) -> float:
@@ -132,7 +132,7 @@ class Bounds:
 def program_seconds(bounds: list[Bound]) -> float:
     """Return the least time of a program from the bounds of its operations.
 
-    Operations run one after the other, but for asynchronous ones: beside them others run, and they
+    Operations run one after the other, but for asynchronous ones, during which others run: these
     share the memory and the links.
     """
     in_order = sum(bound.seconds for bound in bounds if not bound.is_asynchronous)
@@ -166,7 +166,7 @@ def _starts(instruction: Instruction) -> bool:
     """Return whether an operation ends later, at its done."""
     if instruction.opcode.endswith("-start"):
         return True
-    # Programs for TPUs run collectives in pieces, in fusions beside other work.
+    # Programs for TPUs run collectives in pieces, in fusions with other work.
     inside = instruction.fused.instructions if instruction.fused else []
     return any("chain_id" in i.attributes.get("frontend_attributes", "") for i in inside)
 

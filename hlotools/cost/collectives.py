@@ -157,7 +157,7 @@ class Collectives:
 
 
 def _beside_text(row: Collective) -> str:
-    """Return what runs beside a collective as text: the number of operations, and their time."""
+    """Return what runs during a collective as text: the number of operations, and their time."""
     if not row.beside:
         return "nothing"
     count = f"{len(row.beside)} operation{'s' if len(row.beside) > 1 else ''}"
@@ -172,7 +172,7 @@ def collectives(
     The bytes are those that each device sends, by the algorithms that send the fewest: of a group
     of n devices with operands of b bytes each, an all-reduce sends 2 b (n - 1) / n, an all-gather
     b (n - 1), a reduce-scatter and an all-to-all b (n - 1) / n, a permutation b. An asynchronous
-    collective runs beside the operations that are scheduled between its start and its done.
+    collective runs during the operations that are scheduled between its start and its done.
 
     Args:
       program: optimized HLO: text, the path of a file, a result of `parse`, or an object whose

@@ -37,7 +37,7 @@ class InstructionCost(NamedTuple):
     the numbers are then those of one step. `flops` and `transcendentals` are None for custom calls
     of unknown cost. `seconds` is a lower bound from the device's rates, None if these are unknown;
     `compiler_seconds` is the compiler's own estimate, None where it wrote none.
-    `is_asynchronous` is whether other instructions run beside it.
+    `is_asynchronous` is whether other instructions run at the same time.
     """
 
     name: str
@@ -291,7 +291,7 @@ class Step:
     times: int
     """The least number of runs: a loop that does not say counts as one iteration."""
     is_asynchronous: bool = False
-    """Whether an asynchronous start called it, so that others run beside it."""
+    """Whether an asynchronous start called it, so that others run at the same time."""
 
 
 def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
@@ -301,7 +301,7 @@ def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
     asynchronous. Of a conditional's branches, the one with the most work is counted.
     """
     running: list[Step] = []
-    # By the id of a computation, and whether it runs beside others: its runs, as in a step.
+    # By the id of a computation, and whether it runs while others do: its runs, as in a step.
     entered: dict[tuple[int, bool], tuple[int | None, int]] = {(id(module.entry), False): (1, 1)}
     for computation, beside in itertools.product(reversed(module.callees_first()), (False, True)):
         if (id(computation), beside) not in entered:

@@ -28,14 +28,14 @@ _LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
 _FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
 
 
-# What programs are made of beside operations: `count_operations` leaves them out.
+# The parts of programs that are not operations: `count_operations` leaves them out.
 _UNCOUNTED = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 
 
 def count_operations(opcodes: Iterable[str]) -> int:
     """Return how many operations some opcodes are, as all tools count them.
 
-    Parameters, constants, tuples and elements of tuples are none.
+    Parameters, constants, tuples and elements of tuples are not counted.
     """
     return sum(opcode not in _UNCOUNTED for opcode in opcodes)
 

@@ -19,7 +19,7 @@ def is_collective(opcode: str) -> bool:
 def identity_of(instruction: Instruction) -> object:
     """Return what tells a collective from others.
 
-    Programs for TPUs run one in pieces beside other work: each of these fusions has a copy of it,
+    Programs for TPUs run one in pieces with other work: each of these fusions has a copy of it,
     of one chain.
     """
     attributes = instruction.attributes

@@ -1,4 +1,4 @@
-"""The operations that run beside an asynchronous one: those between its start and its done."""
+"""The operations that run during an asynchronous one: those between its start and its done."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ class Schedule:
         if first.opcode.endswith("-start"):
             ends += [positions[id(user)] for user in first.users if id(user) in positions]
         begin, end = min(ends), max(ends)
-        # A fusion that has a piece of the collective beside other work is beside it, too.
+        # A fusion that has a piece of the collective and other work counts, too.
         return [i for i in order[begin : end + 1] if i is not first and _computes(i)]
 
     def seconds(self, instructions: Sequence[Instruction], times: int) -> float | None:

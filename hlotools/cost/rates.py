@@ -9,7 +9,7 @@ class Links(Protocol):
 
     @property
     def bandwidth(self) -> float:
-        """The bandwidth of all links of one device to the devices beside it."""
+        """The bandwidth of all links of one device to its neighbors."""
         ...
 
     @property

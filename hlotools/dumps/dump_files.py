@@ -75,7 +75,7 @@ def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
 
 
 def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
-    """Return the compiler's flags that XLA wrote beside an optimized module; None without them.
+    """Return the compiler's flags that XLA wrote next to an optimized module; None without them.
 
     They are those that differ from their defaults, without those of the dump itself.
     """
@@ -92,7 +92,7 @@ def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
 
 
 def text_before(path: str | os.PathLike[str]) -> str | None:
-    """Return the HLO that XLA dumped before it optimized a module; None if it is not beside it."""
+    """Return the HLO that XLA dumped before it optimized a module; None if it is not next to it."""
     before = _beside(path, ".before_optimizations.txt")
     return None if before is None else before.read_text(encoding="utf-8", errors="replace")
 
@@ -101,7 +101,7 @@ _OF_DUMPS = ("xla_dump_", "xla_detailed_logging")
 
 
 def _beside(path: str | os.PathLike[str], ending: str) -> pathlib.Path | None:
-    """Return the file of an ending that XLA dumped beside an optimized module, if it exists."""
+    """Return the file of an ending that XLA dumped next to an optimized module, if it exists."""
     optimized = pathlib.Path(path)
     match = _AFTER.fullmatch(optimized.name)
     if match is None:

@@ -142,7 +142,7 @@ def add_memory(data: ProgramData, use: MemoryUse, module: HloModule) -> None:
 
 
 def add_collectives(data: ProgramData, report: Collectives, module: HloModule) -> None:
-    """Add the collectives of a program to page data, with what runs beside each."""
+    """Add the collectives of a program to page data, with what runs during each."""
     numbers = instruction_numbers(module)
     by_name = {i.name: numbers[id(i)] for i in module.instructions()}
     data.collectives = {

@@ -1,4 +1,4 @@
-"""Measured times as a metric of a page, beside the costs."""
+"""Measured times as a metric of a page, next to the costs."""
 
 from collections.abc import Mapping
 

@@ -189,7 +189,7 @@ def _replace(
 
 
 def _drop_unused(module: HloModule) -> None:
-    """Remove the computations that nothing calls, and find the users of each operation anew."""
+    """Remove the computations that nothing calls, and find the users of each operation again."""
     used = set(map(id, module.roots))
     for computation in reversed(module.callees_first()):
         if id(computation) in used:

@@ -26,7 +26,7 @@ def styled(text: str, style: str = "raw") -> str:
 
     Args:
       text: a result of `as_text()`; "source" needs `debug_info=True` for StableHLO.
-      style: "raw" is the unchanged text. "source" has each operation beside the user's file,
+      style: "raw" is the unchanged text. "source" has each operation next to the user's file,
         line and source text. "short" has no metadata and no default layouts, and cuts long
         constants and configurations. "canonical" has names and orders that depend on the
         program's structure alone.
@@ -51,7 +51,7 @@ def styled(text: str, style: str = "raw") -> str:
 
 
 def source(module: HloModule) -> str:
-    """Return a module's operations as text, each run of them beside its source line."""
+    """Return a module's operations as text, each run of them next to its source line."""
     lines = [f"HloModule {module.name}"]
     for computation in module.computations:
         lines += ["", _head(computation)]

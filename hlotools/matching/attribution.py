@@ -25,7 +25,7 @@ def under_causes(
       causes: the differences of what the compiler was given: of flags and of StableHLO.
       changes: the changes of optimized HLO with their effects, which add up.
       are_all: whether the causes are all that there are. If not, changed constants that no cause
-        is about remain beside the causes.
+        is about remain next to the causes.
     """
     if not causes:
         return list(changes)

@@ -350,7 +350,7 @@ def diff_of_sides(
         other = Change("compiler", "compiler", a.compiler, b.compiler, (), ())
         known.append(Cause(other, frozenset(), frozenset()))
     matching = difference._matching
-    # Texts and files have no StableHLO beside them.
+    # Texts and files come without StableHLO.
     are_all = a.source is not None and b.source is not None
     if are_all:
         known += _causes(a, b)
@@ -485,7 +485,7 @@ def _same(a: Hashes, b: Hashes) -> bool:
 
 
 def with_dump(program: ProgramText, path: str) -> Side:
-    """Return the program of a file as a side, with the flags and the module dumped beside it."""
+    """Return the program of a file as a side, with the flags and the module dumped next to it."""
     side = Side(*program)
     if side.kind != "hlo":
         return side

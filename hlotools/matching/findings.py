@@ -219,7 +219,7 @@ def _dtypes_of(change: Change) -> frozenset[str]:
     if change.kind == "changed" and change.what == "dtype":
         sites = zip(change.a, change.b, strict=False)
         sized = [(x.at, y.at) for x, y in sites if x.at is not None and y.at is not None]
-        # Operations with different sizes match only by chance.
+        # Operations with different sizes match only by accident.
         if all(x.shape.is_tuple or x.shape.size == y.shape.size for x, y in sized):
             return frozenset((change.before, change.after))
     if change.kind in ("added", "removed"):

@@ -1,6 +1,6 @@
 """The causes of what differs in optimized HLO, as far as its own text has them.
 
-Texts of HLO have no StableHLO beside them, but the types, shardings and donation of arguments, and
+Texts of HLO come without StableHLO, but have the types, shardings and donation of arguments, and
 the name stack of the operation that each instruction was made of.
 """
 

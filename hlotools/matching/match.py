@@ -392,7 +392,7 @@ class Matching:
     # ---- split, merged and changed fusions ------------------------------------------------------
 
     def _by_work(self, a: Computation, b: Computation) -> None:
-        """Group operations with common work, and pair those that alone have it."""
+        """Group operations with common work, and pair those that only have it."""
         left_a, left_b = self._left(a), self._left(b)
         if not (left_a and left_b and any(i.opcode == "fusion" for i in (*left_a, *left_b))):
             return

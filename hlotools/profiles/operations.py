@@ -69,7 +69,7 @@ def program_times(
 ) -> list[ProgramTimes]:
     """Return the times of all programs with operations in a profile, the longest first.
 
-    Operations overlap: a loop runs while those of its body do, and others run beside each other.
+    Operations overlap: a loop runs while those of its body do, and others run at the same time.
     Each moment counts for the operation that started last, so that the sum over operations is the
     time in which any ran, and a loop has what its body leaves over.
 

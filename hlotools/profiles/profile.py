@@ -1,4 +1,4 @@
-"""The `profile` function: measured time by source line and operation, beside the bounds of cost."""
+"""The `profile` function: measured time by source line and operation, with the bounds of cost."""
 
 import json
 import linecache
@@ -198,7 +198,7 @@ def profile(
       program: the program, as `costs` takes it: HLO text, the path of an HLO file, a result of
         `parse`, or of `compile` in jax or hlofront. Of several of its name, the one whose
         operations took most time is shown.
-      rates: the rates of the device, for bounds beside the times; None for no bounds.
+      rates: the rates of the device, for bounds of the times; None for no bounds.
       wall: the time of a run from the call to the results, in seconds, if it was measured.
 
     Raises:
@@ -259,7 +259,7 @@ def joined(
     rates: DeviceRates | None = None,
     wall: float | None = None,
 ) -> Profile:
-    """Return the times of a program's operations beside their costs; as `profile` does."""
+    """Return the times of a program's operations with their costs; as `profile` does."""
     report = costs(module, rates, memory_of(program))
     priced = {row.name: row for row in report.instructions}
     instructions = {instruction.name: instruction for instruction in module.instructions()}

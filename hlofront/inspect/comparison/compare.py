@@ -132,7 +132,7 @@ class Comparison:
         ]
 
     def html(self) -> str:
-        """Return an HTML page: the table, each program beside the first one, and each by itself."""
+        """Return an HTML page: the table, each program next to the first one, and each alone."""
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values])
             for row in self.rows()

@@ -40,7 +40,7 @@ def find_error(
     """Return a function that finds the operations at which the results of `fun` lose digits.
 
     The returned function traces `fun` and runs its jaxpr one operation at a time, in the dtypes
-    that it has and in float64 beside, also inside jitted functions, derivatives, custom rules,
+    that it has and in float64 as well, also inside jitted functions, derivatives, custom rules,
     branches and loops. It reports where the relative error jumps to ten times that of the operands
     or more, if a result of `fun` is wrong by more than the tolerance because of it: with the source
     line, the operands, the loop's iteration, and the reason. A `cancellation` subtracts numbers
@@ -53,7 +53,7 @@ def find_error(
         print(report)
 
     The error of an array is that of the whole array, by its norm, or that of the worst tenth of
-    its elements, whichever is larger: elements that are near zero by chance do not count. Values
+    its elements, whichever is larger: elements that happen to be near zero do not count. Values
     that float64 cannot tell from zero, either, are listed as `undetermined`.
 
     Long loops run step by step, each step compiled, and only those at whose end the error has

@@ -33,7 +33,7 @@ def relative_error(ours: ArrayLike, exact: ArrayLike) -> float:
     It is the larger of two numbers: the norm of the differences divided by the norm of the
     reference; and the relative error that one element in ten exceeds, where elements among the
     smallest quarter of those that are not zero count as if they were as large as its largest.
-    So single elements that are near zero by chance do not count, and neither a few huge elements,
+    So single elements that happen to be near zero do not count, and neither a few huge elements,
     such as masks, nor a few wrong rows hide in the rest.
 
     Elements that are NaN in both, or the same infinity, are left out. The error is infinite if an

@@ -44,7 +44,7 @@ from hlofront.transforms.flatten import result_paths, stage_tree
 
 
 class BundleWarning(UserWarning):
-    """The warning that a part of a bundle does not fit this process, and is compiled anew."""
+    """The warning that a part of a bundle does not fit this process, and is compiled again."""
 
 
 class NoExecutable(Exception):

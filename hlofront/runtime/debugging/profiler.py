@@ -277,7 +277,7 @@ def _write_perfetto_trace(log_dir: str) -> str:
     newest = max(written, key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         timeline = json.load(file)
-    # Perfetto refuses what is beside the events.
+    # Perfetto refuses all but the events.
     path = os.path.join(os.path.dirname(newest), "perfetto_trace.json.gz")
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump({"traceEvents": timeline["traceEvents"]}, file)
@@ -356,7 +356,7 @@ def annotate_function(
     Args:
       func: the function.
       name: what to show, by default the function's name.
-      decorator_kwargs: values that the timeline shows beside the name.
+      decorator_kwargs: values that the timeline shows with the name.
     """
     shown = getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
     label = shown if name is None else name
@@ -447,7 +447,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """Return how long a program's instructions took, for XLA to compile it anew by that.
+    """Return how long a program's instructions took, for XLA to compile it again by that.
 
     It is the option `fdo_profile` of `jit`'s `compiler_options`, and empty except on NVIDIA's GPUs.
 

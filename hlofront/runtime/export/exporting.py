@@ -243,7 +243,7 @@ def _exported_vjp(
     shardings = None
     if exported.nr_devices > 1:
         shardings = JitShardings.of_user((*inputs, *outputs), tuple(inputs))
-    # Not by `jit`, which would count the derivatives of several exports as compiling one anew.
+    # Not by `jit`, which would count the derivatives of several exports as compiling one again.
     jitted = Jitted(
         fun_vjp_jax, ArgumentPlan(fun_vjp_jax), traced_for="export", jit_shardings=shardings
     )

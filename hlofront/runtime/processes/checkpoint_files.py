@@ -57,7 +57,7 @@ def get_tensorstore_spec(
       ocdbt: whether the arrays of a folder share one OCDBT store, in which the last part of the
         path is the array's key.
       process_idx: the number of a process that writes into a folder of its own, "process_0" and so
-        on, beside the array's name.
+        on, next to the array's name.
       arr: an array whose shape, dtype and shards the description says.
       driver: the format: "zarr" or "zarr3".
 

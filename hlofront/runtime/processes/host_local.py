@@ -59,7 +59,7 @@ def global_array_to_host_local_array_impl(
     """Return the part that this process has of an array over all processes.
 
     Args:
-      arr: the array; one that all of this process's devices have is split anew where necessary.
+      arr: the array; one that all of this process's devices have is split again where necessary.
       global_mesh: the mesh over all processes.
       pspec: how the mesh's axes split the array.
     """
@@ -156,7 +156,7 @@ def global_array_to_host_local_array(
       global_inputs: a pytree of arrays over all processes.
       global_mesh: the mesh over all processes, of which this process's devices are a block.
       pspecs: a PartitionSpec for all arrays, or a pytree of them that is a prefix of the inputs; an
-        array that is split in another way is split anew first, by all processes together.
+        array that is split in another way is split again first, by all processes together.
 
     Returns:
       A pytree like `global_inputs` of arrays on this process's devices.

@@ -64,7 +64,7 @@ class JitShardings:
 
         Raises:
           TypeError: for leaves that are not shardings.
-          ValueError: for shardings that leave axes to XLA, or beside a device or backend.
+          ValueError: for shardings that leave axes to XLA, or together with a device or backend.
         """
         # A list stands for the tuple of positional arguments too.
         inputs = tuple(inputs) if isinstance(inputs, list) else inputs

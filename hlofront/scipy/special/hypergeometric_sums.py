@@ -137,7 +137,7 @@ def _nonzero_ratio(parts: tuple[Array, Array, Array], freezes: bool) -> tuple[Ar
 
 
 def power_of_two(x: Array) -> Array:
-    """Return a power of two beside the inverse of abs(x), or 1 if that is greater."""
+    """Return a power of two near the inverse of abs(x), or 1 if that is greater."""
     limits = finfo(typeof(x).dtype)
     return reduce_precision(1 / jnp.maximum(jnp.abs(x), 1.0), limits.nexp, 0)
 

@@ -12,7 +12,7 @@ from hlofront.scipy.stats.arguments import at_infinity
 def log_density(outer: Array, y: Array, a: Array, scale: Array | int) -> Array:
     """Return the logarithm of the density at y = (x - loc) / scale, and -inf where `outer` is."""
     part = jnp.where(outer, 1, y)
-    # At infinity the power is nothing beside the exponential.
+    # At infinity the power is negligible compared with the exponential.
     base = jnp.where((part == jnp.inf) & (scale > 0) & (a < jnp.inf), 1, part)
     logarithm = xlogy(a - 1, base) - part - gammaln(a) - jnp.log(scale)
     return jnp.where(outer, -jnp.inf, logarithm)
