@@ -95,7 +95,7 @@ def _(
             result = out.update(dtype=np.dtype(np.int32), weak_type=False)
     elif a.dtype != out.dtype:
         lhs, rhs = widened(build, lhs, a), widened(build, rhs, b)
-    if _is_of_long_rows(build, b, result) and "algorithm" not in attributes:
+    if _is_of_long_rows(build, result, dimension_numbers) and "algorithm" not in attributes:
         product = _exchanged(build, lhs, rhs, result, dimension_numbers, precisions(precision))
     else:
         product = build.op("stablehlo.dot_general", (lhs, rhs), result, **attributes)
@@ -105,12 +105,22 @@ def _(
 _LONG_ROW = 2**31
 
 
-def _is_of_long_rows(build: Builder, rhs: ShapedArray, result: ShapedArray) -> bool:
-    """Return whether XLA's compiler for CPUs may end the process on rows of 2**31 columns."""
+def _is_of_long_rows(
+    build: Builder, result: ShapedArray, dimension_numbers: DotDimensionNumbers
+) -> bool:
+    """Return whether a product is of single rows and so many columns that XLA ends the process.
+
+    XLA's compiler for CPUs makes an array of such a row with a size of 32 bits.
+    """
     module = build.module
-    if not build.is_undivided or min(rhs.size, result.size) < _LONG_ROW:
+    if not build.is_undivided or result.size < _LONG_ROW:
         return False
-    return "cpu" in module.platforms and module.cpu_settings.guards
+    (contracting, _), (batch, _) = dimension_numbers
+    rows = build.avals_in[0].ndim - len(contracting)
+    columns = math.prod(result.shape[rows:])
+    is_one_row = math.prod(result.shape[len(batch) : rows]) == 1
+    guards = "cpu" in module.platforms and module.cpu_settings.guards
+    return guards and is_one_row and columns >= _LONG_ROW
 
 
 def _exchanged(

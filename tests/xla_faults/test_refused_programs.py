@@ -130,8 +130,8 @@ def test_padding_by_parts_is_padding(edges, monkeypatch):
 
 ROWS = [
     ("i,ij->j", (3,), (3, 5)),
-    ("ai,ij->aj", (2, 3), (3, 5)),
-    ("bai,bij->baj", (2, 2, 3), (2, 3, 5)),
+    ("ai,ij->aj", (1, 3), (3, 5)),
+    ("bai,bij->baj", (2, 1, 3), (2, 3, 5)),
     ("i,ijk->jk", (3,), (3, 5, 4)),
 ]
 
@@ -144,6 +144,12 @@ def test_products_with_exchanged_operands_are_products(spec, a, b, monkeypatch):
     lowered = jax.jit(lambda a, b: jnp.einsum(spec, a, b)).lower(a, b)
     assert "stablehlo.transpose" in lowered.as_text()
     np.testing.assert_array_equal(lowered.compile()(a, b), np.einsum(spec, a, b))
+
+
+def test_products_of_several_rows_are_as_they_were_written(monkeypatch):
+    monkeypatch.setattr(contracting, "_LONG_ROW", 4)
+    text = jax.jit(lambda a, b: a @ b).lower(jnp.ones((2, 3)), jnp.ones((3, 5))).as_text()
+    assert "stablehlo.transpose" not in text
 
 
 LONG_ROW = """
