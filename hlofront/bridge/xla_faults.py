@@ -112,6 +112,18 @@ FAULTS = (
         ),
     ),
     Fault(
+        name="convolutions that cut and pad an axis",
+        effect="convolutions of arrays that negative padding cuts at the start of an axis, and "
+        "positive padding extends at its end, read outside of the array",
+        since=(0, 10, 2),
+        until=(0, 12),
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_convolutions.py",
+        lowered_in="hlofront/lowering/convolving.py",
+        operations=frozenset(("stablehlo.convolution",)),
+    ),
+    Fault(
         name="products of a row with 2**31 columns",
         effect="the product of a vector or of one row with a matrix of 2**31 columns and more ends "
         "the process",

@@ -58,6 +58,32 @@ def _is_empty(build: Builder) -> bool:
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
 
 
+def _with_padded_operand(
+    build: Builder, lhs: Value, params: dict[str, Any]
+) -> tuple[Value, dict[str, Any]]:
+    """Return the operand and the parameters with the padding that XLA's CPU compiler errs by done.
+
+    It reads outside of arrays that are cut at the start of an axis and padded at its end.
+    """
+    padding: list[tuple[int, int]] = list(params["padding"])
+    guards = "cpu" in build.module.platforms and build.module.cpu_settings.guards
+    if not guards or not build.is_undivided or not any(a < 0 < b for a, b in padding):
+        return lhs, params
+    aval, kernel = build.avals_in
+    low, high, interior, shape = [0] * aval.ndim, [0] * aval.ndim, [0] * aval.ndim, [*aval.shape]
+    dilation = list(params["lhs_dilation"])
+    for place, axis in enumerate(params["dimension_numbers"][0][2:]):
+        before, after = padding[place]
+        if before < 0 < after:
+            low[axis], high[axis], interior[axis] = before, after, dilation[place] - 1
+            shape[axis] += before + after + (shape[axis] - 1) * interior[axis]
+            padding[place], dilation[place] = (0, 0), 1
+    padded = aval.update(shape=tuple(shape))
+    lhs = build.pad(lhs, build.constant(0, aval.dtype), low, high, interior, padded)
+    build.avals_in = padded, kernel
+    return lhs, {**params, "padding": tuple(padding), "lhs_dilation": tuple(dilation)}
+
+
 @lower(c.conv_general_dilated_p, platform="tpu")
 def _convolution_on_tpu(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
     (result,) = build.avals_out
@@ -69,6 +95,7 @@ def _(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
     (result,) = build.avals_out
     if _is_empty(build):
         return build.full(0, result)
+    lhs, params = _with_padded_operand(build, lhs, params)
     if not issubdtype(result.dtype, np.complexfloating):
         if result.dtype != build.avals_in[0].dtype:
             lhs, rhs = (widened(build, x, aval) for x, aval in zip((lhs, rhs), build.avals_in))
