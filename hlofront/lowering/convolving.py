@@ -72,12 +72,12 @@ def _with_padded_operand(
     aval, kernel = build.avals_in
     low, high, interior, shape = [0] * aval.ndim, [0] * aval.ndim, [0] * aval.ndim, [*aval.shape]
     dilation = list(params["lhs_dilation"])
-    for place, axis in enumerate(params["dimension_numbers"][0][2:]):
-        before, after = padding[place]
+    for dimension, axis in enumerate(params["dimension_numbers"][0][2:]):
+        before, after = padding[dimension]
         if before < 0 < after:
-            low[axis], high[axis], interior[axis] = before, after, dilation[place] - 1
+            low[axis], high[axis], interior[axis] = before, after, dilation[dimension] - 1
             shape[axis] += before + after + (shape[axis] - 1) * interior[axis]
-            padding[place], dilation[place] = (0, 0), 1
+            padding[dimension], dilation[dimension] = (0, 0), 1
     padded = aval.update(shape=tuple(shape))
     lhs = build.pad(lhs, build.constant(0, aval.dtype), low, high, interior, padded)
     build.avals_in = padded, kernel
