@@ -67,7 +67,10 @@ def _with_padded_operand(
     """
     padding: list[tuple[int, int]] = list(params["padding"])
     guards = "cpu" in build.module.platforms and build.module.cpu_settings.guards
-    if not guards or not build.is_undivided or not any(a < 0 < b for a, b in padding):
+    avals = (*build.avals_in, *build.avals_out)
+    if not guards or any(has_symbolic_size(aval.shape) for aval in avals):
+        return lhs, params
+    if not any(a < 0 < b for a, b in padding):
         return lhs, params
     aval, kernel = build.avals_in
     low, high, interior, shape = [0] * aval.ndim, [0] * aval.ndim, [0] * aval.ndim, [*aval.shape]
