@@ -29,7 +29,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.references import touches_references
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sharded_types import plain_aval
-from hlofront.core.subprograms import closed_programs_in
+from hlofront.core.subprograms import closed_programs_in, subprograms_in
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT, UNCHANGED
@@ -49,6 +49,8 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
 
 _create = Operation.create
+# How often a jaxpr that holds others is emitted in place before it becomes a function.
+_MOST_COPIES = 8
 
 
 class Builder(Emitter):
@@ -61,8 +63,23 @@ class Builder(Emitter):
     def inline_closed(
         self, program: ClosedJaxpr, args: Sequence[Value], *scope: str
     ) -> list[Value]:
-        """Emit the equations of a closed jaxpr at this position, and return its outputs."""
+        """Emit the equations of a closed jaxpr at this position, and return its outputs.
+
+        A jaxpr that holds others and was emitted several times becomes a private function: if each
+        of 60 functions runs the one below it in two branches, the module would have 2**60 of them.
+        """
+        # Arguments that are not used may have no value.
+        if self._is_repeated(program) and type(None) not in map(type, args):
+            return self.call(program, "_".join(scope) or "closed_call", args)
         return self.inline(program.jaxpr, program.consts, args, *scope)
+
+    def _is_repeated(self, program: ClosedJaxpr) -> bool:
+        """Count a jaxpr that is to be emitted, and return whether it should be a function."""
+        if self.origin is not None or self.module.is_scalar_region:
+            return False
+        count = self.module.emitted.get(program, 0)
+        self.module.emitted[program] = count + 1
+        return count >= _MOST_COPIES and any(True for _ in subprograms_in(program.jaxpr.eqns))
 
     def inline(
         self, jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[Value], *scope: str
@@ -328,7 +345,7 @@ class Builder(Emitter):
             args,
             program.in_avals,
             program.out_avals,
-            lambda inner, *xs: inner.inline_closed(program, xs),
+            lambda inner, *xs: inner.inline(program.jaxpr, program.consts, xs),
             large_constants(program),
             program.effects,
             **attributes,

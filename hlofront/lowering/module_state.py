@@ -11,7 +11,7 @@ from typing import Any
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Operation, Value, context, ir
-from hlofront.core.jaxpr import Equation, Var
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
 from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
@@ -66,6 +66,7 @@ class ModuleState:
         "callbacks",
         "calls_unknown_sizes",
         "cpu_settings",
+        "emitted",
         "extension_context",
         "fences",
         "functions",
@@ -154,6 +155,8 @@ class ModuleState:
         self.functions: dict[Hashable, ir.FlatSymbolRefAttr] = {}
         # The keys of those with barriers, which are in a loop if a call is.
         self.functions_with_barriers: set[Hashable] = set()
+        # How often each closed jaxpr was emitted in place.
+        self.emitted: dict[ClosedJaxpr, int] = {}
         # The host functions that the module calls, in the order of their index.
         self.callbacks: list[HostCall] = []
         # The objects that rules of other packages keep alive with the executable.

@@ -135,11 +135,8 @@ LEFT_OUT = {
     # A while loop has no transpose, a custom_vmap function no linearization.
     "while": {"grad", "checkpoint"},
     "custom_vmap": {"linearize", "grad", "checkpoint"},
-    # Modules have no calls of checkpointed functions, here and in jax.
-    "unjitted_checkpoint": {"lower"},
-    # Both branches run where the predicate is batched, and modules have no functions for branches,
-    # here and in jax. With jit around each level they are calls.
-    "unjitted_cond": {"vmap", "lower"},
+    # Both branches run where the predicate is batched. With jit around each level they are calls.
+    "unjitted_cond": {"vmap"},
     # The tangents of a reduction are written down anew at each level.
     "reduce": {"jvp"},
     # Checks are not added to mutable references.
