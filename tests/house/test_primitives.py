@@ -9,7 +9,7 @@ import sys
 import hlofront  # noqa: F401  (plugs in the engine, and with it most primitives)
 from hlofront import lowering
 from hlofront.core import rules
-from hlofront.core.primitive import ALL
+from hlofront.core.primitive import ALL, Primitive
 from hlofront.lowering.rules import MODULES
 from hlofront.primitives.high_primitive import HiPrimitive
 from tests.house.source import ROOT
@@ -20,19 +20,29 @@ def import_all(package):
         importlib.import_module(found.name)
 
 
+def primitives_of_modules():
+    """The primitives that modules of hlofront hold: other tests may have defined more."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("hlofront.")]
+    values = [value for module in modules for value in vars(module).values()]
+    return {value for value in values if isinstance(value, Primitive)}
+
+
 def test_every_primitive_is_complete():
     for folder in ("primitives", "higher_order"):
         import_all(importlib.import_module(f"hlofront.{folder}"))
     import_all(lowering)
     missing = []
+    primitives = primitives_of_modules()
     for name, primitive in sorted(ALL.items()):
+        if primitive not in primitives:
+            continue
         if primitive not in rules.infer and primitive not in rules.staged:
             missing.append(f"{name}: no infer rule")
         # What is not compiled when eager is run, and becomes nothing of its own inside a program.
         lowered = primitive in rules.lower or primitive in rules.lower.on_some
         if not lowered and primitive not in rules.run and primitive not in rules.discharge:
             missing.append(f"{name}: no lower rule")
-    assert ALL, "no primitive was found"
+    assert len(primitives) > 200, "few primitives were found"
     assert not missing, "\n".join(missing)
 
 
