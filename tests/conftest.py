@@ -41,6 +41,15 @@ def programs_do_not_fill_the_memory_map():
         memory.count_anew()
 
 
+@pytest.fixture(scope="module")
+def frozen_heap():
+    """Collect garbage quickly in this module's tests: what was there before them is passed over."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def compilations():
     """The names of the functions that XLA compiles during the test."""

@@ -1,6 +1,5 @@
 """Running a jaxpr binds its operations again, and lets values go after their last use."""
 
-import gc
 import weakref
 
 import numpy as np
@@ -36,7 +35,6 @@ class Recording(Trace):
         return value
 
     def process(self, primitive, args, params):
-        gc.collect()
         self.alive_at.append(sorted(self.values))
         names = [a.name if isinstance(a, Value) else str(a) for a in args]
         text = f"{primitive}({', '.join(names)})"

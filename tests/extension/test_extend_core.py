@@ -306,6 +306,7 @@ def test_our_interpreters_have_the_methods_of_other_packages():
     assert np.isclose(jax.jit(jax.grad(passed_on))(2.0), np.cos(np.sin(4.0)) * 5 * 4)
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_set_current_trace_finds_leaks():
     leaked = []
 

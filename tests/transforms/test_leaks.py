@@ -12,6 +12,7 @@ from hlofront import lax
 from hlofront.custom_batching import sequential_vmap
 from hlofront.experimental import checkify
 
+pytestmark = pytest.mark.usefixtures("frozen_heap")
 x = jnp.array([1.0, 2.0])
 kept = []
 
