@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.support import memory
+from tests.support import memory, parts
 
 # What one run compiled must not decide what the next one does, nor the user's folder for caches.
 os.environ["HLOFRONT_CACHE"] = "off"
@@ -24,6 +24,14 @@ def jax_stays_out():
 # ends the process where it gets no more. Tests compile some hundred programs a second at most, and
 # the regions are counted each second, or each 7 seconds where they are so many.
 MOST_MAPPED = 40_000
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the tests of the part that $TEST_PART names: see tests/support/parts.py."""
+    if parts.PART != "all":
+        chosen = parts.select_tests(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
 
 
 def pytest_collection_finish():

@@ -1,10 +1,13 @@
 """The derivative of a loop keeps no value of its steps that the reference would not keep."""
 
+import pytest
+
 import hlofront as jax
 from tests.against_jax import memory
 from tests.against_jax.answers import digest_of_texts
 
 
+@pytest.mark.long
 def test_temporaries_of_derivatives_of_loops(reference):
     key = digest_of_texts("tests.against_jax.memory")
     theirs = reference.answers("memory", "loops", {"temporaries": key})["temporaries"]

@@ -7,8 +7,7 @@ from tests.against_jax.answers import digest_of_texts
 from tests.support.closeness import assert_within, assert_zeros_alike
 from tests.systematic import trials
 from tests.systematic.test_samples import (
-    AT_ONCE,
-    PLACES,
+    PAIRS,
     SAMPLES,
     assert_same_type,
     jitted,
@@ -45,12 +44,11 @@ def theirs(reference):
 
 @pytest.mark.parametrize(
     ("file", "place"),
-    PLACES,
-    ids=[f"{file}-{SAMPLES[file][place].name}" for file, place in PLACES],
+    PAIRS,
+    ids=[f"{file}-{SAMPLES[file][place].name}" for file, place in PAIRS],
 )
 def test_same_as_jax(theirs, file, place):
-    batch, position = divmod(place, AT_ONCE)
-    found = jitted(file, batch)[position]
+    found = jitted(file, place)
     assert not isinstance(found, str), found
     sample = SAMPLES[file][place]
     wanted = theirs[file][sample.name]

@@ -48,6 +48,7 @@ def test_sharded_learns_on_any_number_of_devices(devices, exchanged):
     assert f"they exchange {exchanged} per step" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("example", "most"), [("transformer_sharded", 0.3), ("pipeline", 0.15)])
 def test_examples_on_eight_devices_learn(example, most):
     text = run(str(EXAMPLES / f"{example}.py"), JAX_NUM_CPU_DEVICES="8", JAX_PLATFORMS="cpu")

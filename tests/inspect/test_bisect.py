@@ -45,7 +45,7 @@ def repository(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_revision_at_which_the_program_changes(repository, capsys):
     target = f"{repository}/model.py:step"
     assert main(["bisect", target, "--at", "HEAD~4..HEAD", "--json"]) == 0

@@ -166,6 +166,7 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
+@pytest.mark.long
 def test_revisions(repository, capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0)
     target = f"{repository}:step"
@@ -202,6 +203,7 @@ def test_diff_and_cost(repository, capsys, tmp_path):
     assert code == 0 and json.loads(out)["total"]["flops"] > 0
 
 
+@pytest.mark.long
 def test_diff_of_one_function_at_two_revisions_and_under_two_jaxlibs(repository, capsys):
     target = f"{repository}:step"
     both = "diff", target, target

@@ -192,7 +192,7 @@ def gpt_weights(layers, width=16, words=32):
 tokens = np.random.default_rng(1).integers(0, 32, (2, 8)).astype(np.int32)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("transform", [lambda f: f, jax.grad])
 def test_a_cancellation_in_one_layer_of_a_gpt(transform):
     weights = gpt_weights(12)
@@ -306,7 +306,7 @@ def filled(arguments):
     return jax.tree.map(values, arguments)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_train_step_loses_nothing():
     weights, state, images, labels = filled(resnet_arguments())
     report = find_error(resnet_step)(weights, jax.tree.map(np.abs, state), images, labels)
@@ -314,7 +314,7 @@ def test_a_train_step_loses_nothing():
     assert str(report).startswith("No result of ") and "\n" not in str(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_train_step_in_half_precision_loses_what_it_rounds():
     report = find_error(gpt_step)(*filled(gpt_arguments()))
     conversions = [each for each in report.operations if each.kind == "rounding"]

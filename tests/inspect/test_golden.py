@@ -100,6 +100,7 @@ def test_step(hlo_golden, size):
 """
 
 
+@pytest.mark.long
 def test_the_fixture(tmp_path):
     file = tmp_path / "test_model.py"
 

@@ -98,6 +98,7 @@ HUGE = {
 }
 
 
+@pytest.mark.long
 def test_a_hundred_megabytes():
     pytest.importorskip("resource")
     script = LIMITED.format(folder=str(TEXTS.parent))

@@ -554,6 +554,7 @@ def test_names_that_want_to_be_markup_stay_text(look, tmp_path):
     assert "1234" not in page(text.replace(str(file), str(secret)))
 
 
+@pytest.mark.long
 def test_fifty_thousand_operations(look):
     lines = ["  %v0 = f32[8,128]{1,0} parameter(0)"]
     place = 'metadata={op_name="jit(f)/layer" source_file="/nowhere/model.py" source_line='

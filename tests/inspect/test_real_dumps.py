@@ -59,6 +59,7 @@ def sentences(found):
 # ---- read and written ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_what_is_written_is_what_was_read(texts):
     for name, text in texts.items():
         written = write(parse(text))
@@ -100,6 +101,7 @@ def elsewhere(target, tmp_path_factory):
     return {path.name.partition(".")[0]: path.read_text() for path in out.iterdir()}
 
 
+@pytest.mark.long
 def test_another_process_and_another_folder_are_no_difference(texts, elsewhere):
     assert texts.keys() == elsewhere.keys()
     for name, text in texts.items():
@@ -191,6 +193,7 @@ def test_a_flag_of_fusions_is_told_as_regrouping(texts, target):
         assert len(change.parts) == parts
 
 
+@pytest.mark.long
 def test_a_training_step_without_fusions(texts, target):
     if target != "cpu":
         pytest.skip("one compiler is enough")

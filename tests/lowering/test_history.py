@@ -62,7 +62,7 @@ def lowered_and_run(program):
         return text, [np.asarray(x).tobytes() for x in leaves]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_the_order_of_programs_changes_neither_their_stablehlo_nor_a_bit_of_their_results():
     outcomes = []

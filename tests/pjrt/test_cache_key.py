@@ -21,7 +21,7 @@ def modules_that_lowering_imports():
     return [by_name[name] for name in sorted(reached)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_edit_of_any_module_that_lowering_imports_changes_the_key(tmp_path):
     package = tmp_path / "hlofront"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -80,6 +80,7 @@ def test_a_scatter_of_one_value_to_itself_compiles(tpu):
     assert "s32[5]" in nonzero.as_text()
 
 
+@pytest.mark.long
 def test_the_end_of_the_compiler_is_an_error(tpu, monkeypatch):
     monkeypatch.setattr(scattering, "_may_be_one", lambda *avals: False)
     try:

@@ -72,6 +72,7 @@ def is_lowered(call, traced, platform):
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["tpu:v5e:1x1", "cuda:h100"])
 def test_what_differs_by_platform_compiles(name):
     target = hlofront.target(name)

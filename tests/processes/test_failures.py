@@ -103,6 +103,7 @@ except jax.errors.JaxRuntimeError as error:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("failure", ["SIGKILL", "SIGSTOP"])
 def test_the_others_do_not_wait_for_the_connection_of_a_failed_process(failure, tmp_path):
     with Group(tmp_path, CONNECTING.format(signal=failure), 4, devices=2) as group:

@@ -67,7 +67,7 @@ SOURCES, TARGETS = NAMES[:4], NAMES[4:]
 WANTED = [f"{source} to {target}" for source in SOURCES for target in TARGETS]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_shards_go_where_processes_or_their_programs_have_them(tmp_path):
     # The sums are compiled for each sharding.
     quiet = {"HLOFRONT_WARN_RECOMPILES": "0"}
@@ -188,7 +188,7 @@ print("moved by in_shardings", flush=True)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("processes", "devices"), [(2, 2), (3, 1), (4, 1)])
 def test_arrays_go_between_any_number_of_processes(tmp_path, processes, devices):
     quiet = {"HLOFRONT_WARN_RECOMPILES": "0"}

@@ -7,7 +7,7 @@ from tests.numpy import strict_promotion
 from tests.scipy.library_calls import CASES
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("option", strict_promotion.OPTIONS)
 def test_the_library_promotes_nothing_by_itself(option):
     report = []

@@ -154,6 +154,7 @@ def check_slopes(functions, args):
     np.testing.assert_allclose(found, sum(float(y.sum()) for y in forward), 1e-10)
 
 
+@pytest.mark.long
 def test_hypergeometric():
     with jax.enable_x64(True):
         b = np.minimum(B, 10) + 0.1
@@ -214,6 +215,7 @@ def _hypergeometric_arguments(count):
     return a, b, c, x, y
 
 
+@pytest.mark.long
 def test_hypergeometric_of_many():
     """Where blocks of some elements are computed apart: as of each of them, at all shapes."""
     count = 6007
@@ -283,6 +285,7 @@ def test_gauss_functions_of_large_parameters():
         np.testing.assert_allclose(special.hyp1f1(1.5, -20.5, 30.0), wanted, 1e-12)
 
 
+@pytest.mark.long
 def test_hypergeometric_functions_of_mapped_devices():
     """In shard_map the loops' values vary over the mesh from their start on."""
     mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))

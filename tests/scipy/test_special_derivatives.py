@@ -96,6 +96,7 @@ def test_incomplete_in_the_shape():
             np.testing.assert_allclose(along(*tangents), (high - low) / (2 * step), 1e-6)
 
 
+@pytest.mark.long
 def test_hypergeometric():
     """In the first argument and the last, reverse; of the second order in the last."""
     step = 1e-5

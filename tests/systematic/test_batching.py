@@ -7,10 +7,13 @@ import hlofront
 from tests.on_platforms import cached
 from tests.support.closeness import assert_within
 from tests.systematic import batching, trials
+from tests.systematic.selected import SAMPLES, SELECTED
 from tests.systematic.trials import AT_ONCE
 
-SAMPLES = trials.load()
-CHOSEN = {file: batching.chosen(samples) for file, samples in SAMPLES.items()}
+CHOSEN = {
+    file: [place for place in batching.chosen(samples) if place in SELECTED[file]]
+    for file, samples in SAMPLES.items()
+}
 IN_ALL_WAYS = {file: batching.in_all_ways(samples) for file, samples in SAMPLES.items()}
 
 

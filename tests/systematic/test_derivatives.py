@@ -9,9 +9,8 @@ import pytest
 import hlofront
 from tests.on_platforms import cached, slack
 from tests.systematic import differentiating, trials
+from tests.systematic.selected import SAMPLES, SELECTED
 from tests.systematic.trials import AT_ONCE
-
-SAMPLES = trials.load()
 
 
 def problems_of(file):
@@ -20,7 +19,7 @@ def problems_of(file):
     for place, sample in enumerate(SAMPLES[file]):
         if differentiating.is_candidate(sample):
             chosen.setdefault(differentiating.key(sample), place)
-    return list(chosen.values())
+    return [place for place in chosen.values() if place in SELECTED[file]]
 
 
 CHOSEN = {file: problems_of(file) for file in SAMPLES}

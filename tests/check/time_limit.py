@@ -1,4 +1,4 @@
-"""A plugin of pytest that begins no test after $TEST_SECONDS: `pytest -p tests.support.time_limit`.
+"""A plugin of pytest that begins no test after $TEST_SECONDS: `pytest -p tests.check.time_limit`.
 
 What has run by then decides whether the session failed.
 """

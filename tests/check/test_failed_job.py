@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.support.failed_job import summary
+from tests.check.failed_job import summary
+from tests.check.progress import Progress
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -61,15 +62,15 @@ def test_a_crash_is_shown_with_its_test_and_its_stack(tmp_path):
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     running = tmp_path / "running"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.support.running_test"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.check.progress"]
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", "test_crash.py"],
         cwd=tmp_path,
-        env={**os.environ, "RUNNING_TEST": str(running), "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "TEST_PROGRESS": str(running), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
-    lines = summary(done.stdout + done.stderr, done.returncode, running.read_text())
+    lines = summary(done.stdout + done.stderr, done.returncode, Progress.read(running).test)
     assert lines[0].endswith("SIGSEGV ended it")
     assert lines[2] == "test_crash.py::test_crash"
     assert lines[3].startswith("after 1 other tests")

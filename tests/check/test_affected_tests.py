@@ -1,7 +1,7 @@
 """`./check quick` runs the tests that a change most likely breaks: which ones those are."""
 
+from tests.check.affected_tests import affected_tests, mirrored_folders, words_of
 from tests.house.source import modules
-from tests.support.affected_tests import affected_tests, mirrored_folders, words_of
 
 
 def test_the_test_named_for_a_module_comes_first():

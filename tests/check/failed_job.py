@@ -1,10 +1,10 @@
-"""Prints in few lines why a job of `./check` failed, from its log.
+"""Says in few lines why a job failed, from its log.
 
-    python -m tests.support.failed_job LOG EXIT_STATUS [RUNNING_TEST]
+    python -m tests.check.failed_job LOG EXIT_STATUS
 
 These are printed: the tests that failed, and the first lines of their errors; the first fatal error
 of Python with its stack; and of a job that a signal ended, the signal and the test that ran (as
-`tests.support.running_test` writes it). Where none of these is known, the log's end is printed.
+`tests.check.progress` writes it). Where none of these is known, the log's end is printed.
 """
 
 import pathlib
@@ -69,7 +69,7 @@ def summary(log: str, status: int, running_test: str = "") -> list[str]:
     Args:
         log: all that the job printed.
         status: its exit status, as a shell or as Python's `subprocess` gives it.
-        running_test: what `tests.support.running_test` wrote last, if it ran.
+        running_test: what `tests.check.progress` wrote last, if it ran.
     """
     lines = log.splitlines()
     result = []
@@ -93,11 +93,9 @@ def summary(log: str, status: int, running_test: str = "") -> list[str]:
     return result
 
 
-def main(log: str, status: str, running_test: str = "") -> None:
-    path = pathlib.Path(running_test)
-    test = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+def main(log: str, status: str) -> None:
     text = pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
-    print("\n".join(summary(text, int(status), test)))
+    print("\n".join(summary(text, int(status))))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Which test files a change most likely breaks, the likeliest first.
 
-    python -m tests.support.affected_tests hlofront/transforms/jvp.py
+    python -m tests.check.affected_tests hlofront/transforms/jvp.py
 
 A changed test file comes first; then tests named for a changed module, in the folder that mirrors
 its floor; then tests that import a changed module; then the other tests of that folder. A change of

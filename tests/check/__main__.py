@@ -1,0 +1,84 @@
+"""Runs what a change must pass: `./check`, which says how."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from tests.check import jobs
+from tests.check.report import explained, line_of
+from tests.check.running import ROOT, Running, clock
+
+USAGE = """\
+./check                   lint, types, conventions, and a fixed part of all tests: ten minutes
+./check all               all tests: half an hour on two cores
+./check rest              the tests that ./check leaves out
+./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
+                          Without files: those that differ from main.
+./check tests/numpy -k x  lint, types, conventions, and these tests
+-x, as the first argument: stop at the first failure"""
+
+
+def changed_files() -> list[str]:
+    """Return the files that differ from main, and those that git does not know yet."""
+    found: list[str] = []
+    for command in ("diff --name-only main", "ls-files --others --exclude-standard"):
+        text = subprocess.run(["git", *command.split()], cwd=ROOT, capture_output=True, text=True)
+        found += text.stdout.split("\n")
+    return [path for path in found if path]
+
+
+def chosen(arguments: list[str], options: list[str]) -> list[jobs.Job]:
+    """Return the jobs that these arguments ask for."""
+    match arguments:
+        case []:
+            return jobs.whole("first", *options)
+        case ["all" | "rest" as part]:
+            return jobs.whole(part, *options)
+        case ["quick", *files]:
+            files = files or changed_files()
+            print(f"{len(files)} changed files")
+            return jobs.quick(files)
+        case _:
+            return jobs.named([*arguments, *options])
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(USAGE)
+        return 0
+    stops = arguments[:1] == ["-x"]
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="check-") as logs:
+        running = Running(
+            chosen(arguments[stops:], ["-x"] if stops else []),
+            pathlib.Path(logs),
+            min(2, jobs.cores()),
+            stops,
+        )
+        outcomes = running.run()
+    for outcome in outcomes:
+        print(line_of(outcome))
+    failed = [outcome.job.name for outcome in outcomes if outcome.has_failed]
+    not_run = [outcome.job.name for outcome in outcomes if outcome.status is None]
+    text = explained(outcomes)
+    # .ci/run, which has other output to print first, prints it itself.
+    if summary := os.environ.get("CHECK_SUMMARY"):
+        with open(summary, "a", encoding="utf-8") as file:
+            file.write(text + "\n")
+    elif text:
+        print(text)
+    took = clock(time.monotonic() - started)
+    if failed:
+        print(f"\ncheck: FAILED after {took} minutes: {', '.join(failed)}")
+    elif not_run and "quick" not in arguments:
+        print(f"\ncheck: stopped after {took} minutes; not run: {', '.join(not_run)}")
+    else:
+        print(f"\ncheck: passed in {took} minutes")
+    return 1 if failed or (not_run and "quick" not in arguments) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

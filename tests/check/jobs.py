@@ -1,0 +1,141 @@
+"""The jobs of `./check`: processes that lint, check types and run tests, two at a time."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.check.affected_tests import affected_tests, words_of
+
+SAMPLES = "tests/against_jax/test_samples.py"
+CORPORA = "tests/against_jax/test_corpora.py"
+HISTORY = "tests/lowering/test_history.py"
+# Tests of numbers, memory, caches, processes and texts, which run the code that users get.
+USERS_CODE = (
+    "tests/smoke",
+    "tests/runtime",
+    "tests/processes",
+    "tests/seeds",
+    "tests/inspect",
+    "tests/pjrt",
+    "tests/lowering",
+    "tests/examples",
+    "tests/random/test_keys.py",
+    "tests/against_jax/test_accuracy.py",
+    "tests/against_jax/test_memory.py",
+)
+QUICK_CODE = ("-p", "tests.support.quick_code")
+
+
+class Job(NamedTuple):
+    """A process of `./check`.
+
+    Attributes:
+      name: what the report calls it.
+      arguments: what follows `python -m`.
+      work: about how many seconds of processor time it takes, to say how much time is left.
+      part: which tests it runs; see tests/support/parts.py.
+      ends_at: in how many seconds after the start of `./check` it begins its last test.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    work: float
+    part: str = "all"
+    ends_at: float | None = None
+
+    @property
+    def is_pytest(self) -> bool:
+        return self.arguments[0] == "pytest"
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The arguments of pytest that a single test of this job needs as well."""
+        return QUICK_CODE if QUICK_CODE[1] in self.arguments else ()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_parallel(count: int) -> tuple[str, ...]:
+    """Return the arguments by which pytest uses the cores that two jobs at a time leave idle."""
+    if count < 4 or importlib.util.find_spec("xdist") is None:
+        return ()
+    return "-n", str(count // 2), "--dist", "worksteal"
+
+
+def linters() -> list[Job]:
+    """Return the jobs that take seconds, and come first."""
+    return [
+        Job("ruff check", ("ruff", "check", "--output-format", "concise", "."), 1),
+        Job("ruff format", ("ruff", "format", "--check", "--output-format", "concise", "."), 1),
+    ]
+
+
+def pyright() -> Job:
+    """Return the job that checks types, of this Python's packages."""
+    return Job("pyright", ("pyright", "-p", "pyproject.toml", "--pythonpath", sys.executable), 80)
+
+
+def conventions(*more: str) -> Job:
+    """Return the job of the rules for the source itself."""
+    return Job("conventions", ("pytest", "-q", "tests/house", *more), 60)
+
+
+def whole(part: str, *options: str) -> list[Job]:
+    """Return the jobs of a part of all tests, the longest first, so that no core waits at the end.
+
+    Tests that need the same compiled programs are in one job.
+    """
+    options = (*in_parallel(cores()), *options)
+    elsewhere = ("tests/house", "tests/systematic", "tests/numpy", SAMPLES, CORPORA, *USERS_CODE)
+    chosen = {
+        "code that users get": (*USERS_CODE, f"--ignore={HISTORY}"),
+        "layers": (*QUICK_CODE, "tests", *(f"--ignore={path}" for path in elsewhere)),
+        "corpora and numpy": (*QUICK_CODE, CORPORA, "tests/numpy"),
+        "samples": (*QUICK_CODE, "tests/systematic", SAMPLES, HISTORY),
+    }
+    work = {
+        "code that users get": (900, 300),
+        "layers": (900, 300),
+        "corpora and numpy": (600, 150),
+        "samples": (600, 200),
+    }
+    jobs = [
+        Job(name, ("pytest", "-q", *arguments, *options), work[name][part == "first"], part)
+        for name, arguments in chosen.items()
+    ]
+    return jobs if part == "rest" else [*linters(), *jobs, pyright(), conventions(*options)]
+
+
+def named(arguments: Sequence[str]) -> list[Job]:
+    """Return the jobs of `./check tests/numpy -k sort`."""
+    return [*linters(), Job("tests", ("pytest", *arguments), 100), pyright(), conventions()]
+
+
+def quick(files: Sequence[str]) -> list[Job]:
+    """Return the jobs that say in 90 seconds what a change of these files most likely broke."""
+    stops = ("-p", "tests.check.time_limit", "-p", "no:cacheprovider")
+    jobs = linters()
+    tests, words = affected_tests(files), " or ".join(words_of(files))
+    if tests:
+        arguments = ("pytest", "-q", "-x", *stops, *tests)
+        jobs.append(Job("tests of the changed files", arguments, 50, "first", 55))
+    jobs.append(
+        Job(
+            "smoke and conventions",
+            ("pytest", "-q", *stops, "tests/smoke", "tests/house"),
+            50,
+            ends_at=75,
+        )
+    )
+    if words:
+        where = ("tests/systematic/test_samples.py", CORPORA)
+        arguments = ("pytest", "-q", "-x", *stops, *QUICK_CODE, "-k", words, *where)
+        jobs.append(Job("samples and corpora", arguments, 25, ends_at=80))
+    return jobs

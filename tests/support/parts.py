@@ -1,0 +1,110 @@
+"""Which tests run: all of them, a fixed part that `./check` runs, or the rest.
+
+The environment variable TEST_PART says it: "first", "rest", or "all", the default. The first part
+has all tests that stand for themselves, but for those marked `long`. Of tests with many cases, and
+of samples, it has the first ones of each stratum (a test function, a corpus, a primitive, the dtype
+of a file of samples), and of the others as many as `Share` says, chosen by a digest of their names.
+So the part is the same on each machine, and a new test changes nothing for the others.
+"""
+
+import os
+import zlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    import pytest
+
+PART = os.environ.get("TEST_PART", "all")
+if PART not in ("all", "first", "rest"):
+    raise ValueError(f"TEST_PART is {PART!r}: expected 'all', 'first' or 'rest'")
+
+T = TypeVar("T")
+
+
+class Share(NamedTuple):
+    """How much of a stratum belongs to the first part: `first` cases, and then one in `one_in`."""
+
+    first: int
+    one_in: int
+
+
+SAMPLES = Share(first=1, one_in=12)
+# By the beginning of a test's path: the longest one decides. Of a test with few cases all run.
+CASES = {
+    "": Share(first=1, one_in=8),
+    "tests/against_jax/": Share(first=2, one_in=12),
+    # Each case is a file of tests, in a process of its own.
+    "tests/many_devices/test_": Share(first=1000, one_in=1),
+    # Commands of one page that follow each other.
+    "tests/examples/": Share(first=1000, one_in=1),
+    "tests/smoke/": Share(first=1000, one_in=1),
+    "tests/house/": Share(first=1000, one_in=1),
+}
+
+
+def select(
+    items: Iterable[T],
+    share: Share,
+    name_of: Callable[[T], str],
+    strata_of: Callable[[T], Iterable[Hashable]],
+    part: str = PART,
+) -> list[T]:
+    """Return the items of a part.
+
+    Args:
+      share: how many of each stratum the first part has.
+      name_of: returns a name whose digest decides on items that are not the first of a stratum.
+      strata_of: returns the strata of an item. To be the first of one of them is enough.
+    """
+    counts: Counter[Hashable] = Counter()
+    chosen = []
+    for item in items:
+        strata = list(strata_of(item))
+        is_first = any(counts[stratum] < share.first for stratum in strata)
+        counts.update(strata)
+        is_first = is_first or zlib.crc32(name_of(item).encode()) % share.one_in == 0
+        if part == "all" or is_first == (part == "first"):
+            chosen.append(item)
+    return chosen
+
+
+def share_of(path: str) -> Share:
+    """Return how many cases of a test in this file belong to the first part."""
+    return CASES[max((start for start in CASES if path.startswith(start)), key=len)]
+
+
+def select_tests(items: Sequence["pytest.Item"], part: str = PART) -> list["pytest.Item"]:
+    """Return the tests of a part. Samples were selected before they became tests."""
+
+    def strata_of(item: "pytest.Item") -> list[Hashable]:
+        function = item.nodeid.partition("[")[0]
+        params = params_of(item)
+        # A corpus holds programs of one subject, a chapter of the catalogue calls of one kind.
+        return [(function, params.get("corpus"), params.get("chapter"))]
+
+    chosen = set()
+    by_share: dict[Share, list[pytest.Item]] = {}
+    for item in items:
+        params = params_of(item)
+        if item.get_closest_marker("long"):
+            is_chosen = part != "first"
+        elif {"file", "place"} <= params.keys():
+            is_chosen = True
+        elif not params:
+            is_chosen = part != "rest"
+        else:
+            by_share.setdefault(share_of(item.nodeid), []).append(item)
+            continue
+        if is_chosen:
+            chosen.add(item)
+    for share, cases in by_share.items():
+        chosen.update(select(cases, share, lambda item: item.nodeid, strata_of, part))
+    return [item for item in items if item in chosen]
+
+
+def params_of(item: "pytest.Item") -> dict[str, object]:
+    """Return the parameters of a test that is run for several cases, by name."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec else {}

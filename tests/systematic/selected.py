@@ -1,0 +1,32 @@
+"""The samples of this run of the tests: all, or those of a part. See tests/support/parts.py."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from tests.support import parts
+from tests.systematic import trials
+
+SAMPLES = trials.load()
+# The file of a sample, and its place there.
+Pair = tuple[str, int]
+
+
+def family(dtype: Any) -> str:
+    """Return what a dtype has in common with others: floats, int, ... without their sizes."""
+    return "narrow" if dtype.itemsize == 1 or dtype.kind == "V" else dtype.kind
+
+
+def _strata(pair: Pair) -> list[Hashable]:
+    sample = SAMPLES[pair[0]][pair[1]]
+    dtypes = [getattr(operand, "dtype", None) for operand in sample.operands]
+    families = {family(dtype) for dtype in dtypes if isinstance(dtype, np.dtype)}
+    return [sample.function, *((pair[0], name) for name in families)]
+
+
+_pairs = [(file, place) for file, samples in SAMPLES.items() for place in range(len(samples))]
+# The first sample of each function, and of each family of dtypes in a file, are in `./check`.
+PAIRS = parts.select(_pairs, parts.SAMPLES, lambda pair: SAMPLES[pair[0]][pair[1]].name, _strata)
+# The places of the samples of each file.
+SELECTED = {file: [place for name, place in PAIRS if name == file] for file in SAMPLES}
