@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike, Shape
+from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict, Value
+from hlofront.core.manual_axes import ManualAxisType, MeshAxisNames
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import (
@@ -24,6 +25,7 @@ from hlofront.core.subprograms import (
 from hlofront.higher_order.checkify_errors import ErrorCategory
 from hlofront.higher_order.checkify_rules import (
     State,
+    axes_of,
     error_check,
     evaluate,
     run,
@@ -45,8 +47,6 @@ from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.transforms.stage import stage
-
-_FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
 class CheckedProgram:
@@ -71,6 +71,11 @@ class CheckedProgram:
         self.metadata = metadata
 
     @property
+    def axes(self) -> MeshAxisNames:
+        """The manual axes along which the outputs that encode the error vary."""
+        return self.program.out_avals[0].manual_axis_type.varying
+
+    @property
     def width(self) -> int:
         """The number of leading outputs that encode the error: the flag and the slots."""
         return 1 + sum(1 + len(effect.shape_dtypes) for effect in self.effects)
@@ -85,26 +90,41 @@ class CheckedProgram:
         return list(results[self.width :])
 
 
-# Cached checked programs, by the kinds of errors, whether the checks are quiet, and what else
-# they depend on: the branches; the number of constants; the condition and its constants.
-_Errors = frozenset[ErrorCategory]
-_programs: DerivedCache[tuple[_Errors, bool], CheckedProgram | None] = DerivedCache()
-_branches: DerivedCache[tuple[_Errors, bool, tuple[ClosedJaxpr, ...]], tuple[ClosedJaxpr, ...]] = (
+# What cached checked programs depend on: the kinds of errors, whether the checks are quiet, and
+# the manual axes along which the error varies.
+_Checks = tuple[frozenset[ErrorCategory], bool, MeshAxisNames]
+_programs: DerivedCache[_Checks, CheckedProgram | None] = DerivedCache()
+# Also by the branches and the axes of their results; by the number of constants; by the condition
+# and the number of its constants.
+_branches: DerivedCache[
+    tuple[_Checks, MeshAxisNames, tuple[ClosedJaxpr, ...]], tuple[ClosedJaxpr, ...]
+] = DerivedCache()
+_bodies_of_scan: DerivedCache[tuple[_Checks, int], ClosedJaxpr] = DerivedCache()
+_loops: DerivedCache[tuple[_Checks, ClosedJaxpr, int], tuple[ClosedJaxpr, ClosedJaxpr]] = (
     DerivedCache()
 )
-_bodies_of_scan: DerivedCache[tuple[_Errors, bool, int], ClosedJaxpr] = DerivedCache()
-_loops: DerivedCache[tuple[_Errors, bool, ClosedJaxpr, int], tuple[ClosedJaxpr, ClosedJaxpr]] = (
-    DerivedCache()
-)
 
 
-def checked(program: ClosedJaxpr, state: State) -> CheckedProgram | None:
-    """Return a program with checks of the errors that `state` selects; None if it needs none."""
-    key = (state.errors, state.quiet)
-    return _programs.get_or_compute(program, key, lambda: _checked(program, state))
+def _checks_of(state: State, axes: MeshAxisNames | None = None) -> _Checks:
+    return state.errors, state.quiet, axes_of(state.flag()) if axes is None else axes
 
 
-def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
+def checked(
+    program: ClosedJaxpr, state: State, axes: MeshAxisNames | None = None
+) -> CheckedProgram | None:
+    """Return a program with checks of the errors that `state` selects; None if it needs none.
+
+    Args:
+      program: the program.
+      state: the checkify state of the enclosing program.
+      axes: the manual axes along which the error flag that it receives varies; by default those
+        of the state's flag.
+    """
+    key = _checks_of(state, axes)
+    return _programs.get_or_compute(program, key, lambda: _checked(program, state, key[-1]))
+
+
+def _checked(program: ClosedJaxpr, outer: State, axes: MeshAxisNames) -> CheckedProgram | None:
     effects: tuple[ErrorEffect, ...] = ()
     metadata: dict[int, PyTreeDef] = {}
 
@@ -116,7 +136,8 @@ def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
         effects, metadata = tuple(state.slots), state.metadata
         return [*state.values(effects), *outputs]
 
-    with_slots = stage(with_checks, [_FLAG, *program.in_avals], program.jaxpr.origin)
+    inputs = [*_slot_avals((), axes), *program.in_avals]
+    with_slots = stage(with_checks, inputs, program.jaxpr.origin)
     # Users' checks are removed from a program even if their category of errors is not selected.
     if not effects and check_effect not in program.effects:
         return None
@@ -150,13 +171,22 @@ def _union(
     return tuple(effects), metadata
 
 
-def _slot_avals(effects: Sequence[ErrorEffect]) -> list[ShapedArray]:
-    """Return the avals of the error flag and of the slots for the kinds of errors in `effects`."""
-    avals = [_FLAG]
+def _slot_avals(
+    effects: Sequence[ErrorEffect], axes: MeshAxisNames, lead: Shape = ()
+) -> list[ShapedArray]:
+    """Return the avals of the error flag and of the slots for the kinds of errors in `effects`.
+
+    Args:
+      effects: the kinds of errors.
+      axes: the manual axes along which they vary.
+      lead: the sizes of leading axes.
+    """
+    kinds: list[tuple[Shape, DType]] = [((), np.dtype(np.bool_))]
     for effect in effects:
-        avals.append(ShapedArray((), np.dtype(np.int32)))
-        avals += [ShapedArray(s.shape, s.dtype) for s in effect.shape_dtypes]
-    return avals
+        kinds.append(((), np.dtype(np.int32)))
+        kinds += [(s.shape, s.dtype) for s in effect.shape_dtypes]
+    varying = ManualAxisType(varying=axes)
+    return [ShapedArray((*lead, *shape), dtype, manual_axis_type=varying) for shape, dtype in kinds]
 
 
 # ---- calls ---------------------------------------------------------------------------------------
@@ -274,23 +304,30 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     if all(part is None for part in parts):
         return run(equation, operands)
     effects, metadata = _union(parts)
+    index, *rest = operands
+    # Which branch runs, and so which errors there are, varies as the index does.
+    own = axes_of(index).union(*[part.axes for part in parts if part is not None])
+    key = _checks_of(state)
     checked_branches = _branches.get_or_compute(
         branches[0],
-        (state.errors, state.quiet, branches),
+        (key, own, branches),
         lambda: tuple(
-            [_branch(b, part, effects, state) for b, part in zip(branches, parts, strict=True)]
+            [_branch(b, part, effects, state, own) for b, part in zip(branches, parts, strict=True)]
         ),
     )
-    index, *rest = operands
     params = {**equation.params, "branches": checked_branches}
     results = cond_p.bind(index, state.flag(), *rest, **params)
-    width = len(_slot_avals(effects))
+    width = len(results) - len(equation.outvars)
     state.merge(effects, metadata, results[:width])
     return results[width:]
 
 
 def _branch(
-    branch: ClosedJaxpr, part: CheckedProgram | None, effects: Sequence[ErrorEffect], outer: State
+    branch: ClosedJaxpr,
+    part: CheckedProgram | None,
+    effects: Sequence[ErrorEffect],
+    outer: State,
+    axes: MeshAxisNames,
 ) -> ClosedJaxpr:
     """Return a branch of a cond with its checks, and with the slots of all branches as outputs.
 
@@ -299,6 +336,7 @@ def _branch(
       part: the branch with its checks; None if it has none.
       effects: the kinds of errors of all branches.
       outer: the checkify state of the enclosing program.
+      axes: the manual axes along which the errors of all branches vary.
     """
 
     def with_slots(failed: ArrayLike, *args: ArrayLike) -> list[ArrayLike]:
@@ -307,12 +345,34 @@ def _branch(
             outputs = jaxpr_as_fun(branch, *args)
         else:
             outputs = part.call(state, args)
-        return [*state.values(effects), *outputs]
+        return [*state.values(effects, axes), *outputs]
 
-    return stage(with_slots, [_FLAG, *branch.in_avals], branch.jaxpr.origin)
+    inputs = [*_slot_avals((), axes_of(outer.flag())), *branch.in_avals]
+    return stage(with_slots, inputs, branch.jaxpr.origin)
 
 
 # ---- loops ---------------------------------------------------------------------------------------
+
+
+def _checked_in_loop(
+    programs: Sequence[ClosedJaxpr], state: State, axes: MeshAxisNames
+) -> tuple[list[CheckedProgram | None], MeshAxisNames]:
+    """Return the programs of a loop with checks, and the manual axes along which errors vary.
+
+    Those of one iteration are passed to the next one, so they vary along all axes along which those
+    of any iteration do.
+
+    Args:
+      programs: the programs.
+      state: the checkify state of the enclosing program.
+      axes: manual axes along which the errors vary in any case.
+    """
+    while True:
+        parts = [checked(program, state, axes) for program in programs]
+        later = axes.union(*[part.axes for part in parts if part is not None])
+        if later == axes:
+            return parts, axes
+        axes = later
 
 
 @error_check(scan_p)
@@ -320,7 +380,7 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     params, errors = equation.params, state.errors
     (step_part,) = subprograms_of(equation)
     (body,) = closed_programs_of(equation)
-    part = checked(body, state)
+    (part,), axes = _checked_in_loop([body], state, state.axes)
     if part is None:
         return run(equation, operands)
     effects, count = part.effects, step_part.carried.start
@@ -332,15 +392,15 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         outputs = part.call(inner, [*args[:count], *args[count + width :]])
         return [*inner.values(effects), *outputs]
 
-    avals = [*body.in_avals[:count], *_slot_avals(effects), *body.in_avals[count:]]
+    avals = [*body.in_avals[:count], *_slot_avals(effects, axes), *body.in_avals[count:]]
     checked_body = _bodies_of_scan.get_or_compute(
         body,
-        (errors, state.quiet, count),
+        (_checks_of(state, axes), count),
         lambda: stage(step, avals, body.jaxpr.origin),
     )
     results = scan_p.bind(
         *operands[:count],
-        *state.values(effects),
+        *state.values(effects, axes),
         *operands[count:],
         **{
             **with_program(params, step_part, checked_body),
@@ -359,20 +419,21 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     condition_part, body_part = subprograms_of(equation)
     read, carry, _ = split_inputs(condition_part, operands)
     consts, _, _ = split_inputs(body_part, operands)
-    parts = checked(condition, state), checked(body, state)
-    if all(part is None for part in parts):
-        return run(equation, operands)
-    effects, metadata = _union(parts)
-    of_condition, of_body = parts
-    state.metadata.update(metadata)
     # The condition is checked here before the first iteration, and by the body after each one.
+    of_condition = checked(condition, state)
     if of_condition is not None:
         of_condition.call(state, [*read, *carry])
+    # Devices may leave the loop after different numbers of iterations, and so with other errors.
+    axes = state.axes | condition.out_avals[0].manual_axis_type.varying
+    (of_condition, of_body), axes = _checked_in_loop([condition, body], state, axes)
+    if of_condition is None and of_body is None:
+        return run(equation, operands)
+    effects, metadata = _union([of_condition, of_body])
+    state.metadata.update(metadata)
     # Under vmap the condition may have batch axes, and then all of the carry has them.
     lead: Shape = condition.out_avals[0].shape
-    slots = _slot_avals(effects)
-    width = len(slots)
-    own = [aval.update(shape=(*lead, *aval.shape)) for aval in slots]
+    own = _slot_avals(effects, axes, lead)
+    width = len(own)
     first, last = len(read), len(read) + len(consts)
 
     def step(*args: ArrayLike) -> list[ArrayLike]:
@@ -399,13 +460,13 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
             stage(step, [*avals[0], *avals[1], *own, *carried], body.jaxpr.origin),
         )
 
-    key = (errors, state.quiet, condition, len(read))
+    key = (_checks_of(state, axes), condition, len(read))
     checked_condition, checked_body = _loops.get_or_compute(body, key, programs)
     results = while_p.bind(
         *read,
         *read,
         *consts,
-        *[_repeated(x, lead) for x in state.values(effects)],
+        *[_repeated(x, lead) for x in state.values(effects, axes)],
         *carry,
         cond_jaxpr=checked_condition,
         body_jaxpr=checked_body,

@@ -1,7 +1,8 @@
 """The checkify interpreter, which runs each equation of a program with its checks."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Value, Var
+from hlofront.core.manual_axes import MeshAxisNames
+from hlofront.core.mesh_context import types_vary
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkify_errors import (
@@ -52,6 +55,7 @@ from hlofront.primitives.scattering import (
 )
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import index_in_dim
+from hlofront.primitives.varying import pvary
 
 # The number of an error in a slot without an error.
 NO_ERROR = np.int32(-1)
@@ -142,12 +146,26 @@ class State:
         """Return a boolean scalar, possibly traced: whether an error has been recorded."""
         return np.bool_(False) if self.failed is None else self.failed
 
-    def values(self, effects: Sequence[ErrorEffect]) -> list[ArrayLike]:
-        """Return the error flag, and then the flat slots for the kinds of errors in `effects`."""
+    @property
+    def axes(self) -> MeshAxisNames:
+        """The manual axes along which the flag or any of the slots varies, in shard_map."""
+        arrays = itertools.chain([self.flag()], *self.slots.values())
+        return frozenset[Hashable]().union(*map(axes_of, arrays))
+
+    def values(
+        self, effects: Sequence[ErrorEffect], axes: MeshAxisNames = frozenset()
+    ) -> list[ArrayLike]:
+        """Return the error flag, and then the flat slots for the kinds of errors in `effects`.
+
+        All of them vary along the same manual axes: `axes`, and those of the state.
+        """
         values = [self.flag()]
         for effect in effects:
             values += self.slots.get(effect) or empty_slot(effect)
-        return values
+        if not types_vary():
+            return values
+        axes |= self.axes
+        return [pvary(x, axes) for x in values]
 
     def set(self, effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]) -> None:
         """Set the error flag, and the slots for the kinds of errors in `effects`."""
@@ -178,6 +196,11 @@ def slots_of(
         slots[effect] = list(values[start : start + count])
         start += count
     return slots
+
+
+def axes_of(x: ArrayLike) -> MeshAxisNames:
+    """Return the manual axes along which an array varies."""
+    return typeof(x).manual_axis_type.varying
 
 
 def empty_slot(effect: ErrorEffect) -> list[ArrayLike]:

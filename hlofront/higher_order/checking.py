@@ -18,7 +18,10 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
 from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.jaxpr import Value
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import named_sharding
+from hlofront.core.rules import Entries
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.checkify_errors import (
@@ -33,6 +36,7 @@ from hlofront.primitives.creating import full
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.elementwise import bitwise_not
 from hlofront.primitives.reducing import argmax, reduce_or
+from hlofront.primitives.resharding import bind_reshard
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
@@ -297,12 +301,19 @@ class DescribedError(NamedTuple):
     def of(cls, error: JaxException) -> "DescribedError":
         """Return the DescribedError of an exception, with a new number."""
         leaves, structure = tree.tree_flatten(error)
-        payload: list[ArrayLike] = []
-        for x in leaves:
-            aval: Any = typeof(x)
-            payload.append(convert(x, aval.dtype, False) if aval.weak_type else x)
+        payload = list(map(_carried, leaves))
         effect = effect_of(type(error), map(typeof, payload))
         return cls(effect, np.int32(next(_numbers)), payload, structure)
+
+
+def _carried(x: ArrayLike) -> ArrayLike:
+    """Return an array as an error carries it: strongly typed, and whole on all devices."""
+    aval: Any = typeof(x)
+    if aval.weak_type:
+        x = convert(x, aval.dtype, False)
+    if aval.split is not None:
+        x = bind_reshard(x, named_sharding(aval.split.mesh, PartitionSpec()))
+    return x
 
 
 def effect_of(error_type: type[JaxException], avals: Iterable[ShapedArray]) -> ErrorEffect:
@@ -361,6 +372,11 @@ def _(*avals: ShapedArray, **_: object) -> list[ShapedArray]:
 @rules.effects(check_p)
 def _(*avals: ShapedArray, **_: object) -> Effects:
     return _effects
+
+
+@rules.sharding(check_p)
+def _(*_: object, **__: object) -> list[Entries]:
+    return []
 
 
 @rules.jvp(check_p)

@@ -111,7 +111,7 @@ _NEVER_SPLIT = {
     "no operands": (
         "axis_index create_token dim_as_value empty empty2 empty_ref iota platform_index"
     ),
-    "operands without axes": "after_all check rng_uniform",
+    "operands without axes": "after_all rng_uniform",
     "of mutable references, which are not split": "addupdate free_ref freeze get new_ref swap",
     "of sparse matrices, which are not split": (
         "bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense "
