@@ -125,6 +125,10 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     ),
     "jax_optimization_level": ("UNKNOWN", "is XLA's level of effort on run time", _LEVEL),
     "jax_random_seed_offset": (0, "is added to every random seed"),
+    "jax_remove_size_one_mesh_axis_from_type": (
+        False,
+        "leaves mesh axes of size one out of the types of arrays",
+    ),
     "jax_softmax_custom_jvp": (False, "differentiates softmax by a rule of its own"),
     "jax_threefry_gpu_kernel_lowering": (False, "lowers threefry to a kernel on GPUs"),
     "jax_threefry_partitionable": (True, "makes random bits shard without communication"),

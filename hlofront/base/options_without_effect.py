@@ -79,7 +79,6 @@ OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, Option
     "jax_refs_to_pins": (False, "lowers references to pinned buffers"),
     "jax_remat3": (False, "selects an experimental checkpoint"),
     "jax_remove_custom_partitioning_ptr_from_cache_key": (False, "is of custom partitioning"),
-    "jax_remove_size_one_mesh_axis_from_type": (False, "drops mesh axes of size 1 from types"),
     "jax_scan3": (False, "selects an experimental scan"),
     "jax_send_traceback_to_runtime": (
         "off",

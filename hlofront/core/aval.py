@@ -384,6 +384,7 @@ def _split_by(sharding: "Split | NamedSharding", shape: tuple[int, ...]) -> Spli
             "the PartitionSpec of an aval has at most an entry for each of its axes: got "
             f"{spec} for the shape {shape}"
         )
+    spec = mesh.spec_in_types(spec)
     explicit = mesh.explicit_axes
     entries = [tuple(n for n in axes_of(entry) if n in explicit) for entry in spec.partitions]
     if not any(entries) and not spec.unreduced and not spec.reduced:

@@ -14,6 +14,7 @@ import numpy as np
 from hlofront.base.config import options
 from hlofront.base.option import Option, OptionKind
 from hlofront.bridge.state import unset
+from hlofront.core.partition import PartitionSpec, axes_of
 
 if TYPE_CHECKING:
     from hlofront.bridge.client import Device, DeviceList
@@ -65,6 +66,7 @@ def _types(axis_types: object, names: tuple[Hashable, ...], what: str) -> tuple[
 
 
 _lock = threading.Lock()
+_drops_size_one = options["jax_remove_size_one_mesh_axis_from_type"]
 
 
 # The types of all axes of a mesh; one is that of a single axis, and None is Auto for all.
@@ -101,6 +103,31 @@ class NamedAxes:
     def shape(self) -> OrderedDict[Hashable, int]:
         """An ordered dictionary from the names of the axes to their sizes."""
         return OrderedDict(self.shape_tuple)
+
+    def axes_in_types(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """Return those of the named axes that types of arrays mention.
+
+        They are all of them; with `jax_remove_size_one_mesh_axis_from_type`, those with several
+        devices.
+        """
+        if not _drops_size_one.value:
+            return list(names)
+        sizes = self.shape
+        return [name for name in names if sizes[name] != 1]
+
+    def spec_in_types(self, spec: PartitionSpec) -> PartitionSpec:
+        """Return a PartitionSpec with those axes that types of arrays mention."""
+        if not _drops_size_one.value or 1 not in self.axis_sizes:
+            return spec
+        entries = [
+            entry if axes_of(entry) == () else tuple(self.axes_in_types(axes_of(entry)))
+            for entry in spec.partitions
+        ]
+        return spec.update(
+            partitions=entries,
+            unreduced=frozenset(self.axes_in_types(spec.unreduced)),
+            reduced=frozenset(self.axes_in_types(spec.reduced)),
+        )
 
     def _axes_of_type(self, kind: AxisType) -> tuple[Hashable, ...]:
         pairs = zip(self.axis_names, self.axis_types, strict=True)

@@ -82,7 +82,7 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> Na
                 "PartitionSpec"
             )
         mesh = own_mesh.abstract_mesh
-    result = named_sharding(mesh, spec)
+    result = named_sharding(mesh, mesh.spec_in_types(spec))
     for axis in spec.names():
         kind = mesh.axis_types[mesh.axis_names.index(axis)]
         if kind is not AxisType.Explicit:

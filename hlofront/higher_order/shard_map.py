@@ -150,6 +150,7 @@ class ShardMapParams(NamedTuple):
         for spec, aval, label in zip(specs, avals, labels, strict=True):
             if not isinstance(aval, ShapedArray):
                 continue
+            spec = self.mesh.spec_in_types(spec)
             entries = [
                 tuple([n for n in axes_of(entry) if n in explicit]) for entry in spec.partitions
             ]
@@ -177,6 +178,7 @@ class ShardMapParams(NamedTuple):
         ]
         kind, outside = aval.manual_axis_type, spec_of(aval)
         if self.check_vma:
+            spec = self.mesh.spec_in_types(spec)
             kind = ManualAxisType(
                 varying=kind.varying.union(spec.names()),
                 unreduced=kind.unreduced | spec.unreduced,

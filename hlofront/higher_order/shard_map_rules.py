@@ -460,7 +460,7 @@ def _with_batch(
     """Return the type of a part of an array with a batch axis, that is split by this spec."""
     kind = aval.manual_axis_type
     if params.check_vma:
-        kind = kind.with_varying(kind.varying.union(spec.names()))
+        kind = kind.with_varying(kind.varying.union(params.mesh.axes_in_types(spec.names())))
     batched: Any = unmapped_aval(axis.size, batch_axis, aval, axis.explicit_mesh_axis, axis.mesh)
     return batched.update(manual_axis_type=kind)
 

@@ -43,8 +43,9 @@ def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
     """Return those of the named axes along which types say whether values vary."""
     if not types_vary():
         return []
-    manual = get_abstract_mesh().manual_axes
-    return [name for name in names if name in manual]
+    mesh = get_abstract_mesh()
+    manual = mesh.manual_axes
+    return mesh.axes_in_types([name for name in names if name in manual])
 
 
 def varying_along(x: ArrayLike, names: Iterable[Hashable]) -> ArrayLike:

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.caches import memoize
-from hlofront.base.config import options
+from hlofront.base.config import options, remove_size_one_mesh_axis_from_type
 from hlofront.base.dtypes import float0
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
@@ -408,6 +408,14 @@ def _checked_target(sharding: Sharding, aval: ShapedArray) -> tuple[ShapedArray,
     check_attached(next(iter(sharding.device_set)))
     check_determined(sharding)
     return aval_split_by(sharding, aval), sharding.is_fully_addressable
+
+
+def _forget_types(*_: object) -> None:
+    _checked_target.cache_clear()
+    _cut_on_host.cache_clear()
+
+
+remove_size_one_mesh_axis_from_type.watch(_forget_types)
 
 
 def check_determined(sharding: Sharding) -> None:

@@ -361,7 +361,7 @@ def _constrained_leaf(x: ArrayLike, target: object) -> ArrayLike:
     spec, mesh = getattr(sharding, "spec", None), getattr(sharding, "mesh", None)
     if spec is not None and mesh is not None:
         if get_abstract_mesh().are_all_axes_explicit:
-            _assert_split(aval, spec)
+            _assert_split(aval, mesh.spec_in_types(spec))
             return x
         other = [name for name in spec.names() if name not in mesh.auto_axes]
         if other:

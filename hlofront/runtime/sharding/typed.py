@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from hlofront.base.caches import memoize
+from hlofront.base.config import remove_size_one_mesh_axis_from_type
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of, memory_kind_of
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
@@ -50,6 +51,10 @@ def aval_split_by(sharding: Sharding | None, aval: ShapedArray) -> ShapedArray:
             return aval
         return ShapedArray(aval.shape, aval.dtype, aval.weak_type, memory_space=aval.memory_space)
     return aval.update(sharding=Split(sharding.mesh.abstract_mesh, sharding.spec))
+
+
+# Types depend on this option, which is not in the key, as arrays are put on devices often.
+remove_size_one_mesh_axis_from_type.watch(lambda *_: aval_split_by.cache_clear())
 
 
 def replicated_over(mesh: Mesh, ndim: int) -> NamedSharding:
