@@ -21,6 +21,7 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.primitives.shaping import reshape, transpose
 from hlofront.runtime.dispatch.operation import operation
+from hlofront.transforms.vmap import vmap
 
 _bool = np.dtype(np.bool_)
 _float32 = np.dtype(np.float32)
@@ -132,7 +133,7 @@ def dot_product_attention(
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
     factor = 1 / math.sqrt(size) if scale is None and size else scale or 0.0
-    attention = _attention
+    attention = _attention if _is_einsum_replaced() else _eager_attention
     if implementation == "cudnn":
         if not cudnn_attention.runs_on_cuda():
             raise RuntimeError(
@@ -156,7 +157,6 @@ def dot_product_attention(
     return (result, jnp.reshape(residual, query_shape[:-1])) if return_residual else result
 
 
-@operation(static_argnames=("is_causal", "window", "residual"))
 def _attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -173,36 +173,59 @@ def _attention(
 ) -> tuple[Array, Array | None]:
     batch, length, heads, size = typeof(query).shape
     count, shared = typeof(key).shape[1:3]
-    group = heads // shared
     dtype = typeof(query).dtype
-    # From here the axes are: batch, shared heads, heads in a group, queries, keys.
-    query = reshape(query, (batch, length, shared, group, size))
-    scores = _scores(query, key, dtype) * convert(jnp.asarray(scale), _wide(dtype), False)
-    working = typeof(scores).dtype
+    working = _wide(dtype)
     whole = (batch, heads, length, count)
     if bias is not None:
-        scores, bias = promote_own_dtypes(scores, _in_groups("bias", bias, whole, shared))
-        scores = convert(scores + bias, working, False)
+        bias = _in_groups("bias", bias, whole, shared)
     seen = _seen(mask, whole, shared, queries, keys, is_causal, window)
-    if seen is not None:
-        least = np.asarray(_SHARE * float(finfo(working).min), working)
-        scores = jnp.where(seen, scores, least[()])
-    scores = convert(scores, _float32, False)
-    weights = convert(softmax(scores), dtype, False)
-    # Multiply the weights (batch, shared, group, queries, keys) by the values (batch, keys, shared,
-    # size).
-    result = dot_general(
-        weights, value, (((4,), (1,)), ((0, 1), (0, 2))), preferred_element_type=dtype
+
+    def of_group(
+        query: Array, bias: Array | None, seen: Array | None
+    ) -> tuple[Array, Array | None]:
+        """Return the results of one head of each group, without the axis of heads in a group."""
+        scores = _scores(query, key, dtype) * convert(jnp.asarray(scale), working, False)
+        if bias is not None:
+            first, second = promote_own_dtypes(scores, bias)
+            scores = convert(jnp.add(first, second), working, False)
+        if seen is not None:
+            least = np.asarray(_SHARE * float(finfo(working).min), working)
+            scores = jnp.where(seen, scores, least[()])
+        scores = convert(scores, _float32, False)
+        weights = convert(softmax(scores), dtype, False)
+        result = _weighted(weights, value)
+        if not residual:
+            return result, None
+        sums = transpose(stop_gradient(logsumexp(scores, axis=-1)), (0, 2, 1))
+        return result, convert(sums, dtype, False)
+
+    # Heads that share a key head are a batch, so that whoever replaces einsum sees four axes.
+    result, sums = vmap(of_group, (3, *map(_group_axis, (bias, seen))), 3)(
+        reshape(query, (batch, length, shared, heads // shared, size)),
+        *map(_without_group_of_one, (bias, seen)),
     )
-    result = transpose(result, (0, 3, 1, 2, 4))
     if queries is not None:
         there = convert(_before(queries, length), dtype, False)
         result = result * jnp.expand_dims(there, (2, 3, 4))
-    sums = None
-    if residual:
-        sums = transpose(stop_gradient(logsumexp(scores, axis=-1)), (0, 3, 1, 2))
-        sums = convert(sums, dtype, False)
     return result, sums
+
+
+_eager_attention = operation(static_argnames=("is_causal", "window", "residual"))(_attention)
+# Libraries that quantize replace this function, or its code, for some calls and not for others.
+_own_einsum = jnp.einsum, jnp.einsum.__code__
+
+
+def _is_einsum_replaced() -> bool:
+    return (jnp.einsum, getattr(jnp.einsum, "__code__", None)) != _own_einsum
+
+
+def _group_axis(x: Array | None) -> int | None:
+    """Return the axis of groups of a bias or mask, to map over; None if it has size 1."""
+    return None if x is None or typeof(x).shape[2] == 1 else 2
+
+
+def _without_group_of_one(x: Array | None) -> Array | None:
+    return x if x is None or typeof(x).shape[2] != 1 else jnp.squeeze(x, 2)
 
 
 def _wide(dtype: np.dtype) -> np.dtype:
@@ -212,16 +235,26 @@ def _wide(dtype: np.dtype) -> np.dtype:
 
 
 def _scores(query: Array, key: Array, dtype: np.dtype) -> Array:
-    """Compute the product of each query with each key: (batch, shared, group, queries, keys)."""
-    precision = "BF16_BF16_F32" if dtype == bfloat16 else None
-    products = dot_general(
+    """Compute the product of each query with each key: (batch, heads, queries, keys)."""
+    return jnp.einsum(
+        "BTNH,BSNH->BNTS",
         query,
         key,
-        (((4,), (3,)), ((0, 2), (0, 2))),
-        precision=precision,
-        preferred_element_type=_wide(dtype) if issubdtype(dtype, np.floating) else _float32,
+        precision="BF16_BF16_F32" if dtype == bfloat16 else None,
+        preferred_element_type=_wide(dtype),
     )
-    return transpose(products, (0, 1, 3, 2, 4))
+
+
+def _weighted(weights: Array, value: Array) -> Array:
+    """Return the sums of values with weights: (batch, queries, heads, size)."""
+    if _is_einsum_replaced():
+        return jnp.einsum("BNTS,BSNH->BTNH", weights, value)
+    # The same as einsum computes, which takes the values first and is slower on CPUs for it.
+    dtype = typeof(weights).dtype
+    sums = dot_general(
+        weights, value, (((3,), (1,)), ((0, 1), (0, 2))), preferred_element_type=dtype
+    )
+    return transpose(sums, (0, 2, 1, 3))
 
 
 def _in_groups(name: str, x: ArrayLike, whole: tuple[int, ...], shared: int) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import hlofront.numpy
 from hlofront.jax_names import public
 from hlofront.jax_names.window import as_jax
 
@@ -98,7 +99,10 @@ CALLERS = {
     "lax.reduce_sum": {"sum": lambda jax, x: x.sum(), "mean": lambda jax, x: x.mean()},
     "lax.reduce_max": {"max": lambda jax, x: jax.numpy.max(x, axis=[0])},
     "lax.cumsum": {"cumsum": lambda jax, x: jax.numpy.cumsum(x, 0)},
-    "numpy.einsum": {"einsum": lambda jax, x: jax.numpy.einsum("ij->i", x)},
+    "numpy.einsum": {
+        "einsum": lambda jax, x: jax.numpy.einsum("ij->i", x),
+        "attention": lambda jax, x: jax.nn.dot_product_attention(*[x[None, :, None]] * 3),
+    },
 }
 
 
@@ -114,6 +118,21 @@ def test_replaced_code_is_what_other_functions_call(jax, name, caller):
         result = jax.jit(lambda x: call(jax, x))(x)
     assert calls and result.tolist() == expected
     assert call(jax, x).tolist() == expected
+
+
+def test_eager_attention_calls_einsum_where_it_is_replaced_and_only_there(jax, monkeypatch):
+    query, key = jax.numpy.ones((1, 3, 4, 8)), jax.numpy.ones((1, 5, 2, 8))
+    attention = jax.nn.dot_product_attention
+    expected = attention(query, key, key).tolist()
+    for _ in range(2):
+        with recorded_calls(jax.numpy.einsum) as calls:
+            assert attention(query, key, key).tolist() == expected
+        assert [call[0] for call in calls] == ["BTNH,BSNH->BNTS", "BNTS,BSNH->BTNH"]
+        assert [x.shape for x in calls[0][1:]] == [(1, 3, 2, 8), (1, 5, 2, 8)]
+    with monkeypatch.context() as patch:
+        patch.setattr(hlofront.numpy, "einsum", lambda *args, **_: 2 * jax.numpy.einsum(*args))
+        assert attention(query, key, key).tolist() == [[[[2.0] * 8] * 4] * 3]
+    assert attention(query, key, key).tolist() == expected
 
 
 def test_constants_take_the_place_of_their_names():
