@@ -1,6 +1,6 @@
 """The functions custom_linear_solve and custom_root, with implicit derivatives of solutions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
+from hlofront.core.mesh_context import types_vary
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import Subprogram
@@ -33,6 +34,7 @@ from hlofront.higher_order.selecting import nonzero_flags
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.primitives.elementwise import neg
+from hlofront.primitives.varying import pvary
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.flatten import NO_KEYWORDS, check_hashable, stage_tree
 from hlofront.transforms.grad import linearize
@@ -182,6 +184,14 @@ def custom_linear_solve(
     _check_solution(matrix, structure, avals, False)
     solving = staged("solve", lambda x: solve(matvec, x))
     _check_solution(solving, structure, avals, has_aux)
+    if types_vary():
+        # In shard_map the solution varies as the matrix does: so must the right-hand side.
+        outputs = (*matrix.program.out_avals, *solving.program.out_avals[: len(avals)])
+        axes = frozenset[Hashable]().union(*[a.manual_axis_type.varying for a in outputs])
+        wider = [pvary(x, axes) for x in leaves]
+        if any(x is not y for x, y in zip(wider, leaves, strict=True)):
+            b = structure.unflatten(wider)
+            return custom_linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)
     transposed: _Staged | None = None
     transposed_solving: _Staged | None = None
     vecmat = matvec

@@ -119,3 +119,29 @@ def test_a_tangent_may_vary_where_its_primal_does_not():
     found = mapped(function, P("x"), P())(ROW, MATRIX)
     wanted = function(ROW[0], MATRIX)
     np.testing.assert_allclose(found[1][0], wanted[1], rtol=1e-6)
+
+
+SOLVES = {
+    "inv": lambda x, w: jnp.linalg.inv(jnp.diag(x)),
+    "solve": lambda x, w: jnp.linalg.solve(w + jnp.diag(x), w[0]),
+    "both vary": lambda x, w: jnp.linalg.solve(w + jnp.diag(x), x),
+    "matrix_power": lambda x, w: jnp.linalg.matrix_power(w + jnp.diag(x), -2),
+    "positive": lambda x, w: jax.scipy.linalg.solve(jnp.diag(x), w, assume_a="pos"),
+    "cg": lambda x, w: jax.scipy.sparse.linalg.cg(lambda y: x * y, w[0])[0],
+}
+
+
+@pytest.mark.parametrize("name", SOLVES)
+def test_solutions_vary_as_the_matrix_does(name):
+    def per_device(x, w):
+        result = SOLVES[name](x, w)
+        assert jax.typeof(result).manual_axis_type.varying == {"x"}
+        return result, jax.grad(lambda x, w: (SOLVES[name](x, w) ** 2).sum(), (0, 1))(x, w)
+
+    found = mapped(per_device, P("x"), P())(ROW, MATRIX)
+    with pytest.raises(ValueError, match="replication"):
+        mapped(SOLVES[name], P("x"), P(), out=P())(ROW, MATRIX)
+    gradients = jax.grad(lambda x, w: (SOLVES[name](x, w) ** 2).sum(), (0, 1))(ROW[0], MATRIX)
+    wanted = SOLVES[name](ROW[0], MATRIX), gradients
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one[0], other, rtol=1e-4, atol=1e-5)
