@@ -1,4 +1,4 @@
-"""Random programs of products and reductions, whose exact results NumPy computes in integers.
+"""Random programs of products, convolutions and reductions, whose exact results NumPy computes.
 
 A program is a list of operations on arrays of small integers, so that no result is rounded in the
 dtype that it is run in. It is drawn by a number; `exact` runs it, or its gradient, by NumPy in
@@ -14,6 +14,8 @@ import numpy as np
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from tests.xla_faults import windows as w
+from tests.xla_faults.windows import Convolution, Windows
 
 # The largest integers up to which each dtype has all.
 EXACT = {
@@ -88,6 +90,36 @@ def _einsum_back(ct: Any, xs: Sequence[Any], spec: str) -> list[Any]:
     ]
 
 
+def _traced_pad(x: Any, edges: w.Edges, value: int) -> Any:
+    return lax.pad(x, np.array(value).astype(x.dtype), edges)
+
+
+def _moved_back(ct: Any, order: Any, axis: int) -> Any:
+    result = np.zeros_like(ct)
+    np.put_along_axis(result, order, ct, axis)
+    return result
+
+
+def _added_at(ct: Any, shape: tuple[int, ...], indices: Sequence[int], axis: int) -> Any:
+    result = np.zeros(shape, np.int64)
+    np.add.at(result, (slice(None),) * axis + (np.array(indices),), ct)
+    return result
+
+
+def _sliced_indices(x: Any, size: int, axis: int) -> Any:
+    """Return the indices along an axis of a slice that starts at the array's first element."""
+    return min(max(int(x.ravel()[0]), 0), x.shape[axis] - size) + np.arange(size)
+
+
+def _sliced(x: Any, size: int, axis: int) -> Any:
+    return x.take(_sliced_indices(x, size, axis), axis)
+
+
+def _traced_slice(x: Any, size: int, axis: int) -> Any:
+    start = jnp.clip(x.ravel()[0], 0, x.shape[axis] - size).astype(np.int32)
+    return lax.dynamic_slice_in_dim(x, start, size, axis)
+
+
 # By name: what it computes with NumPy's functions, and its cotangents; None where there are none.
 Forward = Callable[[Any, Sequence[Any], Any], Any]
 Backward = Callable[[Any, Sequence[Any], Any], Sequence[Any]]
@@ -140,6 +172,40 @@ OPERATIONS: dict[str, tuple[Forward, Backward | None]] = {
         lambda ct, xs, axis: [np.flip(ct, axis)],
     ),
     "einsum": (lambda xp, xs, spec: xp.einsum(spec, *xs), _einsum_back),
+    "convolution": (
+        lambda xp, xs, c: (w.convolved if xp is np else w.traced_convolution)(*xs, c),
+        lambda ct, xs, c: w.convolved_back(ct, *xs, c),
+    ),
+    "pad": (
+        lambda xp, xs, s: (w.padded if xp is np else _traced_pad)(xs[0], *s),
+        lambda ct, xs, s: [w.padded_back(ct, xs[0].shape, s[0])],
+    ),
+    "window_sum": (
+        lambda xp, xs, s: (
+            w.reduced_windows(xs[0], s, np.add) if xp is np else w.traced_windows(xs[0], s, lax.add)
+        ),
+        lambda ct, xs, s: [w.summed_windows_back(ct, xs[0].shape, s)],
+    ),
+    "window_max": (
+        lambda xp, xs, s: (
+            w.reduced_windows(xs[0], s, np.maximum)
+            if xp is np
+            else w.traced_windows(xs[0], s, lax.max)
+        ),
+        None,
+    ),
+    "sort": (
+        lambda xp, xs, axis: xp.sort(xs[0], axis),
+        lambda ct, xs, axis: [_moved_back(ct, np.argsort(xs[0], axis, kind="stable"), axis)],
+    ),
+    "take": (
+        lambda xp, xs, s: xs[0].take(np.array(s[0]), s[1]),
+        lambda ct, xs, s: [_added_at(ct, xs[0].shape, *s)],
+    ),
+    "dynamic_slice": (
+        lambda xp, xs, s: (_sliced if xp is np else _traced_slice)(xs[0], *s),
+        lambda ct, xs, s: [_added_at(ct, xs[0].shape, _sliced_indices(xs[0], *s), s[1])],
+    ),
 }
 LIKELY = ("abs", "square", "square", "neg", "maximum", "where", "mul", "add", "sub", "keep_sum")
 REDUCTIONS = ("sum",) * 12 + ("max", "min", "argmax", "cumsum")
@@ -212,6 +278,102 @@ class _Draft:
         bound = self.nodes[a].bound * self.nodes[b].bound * inner
         return self.put("einsum", (a, b), spec, [sizes[c] for c in result], bound)
 
+    def windows(self, shape: Sequence[int], most: int) -> Windows:
+        """Return windows of axes of these sizes: at least one, and few positions in each."""
+
+        def small(largest: int, often: float) -> tuple[int, ...]:
+            """Return a number for each axis, mostly 1."""
+            return tuple(
+                1 if self.random.random() < often else int(self.random.integers(1, largest + 1))
+                for _ in shape
+            )
+
+        for _ in range(100):
+            sizes, strides = small(most, 0.2), small(3, 0.6)
+            dilation, window_dilation = small(3, 0.7), small(3, 0.7)
+            low, high = -3, 4
+            if self.random.random() < 0.3:  # Whole operands are cut, too.
+                low = -max(shape)
+            padding = tuple(
+                (0, 0)
+                if self.random.random() < 0.3
+                else (int(self.random.integers(low, high)), int(self.random.integers(low, high)))
+                for _ in shape
+            )
+            found = Windows(sizes, strides, padding, dilation, window_dilation)
+            whole = math.prod(map(w.padded_size, shape, found.edges))
+            if min(found.counts(shape)) > 0 and math.prod(sizes) <= 60:
+                if whole <= max(2 * MOST_ELEMENTS, math.prod(shape)):
+                    return found
+        ones = (1,) * len(shape)
+        return Windows(ones, ones, ((0, 0),) * len(shape), ones, ones)
+
+    def layout(self, first: str, rank: int, in_order: bool = False) -> str:
+        """Return two letters and the digits of spatial axes in some order, mostly a usual one."""
+        letters = first + "012"[:rank]
+        if self.random.random() < 0.4:
+            return letters
+        if self.random.random() < 0.6:
+            return letters[0] + letters[2:] + letters[1]
+        mixed = "".join(self.random.permutation(list(letters)))
+        digits = iter(letters[2:])
+        return "".join(next(digits) if c.isdigit() else c for c in mixed) if in_order else mixed
+
+    def convolution(self) -> int:
+        rank = self.one_of((1, 1, 2, 2, 2, 2, 3))
+        space = [self.one_of((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16)) for _ in range(rank)]
+        if self.random.random() < 0.4:
+            space[int(self.random.integers(rank))] = self.one_of((15, 16, 17, 31, 32, 33, 64, 100))
+        groups = self.one_of((1, 1, 1, 1, 2, 3, 4, 8))
+        batch_groups = self.one_of((1, 1, 1, 1, 1, 2, 3)) if groups == 1 else 1
+        batch = batch_groups * self.one_of((1, 1, 2, 3, 4))
+        features = self.one_of((1, 1, 2, 3, 4, 8, 16))
+        outputs = groups * batch_groups * self.one_of((1, 1, 2, 3, 4, 8, 17))
+        while math.prod(space) * batch * features * groups > MOST_ELEMENTS // 8:
+            space[space.index(max(space))] //= 2
+        windows = self.windows(space, 5)
+        sizes = {"N": batch, "C": features * groups, "O": outputs, "I": features}
+        layouts = self.layout("NC", rank), self.layout("OI", rank, True), self.layout("NC", rank)
+        along = dict(zip("012", space, strict=False))
+        x = self.input([(sizes | along)[c] for c in layouts[0]])
+        along = dict(zip("012", windows.sizes, strict=False))
+        kernel = self.input([(sizes | along)[c] for c in layouts[1]])
+        along = dict(zip("012", windows.counts(space), strict=False))
+        along |= {"N": batch // batch_groups, "C": outputs}
+        bound = self.magnitude**2 * features * math.prod(windows.sizes)
+        settings = Convolution(windows, groups, batch_groups, layouts)
+        return self.put("convolution", (x, kernel), settings, [along[c] for c in layouts[2]], bound)
+
+    def windowed(self, x: int) -> int:
+        """Return the sums or the maxima of windows, or a padded array."""
+        node = self.nodes[x]
+        windows = self.windows(node.shape, 4)
+        name = self.one_of(("pad", "pad", "window_sum", "window_max"))
+        bound = max(node.bound, -w.LEAST)
+        if name == "pad":
+            shape = list(map(w.padded_size, node.shape, windows.edges))
+            if min(shape) < 1:
+                return x
+            value = int(self.random.integers(-1, 2))
+            return self.put(name, (x,), (tuple(windows.edges), value), shape, bound)
+        if name == "window_sum":
+            bound *= math.prod(windows.sizes)
+        return self.put(name, (x,), windows, windows.counts(node.shape), bound)
+
+    def selected(self, x: int) -> int:
+        """Return elements of an array along an axis: sorted, by their indices, or a slice."""
+        node = self.nodes[x]
+        axis = int(self.random.integers(len(node.shape)))
+        size = node.shape[axis]
+        name = self.one_of(("sort", "take", "dynamic_slice"))
+        if name == "sort":
+            return self.put(name, (x,), axis, node.shape, node.bound)
+        count = int(self.random.integers(1, min(size, 40) + 1))
+        indices = tuple(map(int, self.random.integers(size, size=count)))
+        settings = (indices if name == "take" else count, axis)
+        shape = (*node.shape[:axis], count, *node.shape[axis + 1 :])
+        return self.put(name, (x,), settings, shape, node.bound)
+
     def elementwise(self, x: int) -> int:
         name, node = self.one_of(LIKELY), self.nodes[x]
         if name in ("mul", "add", "sub"):
@@ -276,7 +438,10 @@ class _Draft:
 
 def _drafted(random: np.random.Generator, magnitude: int) -> _Draft:
     draft = _Draft(random, magnitude)
-    if random.random() < 0.5:
+    choice = random.random()
+    if choice < 0.35:
+        x = draft.convolution()
+    elif choice < 0.6:
         x = draft.product()
     else:
         shape = draft.shape()
@@ -288,7 +453,10 @@ def _drafted(random: np.random.Generator, magnitude: int) -> _Draft:
         x = draft.elementwise(x)
     if random.random() < 0.15:
         x = draft.moved(x)
-    x = draft.reduced(x)
+    if random.random() < 0.3 and draft.nodes[x].shape:
+        x = draft.windowed(x) if random.random() < 0.7 else draft.selected(x)
+    if choice > 0.35 or random.random() < 0.5:
+        x = draft.reduced(x)
     if random.random() < 0.25:
         x = draft.elementwise(x)
         draft.reduced(x)
@@ -344,6 +512,12 @@ def _values(xp: Any, program: Program, arguments: Sequence[Any]) -> list[Any]:
     return values
 
 
+def _weights(program: Program, shape: tuple[int, ...]) -> "np.ndarray[Any, Any]":
+    """Return the weights of a result's elements in the sum that is differentiated."""
+    ones = np.ones(shape, np.int64)
+    return (np.arange(ones.size).reshape(shape) % 3 - 1) if program.number % 2 else ones
+
+
 def exact(program: Program, arguments: "Sequence[np.ndarray[Any, Any]]") -> list[Any]:
     """Return the results of a program, in int64."""
     if program.kind == "call":
@@ -354,7 +528,7 @@ def exact(program: Program, arguments: "Sequence[np.ndarray[Any, Any]]") -> list
         return [stacked] if program.kind == "vmap" else [stacked.sum(0), stacked]
     values = _values(np, program, arguments)
     cotangents: list[Any] = [np.zeros(value.shape, np.int64) for value in values]
-    cotangents[-1] = np.ones(values[-1].shape, np.int64)
+    cotangents[-1] = _weights(program, values[-1].shape)
     for place in reversed(range(len(values))):
         node = program.nodes[place]
         if node.name == "input":
@@ -388,4 +562,10 @@ def traced(program: Program, arguments: Sequence[Any]) -> list[Any]:
         start = jnp.zeros(shape.shape, shape.dtype)
         return list(lax.scan(step, start, tuple(arguments)))
     every = tuple(range(len(arguments)))
-    return list(jax.grad(lambda *arguments: run(*arguments).sum(), every)(*arguments))
+
+    def weighted(*arguments: Any) -> Any:
+        result = run(*arguments)
+        weights = _weights(program, result.shape)
+        return (result * weights.astype(result.dtype) if program.number % 2 else result).sum()
+
+    return list(jax.grad(weighted, every)(*arguments))

@@ -2,10 +2,12 @@
 
     python -m tests.xla_faults.search --first 0 --count 30000
     HLOFRONT_XLA_GUARDS=0 python -m tests.xla_faults.search --count 400
+    python -m tests.xla_faults.search --devices 2
 
 Many programs are compiled as one, in a process that may die. Most modules are compiled quickly, by
 XLA's older emitters and without optimizations by LLVM; the programs of one that fails are compiled
-one by one, as users' programs are. It prints each that fails, and the counts.
+one by one, as users' programs are. It prints each that fails, and the counts. With several devices
+inputs are split over them, each along an axis that they divide.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 WRONG, DEAD, ENDLESS, ERROR = "wrong", "ends the process", "does not end", "is an error"
 # Under the options by which most modules are compiled.
@@ -31,22 +34,40 @@ QUICKLY = {
 OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
-def work(first: int, count: int, together: int, slow_every: int) -> None:
-    """Run programs in this process; print a line before each module, and one after it.
+class Settings(NamedTuple):
+    """How programs are run.
 
-    Args:
-      first: the number of the first program.
-      count: how many programs.
+    Attributes:
       together: how many of them are a module.
       slow_every: one module of so many is compiled as users' programs are.
+      devices: over how many devices inputs are split.
     """
+
+    together: int
+    slow_every: int
+    devices: int
+
+
+def work(first: int, count: int, settings: Settings) -> None:
+    """Run so many programs in this process; print a line before each module, and one after it."""
     import numpy as np
 
     import hlofront as jax
     from hlofront.bridge.state import jaxlib_version
+    from hlofront.sharding import AxisType, NamedSharding, PartitionSpec
     from tests.xla_faults.programs import arguments_of, exact, random_program, traced
 
+    together, slow_every, devices = settings
     jax.config.update("jax_enable_x64", True)
+    mesh = jax.make_mesh((devices,), ("x",), axis_types=(AxisType.Auto,))
+
+    def split(x: np.ndarray, number: int):
+        axes = [axis for axis, size in enumerate(x.shape) if size and size % devices == 0]
+        if devices == 1 or not axes:
+            return x
+        spec = PartitionSpec(*[None] * axes[number % len(axes)], "x")
+        return jax.device_put(x, NamedSharding(mesh, spec))
+
     fast = QUICKLY if jaxlib_version >= (0, 11) else QUICKLY | OLDER_EMITTERS
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -56,7 +77,7 @@ def work(first: int, count: int, together: int, slow_every: int) -> None:
         programs = [random_program(n) for n in range(start, min(start + together, first + count))]
         integers = [arguments_of(each) for each in programs]
         arguments = [
-            [np.asarray(x).astype(jax.numpy.dtype(each.dtype)) for x in of_one]
+            [split(x.astype(jax.numpy.dtype(each.dtype)), each.number) for x in of_one]
             for each, of_one in zip(programs, integers, strict=True)
         ]
 
@@ -82,14 +103,19 @@ def work(first: int, count: int, together: int, slow_every: int) -> None:
         jax.clear_caches()
 
 
-def verdicts(first: int, count: int, together: int, slow_every: int) -> Iterator[tuple[int, str]]:
+def verdicts(first: int, count: int, settings: Settings) -> Iterator[tuple[int, str]]:
     """Yield the number of each program that fails, and how; the arguments are those of `work`."""
     stop = first + count
+    together = settings.together
+    by_itself = settings._replace(together=1, slow_every=1)
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": str(settings.devices)}
     while first < stop:
         command = [sys.executable, "-m", "tests.xla_faults.search", "--work", f"--first={first}"]
         command += [f"--count={stop - first}", f"--together={together}"]
-        command += [f"--slow-every={slow_every}"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        command += [f"--slow-every={settings.slow_every}", f"--devices={settings.devices}"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        )
         assert process.stdout is not None
         started, how = first, DEAD
         while True:
@@ -109,7 +135,7 @@ def verdicts(first: int, count: int, together: int, slow_every: int) -> Iterator
             if together == 1:
                 yield started, f"{ERROR}: {message['error']}" if message["error"] else WRONG
                 continue
-            alone = list(verdicts(started, first - started, 1, 1))
+            alone = list(verdicts(started, first - started, by_itself))
             yield from alone
             missed = set(message["wrong"]) - {number for number, _ in alone}
             yield from ((number, f"{AMONG_OTHERS} from {started}") for number in sorted(missed))
@@ -120,7 +146,7 @@ def verdicts(first: int, count: int, together: int, slow_every: int) -> Iterator
             if together == 1:
                 yield started, f"{how} ({process.returncode})"
             else:
-                alone = list(verdicts(started, first - started, 1, 1))
+                alone = list(verdicts(started, first - started, by_itself))
                 yield from alone or [(started, f"{AMONG_OTHERS}, {how}")]
 
 
@@ -135,17 +161,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--slow-every", type=int, default=10, help="one module of so many is compiled as users' are"
     )
+    parser.add_argument("--devices", type=int, default=1, help="devices that inputs are split over")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    settings = Settings(options.together, options.slow_every, options.devices)
     if options.work:
-        work(options.first, options.count, options.together, options.slow_every)
+        work(options.first, options.count, settings)
         return 0
     from tests.xla_faults.programs import random_program
 
-    settings = (options.first, options.count, options.together, options.slow_every)
     counts: dict[str, int] = {}
     started = time.perf_counter()
-    for number, how in verdicts(*settings):
+    for number, how in verdicts(options.first, options.count, settings):
         kind = next(each for each in FAILURES if how.startswith(each))
         counts[kind] = counts.get(kind, 0) + 1
         print(f"{how}: {random_program(number)}", flush=True)
