@@ -36,6 +36,7 @@ class Fault(NamedTuple):
       refused_in: the module that raises an error before XLA is asked; "" if none does.
       operations: the operations of StableHLO and CHLO with which a program may meet the fault; all
         programs may if it is empty.
+      is_of_several_devices: whether only programs for several devices may.
       is_rare: whether only programs with arrays of billions of elements may, which are not told so.
     """
 
@@ -50,6 +51,7 @@ class Fault(NamedTuple):
     lowered_in: str = ""
     refused_in: str = ""
     operations: frozenset[str] = frozenset()
+    is_of_several_devices: bool = False
     is_rare: bool = False
 
     def is_in(self, jaxlib: Version) -> bool:
@@ -123,6 +125,44 @@ FAULTS = (
         lowered_in="hlofront/lowering/convolving.py",
         operations=frozenset(("stablehlo.convolution",)),
     ),
+    # XLA's compiler for TPUs (libtpu 0.0.52) does not have the two faults of its partitioner.
+    Fault(
+        name="cuts of split axes",
+        effect="padding and windows that cut an axis at its start end the process, if the axis is "
+        "split over devices, and dilated or cut as a whole",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_split_programs.py",
+        lowered_in="hlofront/lowering/emitter.py",
+        operations=frozenset(("stablehlo.convolution", "stablehlo.pad", "stablehlo.reduce_window")),
+    ),
+    Fault(
+        name="groups of split convolutions",
+        effect="convolutions in groups are wrong, or errors, if features are split over devices "
+        "and the axes of the result are in another order than those of the operand",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_split_programs.py",
+        lowered_in="hlofront/lowering/convolving.py",
+        operations=frozenset(("stablehlo.convolution",)),
+        is_of_several_devices=True,
+    ),
+    Fault(
+        name="cut windows of one element",
+        effect="reductions of windows of one element end the process where negative padding cuts "
+        "elements off",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/windowed.py",
+        operations=frozenset(("stablehlo.reduce_window",)),
+    ),
     Fault(
         name="products of a row with 2**31 columns",
         effect="the product of a vector or of one row with a matrix of 2**31 columns and more ends "
@@ -194,6 +234,7 @@ def guards_for(
     user_options: Collection[str],
     jaxlib: Version = state.jaxlib_version,
     operations: Collection[str] | None = None,
+    several_devices: bool = False,
 ) -> list[Guard]:
     """Return the guards of a program against the faults of a jaxlib that it may meet.
 
@@ -202,6 +243,7 @@ def guards_for(
       user_options: the names of the options of XLA's compiler that the user sets for the program.
       jaxlib: the version of jaxlib.
       operations: the names of the program's operations; None if they are not known.
+      several_devices: whether the program is for several devices, if its operations are known.
     """
     faults = [each for each in FAULTS if each.platform == platform and each.is_in(jaxlib)]
     if operations is not None:
@@ -209,6 +251,7 @@ def guards_for(
             each
             for each in faults
             if not (each.refused_in or each.is_rare)
+            and (several_devices or not each.is_of_several_devices)
             and (not each.operations or not each.operations.isdisjoint(operations))
         ]
     set_by_user = {*user_options, *_options_in_environment()} if faults else set[str]()

@@ -13,6 +13,7 @@ from hlofront.base.typing import DType, DTypeLike
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.types import NumPyDType
@@ -112,15 +113,13 @@ def _is_of_long_rows(
 
     XLA's compiler for CPUs makes an array of such a row with a size of 32 bits.
     """
-    module = build.module
-    if not build.is_undivided or result.size < _LONG_ROW:
+    if has_symbolic_size(result.shape) or result.size < _LONG_ROW:
         return False
     (contracting, _), (batch, _) = dimension_numbers
     rows = build.avals_in[0].ndim - len(contracting)
     columns = math.prod(result.shape[rows:])
     is_one_row = math.prod(result.shape[len(batch) : rows]) == 1
-    guards = "cpu" in module.platforms and module.cpu_settings.guards
-    return guards and is_one_row and columns >= _LONG_ROW
+    return build.module.guards_for_cpu and is_one_row and columns >= _LONG_ROW
 
 
 def _exchanged(

@@ -20,6 +20,19 @@ from hlofront.primitives.families import real_of
 def _emit(
     build: Builder, lhs: Value, rhs: Value, result: ShapedArray, params: dict[str, Any]
 ) -> Value:
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    groups = max(params["feature_group_count"], params["batch_group_count"])
+    if groups > 1 and lhs_spec != out_spec and _is_partitioned_on_cpu(build):
+        # XLA's partitioner takes a permutation of these axes for its inverse.
+        order = [lhs_spec[out_spec.index(axis)] for axis in range(result.ndim)]
+        as_lhs = result.update(
+            shape=tuple(result.shape[order.index(i)] for i in range(result.ndim))
+        )
+        params = {**params, "dimension_numbers": (lhs_spec, rhs_spec, lhs_spec)}
+        product = _emit(build, lhs, rhs, as_lhs, params)
+        return build.op(
+            "stablehlo.transpose", (product,), result, permutation=types.i64_array(order)
+        )
     attributes = {
         "window_strides": types.i64_array(params["window_strides"]),
         "lhs_dilation": types.i64_array(params["lhs_dilation"]),
@@ -53,6 +66,11 @@ def _letters(spec: Sequence[int], kinds: str) -> str:
     return ", ".join(meanings)
 
 
+def _is_partitioned_on_cpu(build: Builder) -> bool:
+    """Return whether XLA's partitioner splits the program, and its faults are guarded against."""
+    return build.module.several_devices and build.module.guards_for_cpu
+
+
 def _is_empty(build: Builder) -> bool:
     """Return whether the convolution sums over no elements, a window that XLA does not accept."""
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
@@ -63,21 +81,26 @@ def _with_padded_operand(
 ) -> tuple[Value, dict[str, Any]]:
     """Return the operand and the parameters with the padding that XLA's CPU compiler errs by done.
 
-    It reads outside of arrays that are cut at the start of an axis and padded at its end.
+    It reads outside of arrays that are cut at the start of an axis and padded at its end, and its
+    partitioner ends the process where a cut axis is dilated; see `Emitter.pad`.
     """
     padding: list[tuple[int, int]] = list(params["padding"])
-    guards = "cpu" in build.module.platforms and build.module.cpu_settings.guards
+    dilation = list(params["lhs_dilation"])
     avals = (*build.avals_in, *build.avals_out)
-    if not guards or any(has_symbolic_size(aval.shape) for aval in avals):
+    if not build.module.guards_for_cpu or any(has_symbolic_size(aval.shape) for aval in avals):
         return lhs, params
-    if not any(a < 0 < b for a, b in padding):
+    several = build.module.several_devices
+    done_first = [
+        before < 0 and (after > 0 or (several and before % step != 0))
+        for (before, after), step in zip(padding, dilation, strict=True)
+    ]
+    if not any(done_first):
         return lhs, params
     aval, kernel = build.avals_in
     low, high, interior, shape = [0] * aval.ndim, [0] * aval.ndim, [0] * aval.ndim, [*aval.shape]
-    dilation = list(params["lhs_dilation"])
     for dimension, axis in enumerate(params["dimension_numbers"][0][2:]):
         before, after = padding[dimension]
-        if before < 0 < after:
+        if done_first[dimension]:
             low[axis], high[axis], interior[axis] = before, after, dilation[dimension] - 1
             shape[axis] += before + after + (shape[axis] - 1) * interior[axis]
             padding[dimension], dilation[dimension] = (0, 0), 1

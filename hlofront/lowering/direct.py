@@ -106,7 +106,7 @@ def keeping_nans(build: Emitter, x: Value, result: Value, aval: ShapedArray) -> 
     That is in modules for CPUs with a NaN among their constants, or among results of constants.
     """
     module = build.module
-    is_guarded = "cpu" in module.platforms and module.cpu_settings.guards and module.may_find_nans
+    is_guarded = module.guards_for_cpu and module.may_find_nans
     # Those of float64 and of complex numbers are right.
     if not is_guarded or not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > 4:
         return result

@@ -165,6 +165,11 @@ class ModuleState:
         self.extension_context: object = None
 
     @property
+    def guards_for_cpu(self) -> bool:
+        """Return whether operations that XLA errs by on CPUs are lowered in another way."""
+        return "cpu" in self.platforms and self.cpu_settings.guards
+
+    @property
     def keeps_barriers(self) -> bool:
         """Return whether compilation keeps the barriers, which other runtimes may drop."""
         return self.fences is not None

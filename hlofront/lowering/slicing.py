@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.mesh_attributes import is_unreduced
@@ -70,7 +71,8 @@ def _(build: Builder, x: Value, *, sizes: Sequence[int], axis: int) -> list[Valu
 def _(build: Builder, x: Value, value: Value, *, padding_config: Sequence[Sequence[int]]) -> Value:
     (aval, _), (result,) = build.avals_in, build.avals_out
     edges = [edge for axis in padding_config for edge in axis]
-    if build.is_undivided and max(map(abs, edges), default=0) > _LARGEST_EDGE:
+    is_known = not has_symbolic_size((*aval.shape, *edges))
+    if is_known and max(map(abs, edges), default=0) > _LARGEST_EDGE:
         # XLA pads with all of them before it cuts, and ends the process where that overflows.
         parts = [
             _cut_and_padding(*each)

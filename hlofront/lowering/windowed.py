@@ -53,6 +53,7 @@ def emit_reduce_window(
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
             "than the operand, with less padding"
         )
+    operands, windows = _with_padded_operands(build, operands, inits, results, windows)
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),
@@ -63,6 +64,54 @@ def emit_reduce_window(
     avals = scalars_of(results) * 2
     return build.with_region(
         "stablehlo.reduce_window", [*operands, *inits], results, attributes, avals, body
+    )
+
+
+def _with_padded_operands(
+    build: Builder,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    results: Sequence[ShapedArray],
+    windows: Windows,
+) -> tuple[Sequence[Value], Windows]:
+    """Return the operands and the windows with the cuts that XLA's CPU compiler errs by done.
+
+    It ends the process on windows of one element where elements are cut off, and its partitioner
+    where a cut axis is dilated; see `Emitter.pad`.
+    """
+    if not build.module.guards_for_cpu or all(min(pads) >= 0 for pads in windows.padding):
+        return operands, windows
+    several = build.module.several_devices
+    is_of_one = math.prod(windows.window_dimensions) == 1
+    done_first = [
+        (is_of_one and min(before, after) < 0)
+        or (several and before < 0 and (after > 0 or before % step != 0))
+        for (before, after), step in zip(windows.padding, windows.base_dilation, strict=True)
+    ]
+    if not any(done_first) or any(has_symbolic_size(result.shape) for result in results):
+        return operands, windows
+    edges = [
+        (*pads, step - 1) if done else (0, 0, 0)
+        for done, pads, step in zip(done_first, windows.padding, windows.base_dilation, strict=True)
+    ]
+    low, high, interior = zip(*edges, strict=True)
+    shape = tuple(
+        size + before + after + max(size - 1, 0) * between
+        for size, (before, after, between) in zip(_shape_of(operands[0]), edges, strict=True)
+    )
+    operands = [
+        build.pad(x, init, low, high, interior, result.update(shape=shape))
+        for x, init, result in zip(operands, inits, results, strict=True)
+    ]
+    return operands, windows._replace(
+        padding=tuple(
+            (0, 0) if done else tuple(pads)
+            for done, pads in zip(done_first, windows.padding, strict=True)
+        ),
+        base_dilation=tuple(
+            1 if done else step
+            for done, step in zip(done_first, windows.base_dilation, strict=True)
+        ),
     )
 
 

@@ -8,11 +8,11 @@ from hlofront.sharding import AxisType, NamedSharding
 from hlofront.sharding import PartitionSpec as P
 from tests.xla_faults.test_convolutions import convolved, expected, whole_numbers
 
-# XLA's partitioner ends the process where an axis is split that is dilated and cut, guarded or not.
 SPLITS = [
     (AxisType.Auto, P("x"), 1),
     (AxisType.Auto, P("x"), 2),
     (AxisType.Auto, P(None, "x"), 1),
+    (AxisType.Auto, P(None, "x"), 2),
     (AxisType.Explicit, P("x"), 2),
 ]
 

@@ -152,6 +152,32 @@ def test_products_of_several_rows_are_as_they_were_written(monkeypatch):
     assert "stablehlo.transpose" not in text
 
 
+WINDOWS_OF_ONE = """
+import numpy as np
+import hlofront as jax
+from hlofront import lax
+
+def sums(x, padding, stride=(1, 1)):
+    return lax.reduce_window(x, np.float32(0), lax.add, (1, 1), stride, padding)
+
+x = np.arange(12, dtype=np.float32).reshape(3, 4)
+np.testing.assert_array_equal(jax.jit(lambda x: sums(x, [(0, 0), (-2, 0)]))(x), x[:, 2:])
+np.testing.assert_array_equal(jax.jit(lambda x: sums(x, [(-1, 0), (0, -1)]))(x), x[1:, :3])
+found = jax.jit(lambda x: sums(x, [(1, -1), (0, 0)], (1, 2)))(x)
+np.testing.assert_array_equal(found, np.pad(x, [(1, 0), (0, 0)])[:3, ::2])
+"""
+
+
+@pytest.mark.parametrize("guards", ["1", "0"])
+def test_cut_windows_of_one_element_end_the_process_without_the_guard(guards):
+    fault = next(each for each in FAULTS if each.name == "cut windows of one element")
+    environment = {**os.environ, "HLOFRONT_XLA_GUARDS": guards}
+    command = [sys.executable, "-c", WINDOWS_OF_ONE]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
+    dies = guards == "0" and fault.is_in(state.jaxlib_version)
+    assert done.returncode == 0 if not dies else done.returncode < 0, done.stderr
+
+
 LONG_ROW = """
 import numpy as np
 import hlofront as jax

@@ -431,7 +431,10 @@ class Compiled(Stage):
 
         names = operation_names(self._module.ir_module)
         options = dict(self._compiler_options or ())
-        return xla_faults.guards_for(self._platform, options, operations=names)
+        several = type(self._where) is DeviceAssignment
+        return xla_faults.guards_for(
+            self._platform, options, operations=names, several_devices=several
+        )
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
