@@ -79,7 +79,7 @@ def linters() -> list[Job]:
 
 def pyright() -> Job:
     """Return the job that checks types, of this Python's packages."""
-    return Job("pyright", ("pyright", "-p", "pyproject.toml", "--pythonpath", sys.executable), 80)
+    return Job("pyright", ("pyright", "-p", "pyproject.toml", "--pythonpath", sys.executable), 100)
 
 
 def conventions(*more: str) -> Job:
@@ -101,10 +101,10 @@ def whole(part: str, *options: str) -> list[Job]:
         "samples": (*QUICK_CODE, "tests/systematic", SAMPLES, HISTORY),
     }
     work = {
-        "code that users get": (900, 300),
-        "layers": (900, 300),
-        "corpora and numpy": (600, 150),
-        "samples": (600, 200),
+        "code that users get": (900, 400),
+        "layers": (700, 270),
+        "corpora and numpy": (550, 120),
+        "samples": (500, 130),
     }
     jobs = [
         Job(name, ("pytest", "-q", *arguments, *options), work[name][part == "first"], part)

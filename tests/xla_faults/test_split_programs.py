@@ -97,7 +97,7 @@ PROGRAMS: dict[str, tuple[str, Callable[[], bool]]] = {
     "pad, cut within a step": (DILATED, lambda: pads((-1, 0, 1))),
     "pad, cut within its third step": ("", lambda: pads((-8, 1, 2), (1, -1, 1))),
     "convolution, cut within a step": (DILATED, lambda: convolves(-1, 0, 2)),
-    "convolution of padding": (DILATED, lambda: convolves(-4, 2, 1)),
+    "convolution of padding": ("", lambda: convolves(-4, 2, 1)),
     "sums of windows, cut within a step": ("", lambda: sums(-1, 1, 2)),
     "features in groups": (GROUPS, lambda: convolves_groups(("NC0", "OI0", "0NC"), 4)),
     "features in groups, last": (GROUPS, lambda: convolves_groups(("N0C", "0IO", "CN0"), 4)),
