@@ -6,8 +6,8 @@
 
 The tests that belong to the planted file run first, then samples and programs by its name, then all
 others; the first failure ends the search, if the test passes without the fault. The results are in
-tests/planted/RESULTS.md. The exit status is 1 if fewer than 28 of 30 faults are found, or with
-`--all` fewer than all.
+tests/planted/RESULTS.md; the test that found a fault the last time is run first the next time. The
+exit status is 1 if fewer than 28 of 30 faults are found, or with `--all` fewer than all.
 """
 
 import argparse
@@ -32,9 +32,11 @@ from tests.support.affected_tests import affected_tests, words_of
 
 # The plugin of pytest that chooses the part of the tests that ./check runs.
 SAMPLED = "tests.support.sampled"
-QUICK_CODE = "tests.support.quick_code"
+# The plugins of tests with XLA's quick code, and of those with the code that users get.
+QUICK = ("-p", "tests.support.quick_code")
+USERS = ("-p", "no:doctest")
 RUNNING_TEST = "tests.support.running_test"
-# What ./check tests with the code that users get, and without QUICK_CODE.
+# What ./check tests with the code that users get, and without its quick code.
 USERS_CODE = (
     "tests/smoke",
     "tests/runtime",
@@ -53,6 +55,7 @@ OWN = "tests/planted"
 RESULTS = ROOT / OWN / "RESULTS.md"
 ENOUGH, OF = 28, 30
 NOT_FOUND = "not found"
+PATH_OF_TEST = re.compile(r"`(tests/.*)` \|")
 
 
 class Result(NamedTuple):
@@ -138,7 +141,8 @@ class Checkout:
 
     def _failing(self, fault: Fault, path: pathlib.Path, right: str) -> Iterator[str]:
         """Yield the tests that fail with the fault, and pass without it."""
-        for selection in selections(fault):
+        found_before = PATH_OF_TEST.findall(rows_before().get(fault.name, ""))
+        for selection in (*([*USERS, test] for test in found_before), *selections(fault)):
             # Tests that fail without the fault, too.
             useless: list[str] = []
             while (test := self._first_failure(selection, useless)) is not None:
@@ -203,17 +207,25 @@ def selections(fault: Fault) -> Iterator[list[str]]:
 
     Each begins with two arguments for a plugin, and then names tests.
     """
-    quick, users = ["-p", QUICK_CODE], ["-p", "no:doctest"]
+    # The samples and programs of a module of rules have the name of what the rules are of.
+    words = words_of([fault.file])
+    words += [word.rpartition("_")[0] for word in words if "_" in word]
     likely = affected_tests([fault.file])
-    for plugin, is_users in ((quick, False), (users, True)):
-        tests = [test for test in likely if test.startswith(USERS_CODE) is is_users]
-        if tests:
-            yield [*plugin, *tests]
-    words = " or ".join(words_of([fault.file]))
+    named = [test for test in likely if any(word in test for word in words)]
+    yield from _by_code(named)
     if words:
-        yield [*quick, "tests/systematic", "tests/against_jax", "-k", words]
-    yield [*users, *USERS_CODE]
-    yield [*quick, "tests", *(f"--ignore={path}" for path in USERS_CODE)]
+        yield [*QUICK, "tests/systematic", "tests/against_jax", "-k", " or ".join(words)]
+    yield from _by_code([test for test in likely if test not in named])
+    yield [*QUICK, "tests", *(f"--ignore={path}" for path in USERS_CODE)]
+    yield [*USERS, *USERS_CODE]
+
+
+def _by_code(tests: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the arguments for tests, apart for those that run the code that users get."""
+    for plugin, is_users in ((QUICK, False), (USERS, True)):
+        same = [test for test in tests if test.startswith(USERS_CODE) is is_users]
+        if same:
+            yield [*plugin, *same]
 
 
 def chosen(words: Sequence[str]) -> list[Fault]:
@@ -232,11 +244,15 @@ def row(result: Result) -> str:
     return f"| {fault.name} | {fault.layer} | {found_by} | {result.seconds:.0f} |"
 
 
+def rows_before() -> dict[str, str]:
+    """Return the rows of the table of results as it is, by the names of their faults."""
+    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    return {line.split(" | ")[0].removeprefix("| "): line for line in lines}
+
+
 def write_results(rows: dict[str, str], command: str) -> None:
     """Write the table of results; a run of some faults leaves the rows of the others."""
-    if RESULTS.exists():
-        lines = RESULTS.read_text(encoding="utf-8").splitlines()
-        rows = {line.split(" | ")[0].removeprefix("| "): line for line in lines} | rows
+    rows = rows_before() | rows
     listed = [rows[fault.name] for fault in FAULTS if fault.name in rows]
     found = sum(NOT_FOUND not in line for line in listed)
     text = [
