@@ -90,3 +90,27 @@ def test_an_error_of_no_examples_carries_a_key():
     keys = jax.random.split(KEY, 0)
     error, _ = checkify.checkify(jax.vmap(below_one))(jnp.zeros(0), keys)
     assert error.get() is None
+
+
+# Each reads or writes the element at an index, which may be out of bounds.
+INDEXING = {
+    "read": lambda x, i: x[i],
+    "get": lambda x, i: x.at[i].get(),
+    **{
+        name: lambda x, i, name=name: getattr(x.at[i], name)(2.0)
+        for name in ("set", "add", "subtract", "multiply", "divide", "power", "min", "max")
+    },
+    "apply": lambda x, i: x.at[i].apply(jnp.sin),
+    "take": lambda x, i: jnp.take(x, i),
+    "dynamic_slice": lambda x, i: lax.dynamic_slice(x, (i,), (1,)),
+    "dynamic_update_slice": lambda x, i: lax.dynamic_update_slice(x, x[:1], (i,)),
+}
+
+
+@pytest.mark.parametrize("name", INDEXING)
+def test_each_operation_on_an_index_is_checked(name):
+    checked = jax.jit(checkify.checkify(INDEXING[name], checkify.index_checks))
+    x = jnp.arange(1.0, 4.0)
+    assert checked(x, 2)[0].get() is None
+    assert "out-of-bounds" in checked(x, 3)[0].get()
+    assert "out-of-bounds" in checked(x, jnp.int32(-4))[0].get()

@@ -432,3 +432,18 @@ def test_keys_of_named_axes_reach_into_branches():
     f = lambda x: lax.cond(x > 0, lambda x: x * lax.axis_size("i"), lambda x: x, x)
     found = hlofront.vmap(f, axis_name="i")(X)
     np.testing.assert_allclose(found, np.where(X > 0, X * 3, X))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_derivatives_of_a_batched_switch_are_those_of_the_branches_taken(count):
+    branches = [lambda x, power=power: x**power for power in range(1, count + 1)]
+    index = jnp.arange(-1, count + 1)
+    x = jnp.linspace(0.5, 2.0, count + 2)
+
+    def total(x):
+        return hlofront.vmap(lambda i, x: lax.switch(i, branches, x))(index, x).sum()
+
+    power = np.clip(np.arange(-1, count + 1), 0, count - 1) + 1
+    by_hand = power * np.asarray(x) ** (power - 1)
+    for derive in (hlofront.grad, lambda f: hlofront.jit(hlofront.grad(f))):
+        np.testing.assert_allclose(derive(total)(x), by_hand, rtol=1e-5)

@@ -87,3 +87,10 @@ def test_elements_that_are_arrays():
     assert "dims = [0] : (tensor<3xi1>) -> tensor<3x2xi1>" in text
     with pytest.raises(TypeError, match="lt does not accept dtype pair"):
         stage(lambda x, y: [lax.lt(x, y)], [pairs, pairs])
+
+
+@pytest.mark.parametrize("count", range(1, 10))
+def test_each_of_several_cases_is_selected(count):
+    cases = [np.full(count, 10.0 * number, np.float32) for number in range(count)]
+    which = np.arange(count, dtype=np.int32)
+    np.testing.assert_array_equal(lax.select_n(which, *cases), 10 * np.arange(count))

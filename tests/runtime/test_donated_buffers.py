@@ -27,3 +27,17 @@ def test_derivatives_do_not_donate_what_their_backward_pass_may_need():
     _, backward = hlofront.vjp(lambda x: square(jnp.exp(x)), x)
     assert backward(jnp.ones(3))[0].shape == (3,)
     assert not x.is_deleted()
+
+
+@pytest.mark.parametrize("options", [{"donate_argnums": 0}, {"donate_argnames": ("y",)}])
+@pytest.mark.parametrize("donates_first", [True, False])
+def test_a_function_that_is_jitted_with_donation_and_without(options, donates_first):
+    def f(x, *, y):
+        return x + 1, y + 1
+
+    jitted = [hlofront.jit(f, **options), hlofront.jit(f)]
+    for donates in (donates_first, not donates_first):
+        x, y = jnp.arange(3.0), jnp.arange(4.0)
+        jitted[0 if donates else 1](x, y=y)
+        assert x.is_deleted() == (donates and "donate_argnums" in options)
+        assert y.is_deleted() == (donates and "donate_argnames" in options)

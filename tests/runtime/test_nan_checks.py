@@ -64,3 +64,15 @@ def no_number(x):
 def test_a_nan_in_a_loop_that_returns_some_values_unchanged(loop):
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match=r"nan.* in log"):
         loop(0.5)
+
+
+@pytest.mark.parametrize(("option", "bad"), [(jax.debug_nans, -1.0), (jax.debug_infs, 0.0)])
+def test_each_call_of_a_jitted_function_is_checked(option, bad):
+    f = jax.jit(lambda x: jnp.log(x) + 1)
+    good, bad = jnp.asarray(2.0), jnp.asarray(bad)
+    with option(True):
+        for _ in range(2):
+            f(good)
+            f(good)
+            with pytest.raises(FloatingPointError):
+                f(bad)
