@@ -184,11 +184,11 @@ FAULTS = (
     ),
     # ---- higher_order
     Fault(
-        "an empty scan is transposed as a longer one of the same body was",
-        "cache key",
+        "the cotangent of an empty scan is that of its body",
+        "transpose rule for no iterations",
         "hlofront/higher_order/scan_rules.py",
-        'key = (linear, types, not params["length"])',
-        "key = (linear, types, False)",
+        "var in reached or (arrives and (no_steps or out in depends))",
+        "var in reached or (arrives and out in depends)",
     ),
     Fault(
         "a batched switch stops the derivatives of the branch that is taken",
@@ -243,13 +243,6 @@ FAULTS = (
         "if varying and axes.isdisjoint(varying):",
         "if varying:",
     ),
-    Fault(
-        "a donated argument of the type of a result does not share its buffer",
-        "donation",
-        "hlofront/lowering/module.py",
-        "if outputs and alike is not None:",
-        "if outputs and alike is None:",
-    ),
     # ---- pjrt and runtime
     Fault(
         "the key on disk lacks the version of jaxlib",
@@ -264,6 +257,13 @@ FAULTS = (
         "hlofront/runtime/dispatch/jit.py",
         "            plan.donate_argnums,\n            plan.donate_argnames,\n        )",
         "            plan.donate_argnums,\n        )",
+    ),
+    Fault(
+        "donated arguments stay as they are",
+        "donation",
+        "hlofront/runtime/dispatch/jit.py",
+        "            traced.donated,\n            self.keep_unused,\n",
+        "            (),\n            self.keep_unused,\n",
     ),
     Fault(
         "an exported argument is not weakly typed after it is read",
