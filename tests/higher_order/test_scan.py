@@ -403,3 +403,17 @@ def test_reports_of_lengths():
     assert "length" in message_of(lax.scan, lambda c, x: (c, x), 0, X, length=3)
     assert "length=-1" in message_of(lax.scan, lambda c, x: (c, x), 0, None, length=-1)
     assert "batch_size" in message_of(lax.map, lambda x: x, X, batch_size=-1)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("length", [0, 1, 3])
+def test_derivatives_of_a_scan_whose_body_forgets_its_carry(length, which):
+    def last(c):
+        def body(carry, _):
+            return (carry[1], jnp.ones_like(carry[0])), None
+
+        return lax.scan(body, (c, 2 * c), length=length)[0][which]
+
+    by_hand = {0: [1.0, 2.0], 1: [2.0, 0.0], 3: [0.0, 0.0]}[length][which]
+    assert jax.grad(last)(0.5) == by_hand
+    assert jax.jvp(last, (0.5,), (1.0,))[1] == by_hand

@@ -37,3 +37,11 @@ def test_transformed():
         return image.scale_and_translate(x, (4, 5), (1,), scale, move, "cubic")
 
     check_grads(jax.jit(f), (X, jnp.array([0.8]), jnp.array([0.3])), order=1, rtol=3e-2, atol=3e-2)
+
+
+@pytest.mark.parametrize("method", ["linear", "cubic", "lanczos3"])
+def test_smaller_images_have_a_part_of_each_element(method):
+    weights = image.resize(jnp.eye(32), (4, 32), method)
+    assert (np.abs(weights).sum(axis=0) > 0.01).all()
+    sampled = image.resize(jnp.eye(32), (4, 32), method, antialias=False)
+    assert (np.abs(sampled).sum(axis=0) == 0).any()

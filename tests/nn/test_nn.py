@@ -133,3 +133,20 @@ def test_an_implementation_of_scaled_dot_general_that_there_is_not_is_refused():
         nn.scaled_dot_general(x, x, numbers, implementation=implementation)
     with pytest.raises(ValueError, match="None or 'cudnn': got 'triton'"):
         nn.scaled_dot_general(x, x, numbers, implementation="triton")
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("window", [None, 1, (2, 0), (0, 2), (3, -1), (-1, 2)])
+def test_attention_sees_the_keys_of_its_window(window, is_causal):
+    length = 5
+    zeros, which = jnp.zeros((1, length, 1, length)), jnp.eye(length)[None, :, None]
+    # Equal scores, and a value for each key that tells it from the others.
+    found = nn.dot_product_attention(
+        zeros, zeros, which, is_causal=is_causal, local_window_size=window
+    )
+    before, after = (window, window) if isinstance(window, int) else window or (length, length)
+    query, key = np.arange(length)[:, None], np.arange(length)
+    seen = (key >= query - before) & (key <= query + after)
+    seen &= (key <= query) | (not is_causal)
+    some = seen.any(axis=1)
+    np.testing.assert_array_equal(np.asarray(found)[0, some, 0] > 0, seen[some])

@@ -1,5 +1,7 @@
 """Reading by an index: as NumPy does, by the operations that JAX uses."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -284,3 +286,13 @@ def test_slices_are_pytrees_of_what_is_traced():
 
 def test_devices_are_of_a_public_class():
     assert all(isinstance(device, jax.Device) for device in jax.devices())
+
+
+@pytest.mark.parametrize("step", [1, -1, 2, -2])
+def test_slices_beside_a_computed_index(step):
+    x = np.arange(21.0, dtype=np.float32).reshape(3, 7)
+    for start, stop in itertools.product((None, -8, -3, 0, 5, 9), (None, -9, -2, 1, 8)):
+        part = slice(start, stop, step)
+        program = jax.make_jaxpr(lambda x, i, part=part: x[i, part])(x, 1)
+        found = jax.core.eval_jaxpr(program.jaxpr, (), x, np.int32(1))[0]
+        np.testing.assert_array_equal(found, x[1, part])

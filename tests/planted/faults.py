@@ -173,16 +173,14 @@ FAULTS = (
         "for atom in (*(a for e in unknown_equations for a in e.invars), *unknown_outputs):",
         "for atom in (a for e in unknown_equations for a in e.invars):",
     ),
-    Fault(
-        "transposing a program drops the effects of its known part",
-        "effect",
-        "hlofront/transforms/transpose.py",
-        "    for equation in reversed(known_equations):\n"
-        "        if equation.effects or not needed.isdisjoint(equation.outvars):",
-        "    for equation in reversed(known_equations):\n"
-        "        if not needed.isdisjoint(equation.outvars):",
-    ),
     # ---- higher_order
+    Fault(
+        "a cond has the effects of its first branch only",
+        "effect",
+        "hlofront/higher_order/cond.py",
+        "return no_effects.union(*[branch.effects for branch in branches])",
+        "return no_effects.union(branches[0].effects)",
+    ),
     Fault(
         "the cotangent of an empty scan is that of its body",
         "transpose rule for no iterations",
@@ -344,11 +342,11 @@ FAULTS = (
         "words = bit_width * size // 32",
     ),
     Fault(
-        "a slice of a BCOO array keeps one position after its end",
+        "a slice of a BCOO array lacks the positions at its start",
         "sparse indices",
         "hlofront/sparse/bcoo_slicing.py",
         "inside = bitwise_and(indices >= first, indices < last)",
-        "inside = bitwise_and(indices >= first, indices <= last)",
+        "inside = bitwise_and(indices > first, indices < last)",
     ),
     Fault(
         "antialiasing of images is lost where they become smaller",
@@ -359,11 +357,11 @@ FAULTS = (
     ),
     # ---- tools
     Fault(
-        "find_nan blames the selection that takes the NaN",
+        "find_nan blames the operation that passes a NaN on",
         "report",
         "hlofront/inspect/nan/instrumentation.py",
-        'if not made or name == "select_n":',
-        "if not made:",
+        "bad = bad & ~other",
+        "bad = bad & other",
     ),
     Fault(
         "diff --fail-on fails for any difference",

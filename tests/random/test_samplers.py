@@ -277,3 +277,10 @@ def test_weibull_numbers_that_results_share_are_warned_of():
     assert len(set(np.asarray(found).tolist())) == 1
     found = random.weibull_min(jax.random.key(0), ones, 2 * ones, shape=(4,))
     assert len(set(np.asarray(found).tolist())) == 4
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_randint_returns_each_number_of_a_narrow_dtype(dtype):
+    limits = np.iinfo(dtype)
+    found = jax.random.randint(jax.random.key(0), (20_000,), limits.min, limits.max + 1, dtype)
+    assert np.unique(found).tolist() == list(range(limits.min, limits.max + 1))

@@ -58,3 +58,13 @@ def test_convolutions_transformed():
     found = signal.correlate2d(X.reshape(6, 10), X[:6].reshape(2, 3), "same")
     expected = scipy.signal.correlate2d(X.reshape(6, 10), X[:6].reshape(2, 3), "same")
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("nperseg", [1, 2, 7, 8, 9])
+@pytest.mark.parametrize("scaling", ["density", "spectrum"])
+def test_power_spectra_of_even_and_odd_lengths(nperseg, scaling):
+    options = {"fs": 2.0, "nperseg": nperseg, "scaling": scaling, "window": "boxcar"}
+    found = signal.welch(X, **options, detrend=False)
+    expected = scipy.signal.welch(X, **options, detrend=False)
+    np.testing.assert_allclose(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-5)
