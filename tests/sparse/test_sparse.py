@@ -1,5 +1,6 @@
 """Sparse arrays by hand: what they store, what products are made of, what sparsify does."""
 
+import numpy as np
 import pytest
 
 import hlofront
@@ -67,3 +68,25 @@ def test_the_greatest_eigenvalues_of_a_sparse_matrix():
     start = hlofront.random.normal(hlofront.random.key(0), (20, 2))
     values, _, _ = linalg.lobpcg_standard(lambda x: m @ x, start)
     assert jnp.abs(values - jnp.array([20.0, 19.0])).max() < 1e-3
+
+
+@pytest.mark.parametrize("n_batch", [0, 1])
+@pytest.mark.parametrize("n_dense", [0, 1])
+def test_slices_of_bcoo_arrays_are_those_of_dense_ones(n_batch, n_dense):
+    dense = np.arange(1.0, 61.0, dtype=np.float32).reshape(3, 4, 5)
+    mat = sparse.BCOO.fromdense(dense, n_batch=n_batch, n_dense=n_dense)
+    for first, second, third in (
+        (np.s_[:], np.s_[1:3], np.s_[:]),
+        (np.s_[0:2], np.s_[1:], np.s_[2:4]),
+        (np.s_[1:], np.s_[::2], np.s_[::3]),
+        (np.s_[2:2], np.s_[3:], np.s_[:]),
+    ):
+        parts = (first, second, third)
+        spans = [part.indices(size) for part, size in zip(parts, dense.shape, strict=True)]
+        part = sparse.bcoo_slice(
+            mat,
+            start_indices=[start for start, _, _ in spans],
+            limit_indices=[limit for _, limit, _ in spans],
+            strides=[stride for _, _, stride in spans],
+        )
+        np.testing.assert_array_equal(part.todense(), dense[parts])
