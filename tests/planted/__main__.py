@@ -12,7 +12,6 @@ exit status is 1 if fewer than 28 of 30 faults are found, or with `--all` fewer 
 
 import argparse
 import concurrent.futures
-import importlib.util
 import itertools
 import os
 import pathlib
@@ -27,29 +26,14 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tests.check.affected_tests import affected_tests, words_of
+from tests.check.jobs import QUICK_CODE, USERS_CODE
+from tests.check.progress import Progress
 from tests.planted.faults import FAULTS, ROOT, Fault
-from tests.support.affected_tests import affected_tests, words_of
 
-# The plugin of pytest that chooses the part of the tests that ./check runs.
-SAMPLED = "tests.support.sampled"
-# The plugins of tests with XLA's quick code, and of those with the code that users get.
-QUICK = ("-p", "tests.support.quick_code")
+PROGRESS = "tests.check.progress"
+# As many arguments as QUICK_CODE, for tests that run the code that users get.
 USERS = ("-p", "no:doctest")
-RUNNING_TEST = "tests.support.running_test"
-# What ./check tests with the code that users get, and without its quick code.
-USERS_CODE = (
-    "tests/smoke",
-    "tests/runtime",
-    "tests/processes",
-    "tests/seeds",
-    "tests/inspect",
-    "tests/pjrt",
-    "tests/lowering",
-    "tests/examples",
-    "tests/random/test_keys.py",
-    "tests/against_jax/test_accuracy.py",
-    "tests/against_jax/test_memory.py",
-)
 # Here each planted fault fails, as its text is no longer in the file.
 OWN = "tests/planted"
 RESULTS = ROOT / OWN / "RESULTS.md"
@@ -111,11 +95,10 @@ class Checkout:
             "PYTHONPATH": str(folder),
             # An entry of the disk cache may be of the code before the fault.
             "HLOFRONT_CACHE": "off",
+            "TEST_PART": "first" if sampled else "all",
         }
         # Without bytecode in files each process that a test starts compiles all of hlofront.
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        has_plugin = importlib.util.find_spec(SAMPLED) is not None
-        self.plugins = ["-p", SAMPLED] if sampled and has_plugin else []
         # Bytecode is taken for that of a source of the same size and time: no two times are alike.
         self._times = itertools.count(int(time.time()) + 10, 10)
         self._deadline = float("inf")
@@ -157,10 +140,10 @@ class Checkout:
         """Run pytest until a test fails; return the test, or None if all pass."""
         running = self.folder.with_suffix(".test")
         running.unlink(missing_ok=True)
-        self.environment["RUNNING_TEST"] = str(running)
+        self.environment["TEST_PROGRESS"] = str(running)
         deselected = [f"--deselect={test}" for test in without]
-        own = ["-x", "-q", "-p", "no:cacheprovider", "-p", RUNNING_TEST, f"--ignore={OWN}"]
-        ended = self._python("-m", "pytest", *own, *self.plugins, *selection, *deselected)
+        own = ["-x", "-q", "-p", "no:cacheprovider", "-p", PROGRESS, f"--ignore={OWN}"]
+        ended = self._python("-m", "pytest", *own, *selection, *deselected)
         # 5: no test was selected.
         if ended.returncode in (0, 5):
             return None
@@ -168,7 +151,7 @@ class Checkout:
             return broken[1]  # A file of tests that could not be imported.
         if not running.exists():
             raise RuntimeError(f"pytest ran no test:\n{ended.stdout}\n{ended.stderr}")
-        return running.read_text(encoding="utf-8").partition("\n")[0]
+        return Progress.read(running).test.partition("\n")[0]
 
     def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run the Python that runs this, in the copy; end all that it started at the deadline."""
@@ -214,15 +197,15 @@ def selections(fault: Fault) -> Iterator[list[str]]:
     named = [test for test in likely if any(word in test for word in words)]
     yield from _by_code(named)
     if words:
-        yield [*QUICK, "tests/systematic", "tests/against_jax", "-k", " or ".join(words)]
+        yield [*QUICK_CODE, "tests/systematic", "tests/against_jax", "-k", " or ".join(words)]
     yield from _by_code([test for test in likely if test not in named])
-    yield [*QUICK, "tests", *(f"--ignore={path}" for path in USERS_CODE)]
+    yield [*QUICK_CODE, "tests", *(f"--ignore={path}" for path in USERS_CODE)]
     yield [*USERS, *USERS_CODE]
 
 
 def _by_code(tests: Sequence[str]) -> Iterator[list[str]]:
     """Yield the arguments for tests, apart for those that run the code that users get."""
-    for plugin, is_users in ((QUICK, False), (USERS, True)):
+    for plugin, is_users in ((QUICK_CODE, False), (USERS, True)):
         same = [test for test in tests if test.startswith(USERS_CODE) is is_users]
         if same:
             yield [*plugin, *same]
