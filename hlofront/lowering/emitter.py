@@ -434,18 +434,18 @@ class Emitter:
         if self.module.size_variables and has_symbolic_size((*low, *high, *interior)):
             return unknown_sizes.pad(self, x, filling, low, high, interior, result)
         if self.module.several_devices and self.module.guards_for_cpu and min(low, default=0) < 0:
-            result = self.avals_out[0] if result is None else result
-            kept = [a % (step + 1) for a, step in zip(low, interior, strict=True)]
+            aval: ShapedArray = self.avals_out[0] if result is None else result
+            within_step = [a % (step + 1) for a, step in zip(low, interior, strict=True)]
             if any(
-                a < 0 and (low_kept or (not has_symbolic_size((size,)) and size <= b))
-                for a, low_kept, b, size in zip(low, kept, high, result.shape, strict=True)
+                a < 0 and (remainder or (not has_symbolic_size((size,)) and size <= b))
+                for a, remainder, b, size in zip(low, within_step, high, aval.shape, strict=True)
             ):
                 # XLA's partitioner ends the process where a cut is not of whole steps of a dilated
                 # axis, or of all its elements, with padding after them: cut afterwards.
-                cut = [min(a - k, 0) for a, k in zip(low, kept, strict=True)]
-                shape = tuple(size - c for size, c in zip(result.shape, cut, strict=True))
+                cut = [min(a - rest, 0) for a, rest in zip(low, within_step, strict=True)]
+                shape = tuple(size - c for size, c in zip(aval.shape, cut, strict=True))
                 first = [a - c for a, c in zip(low, cut, strict=True)]
-                x = self._pad(x, filling, first, high, interior, result.update(shape=shape))
+                x = self._pad(x, filling, first, high, interior, aval.update(shape=shape))
                 low, high, interior = cut, [0] * len(cut), [0] * len(cut)
         return self._pad(x, filling, low, high, interior, result)
 

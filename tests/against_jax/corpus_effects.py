@@ -44,8 +44,9 @@ def counted(jax, effect, call):
 def transformed(jax, jnp, lax):
     """Return calls of a transformed linear function, each a function of the function and x.
 
-    Gradients of scan are not among them: jax takes an effect without operands out of the loop. Nor
-    is checkpoint: jax repeats the effects of functions of which nothing is computed again.
+    Derivatives of checkpointed functions and of scans are not among them: jax repeats effects of
+    the first when it computes them again, and has an effect without operands once for all steps
+    of the second. docs/differences.md says so.
     """
     calls = {
         "no transformation": lambda f, x: f(x),

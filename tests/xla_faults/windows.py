@@ -24,7 +24,7 @@ def padded_size(size: int, edges: tuple[int, int, int]) -> int:
     return size + low + high + max(size - 1, 0) * between
 
 
-def _kept(shape: Sequence[int], edges: Edges) -> tuple[Any, Any]:
+def _inside(shape: Sequence[int], edges: Edges) -> tuple[Any, Any]:
     """Return the indices of the elements that padding keeps, and their indices in its result."""
     sources, targets = [], []
     for size, (low, high, between) in zip(shape, edges, strict=True):
@@ -38,7 +38,7 @@ def _kept(shape: Sequence[int], edges: Edges) -> tuple[Any, Any]:
 def padded(x: Integers, edges: Edges, value: int = 0) -> Integers:
     """Return x with elements of a value around and between its own, or without some of them."""
     result = np.full([padded_size(*each) for each in zip(x.shape, edges, strict=True)], value)
-    sources, targets = _kept(x.shape, edges)
+    sources, targets = _inside(x.shape, edges)
     result[targets] = x[sources]
     return result
 
@@ -46,7 +46,7 @@ def padded(x: Integers, edges: Edges, value: int = 0) -> Integers:
 def padded_back(ct: Integers, shape: Sequence[int], edges: Edges) -> Integers:
     """Return the cotangent of an operand of this shape that was padded."""
     result = np.zeros(shape, np.int64)
-    sources, targets = _kept(shape, edges)
+    sources, targets = _inside(shape, edges)
     result[sources] = ct[targets]
     return result
 
