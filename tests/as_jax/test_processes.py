@@ -69,6 +69,7 @@ if "leave" in sys.argv:
 """
 
 
+@pytest.mark.long
 def test_a_script_runs_by_the_command_line(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

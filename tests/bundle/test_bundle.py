@@ -424,6 +424,7 @@ def test_executables_for_absent_devices(tmp_path, name, attached):
 # ---- damaged files -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_truncation_and_every_flipped_byte_is_refused(tmp_path):
     path = saved(tmp_path, jax.jit(lambda x: x), np.float32(0))
     whole = path.read_bytes()

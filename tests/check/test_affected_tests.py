@@ -1,5 +1,7 @@
 """`./check quick` runs the tests that a change most likely breaks: which ones those are."""
 
+import pytest
+
 from tests.check.affected_tests import affected_tests, mirrored_folders, words_of
 from tests.house.source import modules
 
@@ -26,6 +28,7 @@ def test_a_module_in_a_room_of_its_floor_has_the_floor_s_tests():
     assert affected_tests(["hlofront/runtime/dispatch/jit.py"])[0] == "tests/runtime/test_jit.py"
 
 
+@pytest.mark.long
 def test_every_module_of_a_floor_with_tests_has_some():
     for module in modules():
         if mirrored_folders(module.shown):

@@ -24,6 +24,7 @@ def run(*arguments, **environment):
     ).stdout
 
 
+@pytest.mark.long
 def test_kmeans_clusters_as_well_as_scikit_learn():
     pytest.importorskip("sklearn")
     text = run(str(EXAMPLES / "kmeans.py"))

@@ -126,7 +126,7 @@ def compare(folder, made_by):
             np.testing.assert_allclose(theirs[f"arr_{position}"], x, rtol=2e-5, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_jax_reads_a_dozen(tmp_path):
     if not has_flatbuffers():
         pytest.skip("the oracle has no flatbuffers: PYTHONPATH may have a folder with it")
@@ -144,7 +144,7 @@ def test_jax_reads_a_dozen(tmp_path):
     compare(tmp_path, "hlofront")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_dozen_of_jax_are_read(tmp_path):
     if not has_flatbuffers():
         pytest.skip("the oracle has no flatbuffers: PYTHONPATH may have a folder with it")

@@ -29,6 +29,7 @@ def many_kinds(x, key):
     return value, key, rows, half, factor, branch, x.astype(jnp.int4), x[:0], x > 0.5
 
 
+@pytest.mark.long
 def test_this_jaxlib_in_another_process_computes_equal_numbers():
     report = find_error(many_kinds, against="jaxlib current")(x, jax.random.key(0))
     assert not report, report
@@ -36,6 +37,7 @@ def test_this_jaxlib_in_another_process_computes_equal_numbers():
     assert report.own_dtypes == ()
 
 
+@pytest.mark.long
 def test_long_loops_run_compiled_there():
     def long(x):
         return lax.fori_loop(0, 1500, lambda i, x: jnp.sin(x) + 0.5 * x, x)

@@ -461,6 +461,7 @@ def test_operations_of_a_tpu_are_in_the_times_of_modules():
     assert (times.number, times.name, times.runs) == (42, "jit_f", 2)
 
 
+@pytest.mark.long
 def test_executables_from_the_disk_cache_are_found_by_name(file, tmp_path):
     # Their events have the number that they had in the process that compiled them.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HLOFRONT_CACHE": "on"}

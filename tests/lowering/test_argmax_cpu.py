@@ -212,6 +212,7 @@ def test_lines_with_ties_and_special_numbers_are_cut_into_slices(dtype, shape):
                 check_blocks(np.full(shape, -np.nan, dtype))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_arrays_are_cut_into_slices")
 def test_each_element_is_found_in_slices():
     for size in (16, 17, 31, 100, 650):

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import numpy as np
+import pytest
 
 import hlofront
 from hlofront import lax
@@ -56,6 +57,7 @@ def text_of(tmp_path, *, seed="0", root=ROOT, arguments=()):
     ).stdout
 
 
+@pytest.mark.long
 def test_hash_seed_history_and_install_path_leave_no_trace(tmp_path):
     first = text_of(tmp_path)
     assert "func.func private" in first

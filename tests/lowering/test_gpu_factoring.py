@@ -229,7 +229,7 @@ SPECTRA = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SPECTRA)
 def test_division_of_the_spectrum(divide, name):
     x = SPECTRA[name]

@@ -186,6 +186,7 @@ def test_results_of_the_loop(name, reverse):
         assert_equal_to_loop(scan_of(body, reverse=reverse), carry, xs)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, database=None, derandomize=True)
 @given(
     st.sampled_from(["walk", "filter", "orbit", "rotation", "integers", "maximum, reset"]),

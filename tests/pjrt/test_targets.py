@@ -411,6 +411,7 @@ def test_a_plugin_of_another_jaxlib_is_named_where_it_fails(monkeypatch):
     assert "pip install jax-cuda13-pjrt==" in note
 
 
+@pytest.mark.long
 def test_two_processes_compile_at_once_and_print_nothing():
     need("tpu")
     code = (

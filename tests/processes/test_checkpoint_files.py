@@ -32,6 +32,7 @@ jax.distributed.shutdown()
 """
 
 
+@pytest.mark.long
 def test_processes_write_and_read_the_parts_that_they_hold(tmp_path):
     pytest.importorskip("tensorstore")
     script = f"import pathlib\nfolder = pathlib.Path({str(tmp_path)!r})\n{SCRIPT}"

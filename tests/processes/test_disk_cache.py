@@ -45,7 +45,7 @@ def outputs(folder, cache):
         return [group.output(number) for number in range(2)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_keys_are_equal_one_writes_and_all_read(tmp_path):
     cache = tmp_path / "cache"
     sums = [240.0, 84.0, 24.0]

@@ -5,11 +5,14 @@ import pathlib
 import re
 import sys
 
+import pytest
+
 from hlofront.cli.run import run_group
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_the_program_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     page = (ROOT / "docs" / "many_processes.md").read_text()

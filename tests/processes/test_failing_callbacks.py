@@ -50,7 +50,7 @@ print("exchanged", exchanged.count(CallbackOutcome), flush=True)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_processes_get_the_error_and_go_on(tmp_path):
     with Group(tmp_path, SCRIPT, 2, devices=2) as group:
         assert group.wait() == [0, 0], group.outputs()

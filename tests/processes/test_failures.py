@@ -49,6 +49,7 @@ print(jnp.arange(3.0) + 1, flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("killed_by", "wait"),
     [
@@ -77,6 +78,7 @@ def test_the_others_are_told_the_error_that_a_process_ended_with(tmp_path):
         assert "have failed: 1 (it ended with ValueError: a bad batch)" in group.output(0)
 
 
+@pytest.mark.long
 def test_the_others_are_told_that_a_process_has_left(tmp_path):
     with Group(tmp_path, failing(WAITS["asarray"], "sys.exit(3)"), 2) as group:
         assert group.wait() == [0, 3], group.outputs()

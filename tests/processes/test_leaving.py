@@ -26,6 +26,7 @@ print(group.gone(), time.monotonic() - started < {timeout} + 1)
 """
 
 
+@pytest.mark.long
 def test_a_process_leaves_while_another_reads_who_has_left(tmp_path):
     script = SCRIPT.format(timeout=60, delay=0.5, wait=1, long_wait=3)
     with Group(tmp_path, script, 2) as group:
@@ -33,6 +34,7 @@ def test_a_process_leaves_while_another_reads_who_has_left(tmp_path):
         assert [group.output(number) for number in (0, 1)] == ["{1: ''} True", "{} True"]
 
 
+@pytest.mark.long
 def test_a_process_does_not_wait_longer_for_the_others_than_it_may(tmp_path):
     script = SCRIPT.format(timeout=2, delay=8, wait=3, long_wait=14)
     with Group(tmp_path, script, 2) as group:

@@ -52,7 +52,7 @@ for step in range(2000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_survivors_go_on_with_the_devices_that_are_alive(tmp_path):
     with Group(tmp_path, SURVIVING, 4) as group:
         assert group.wait([0, 3]) == [0, 0], group.outputs()

@@ -52,7 +52,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_mapped_axis_is_over_the_devices_of_all_processes(tmp_path):
     with Group(tmp_path, SCRIPT, 2, devices=2) as group:
         assert group.wait() == [0, 0], group.outputs()

@@ -118,7 +118,7 @@ except ValueError as error:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_kinds_of_arrays_are_sent(tmp_path):
     quiet = {"HLOFRONT_WARN_RECOMPILES": "0"}
     with Group(tmp_path, OTHERS, 2, devices=2, variables=lambda number: quiet) as group:

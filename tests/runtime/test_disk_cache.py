@@ -109,6 +109,7 @@ print(json.dumps([found, f.timings()]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.cpu
 def test_programs_that_call_lapack_load_it_first(tmp_path):
     (first, _), (again, warm) = (in_a_process(tmp_path / "a", "1", LAPACK) for _ in range(2))

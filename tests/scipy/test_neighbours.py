@@ -120,6 +120,7 @@ def dependent(functions, operands):
 LOOPS = "bessel_jn betainc gammainc igamma_grad_a random_gamma_grad hyp1f1 hyp2f1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_elements_are_independent(count, dtype):

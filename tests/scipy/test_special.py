@@ -238,6 +238,7 @@ def test_hypergeometric_of_many():
             np.testing.assert_allclose(slope, factor * f(*moved, args[-1]), 1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("x", [0.5, 3.0, 8.5, 20.0, 29.9])
 def test_oscillating_kummer_functions(x):
     """By the recurrence downwards from where the series is exact, for all below 30."""
@@ -259,6 +260,7 @@ def test_oscillating_kummer_functions(x):
     assert np.max(np.abs(found - wanted) / size[:, :-1]) < 2e-4 * (1 + x)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("a", [-400.0, -17.0, -3.0, -1.0])
 def test_kummer_polynomials(a):
     mpmath = pytest.importorskip("mpmath")
@@ -276,6 +278,7 @@ GAUSS = [(50.0, 2.0, 3.0, 0.999), (20.0, 2.0, 3.0, 0.9999), (50.0, 20.0, 30.0, 0
 GAUSS += [(200.0, 2.0, 3.0, 0.95), (23.5, 14.5, 10.5, 0.999), (1.5, 2.5, -50.5, 0.5)]
 
 
+@pytest.mark.long
 def test_gauss_functions_of_large_parameters():
     mpmath = pytest.importorskip("mpmath")
     wanted = [float(mpmath.hyp2f1(*values)) for values in GAUSS]
@@ -407,6 +410,7 @@ def test_bernoulli_and_multigammaln():
         np.testing.assert_allclose(found, wanted, 1e-13)
 
 
+@pytest.mark.long
 def test_derivatives():
     x = np.array([0.3, 0.7, 1.6, 4.5])
     functions = ("dawsn erfcx exp1 expi log_ndtr ndtr spence i0 i1 gamma entr").split()

@@ -44,6 +44,7 @@ def test_of_two_numbers(name):
     twice(lambda *a: sum(getattr(sp, n)(*a) * (k + 1) for k, n in enumerate(names.split())), x, y)
 
 
+@pytest.mark.long
 def test_of_pairs_of_integrals():
     def total(x):
         return sum(y * (k + 1) for k, y in enumerate((*sp.sici(x), *sp.fresnel(x / 2))))

@@ -35,6 +35,8 @@ SAMPLES = Share(first=1, one_in=12)
 CASES = {
     "": Share(first=1, one_in=8),
     "tests/against_jax/": Share(first=2, one_in=12),
+    "tests/lowering/": Share(first=1, one_in=20),
+    "tests/scipy/": Share(first=1, one_in=20),
     # Each case is a file of tests, in a process of its own.
     "tests/many_devices/test_": Share(first=1000, one_in=1),
     # Commands of one page that follow each other.
