@@ -11,20 +11,18 @@ from tests.check.affected_tests import affected_tests, words_of
 SAMPLES = "tests/against_jax/test_samples.py"
 CORPORA = "tests/against_jax/test_corpora.py"
 HISTORY = "tests/lowering/test_history.py"
-# Tests of numbers, memory, caches, processes and texts, which run the code that users get.
-USERS_CODE = (
-    "tests/smoke",
-    "tests/runtime",
-    "tests/processes",
-    "tests/seeds",
+# These run the code that users get: tests of memory, caches and processes, of numbers and texts.
+RUNTIME = ("tests/smoke", "tests/runtime", "tests/processes", "tests/pjrt")
+PROGRAMS = (
     "tests/inspect",
-    "tests/pjrt",
     "tests/lowering",
     "tests/examples",
+    "tests/seeds",
     "tests/random/test_keys.py",
     "tests/against_jax/test_accuracy.py",
     "tests/against_jax/test_memory.py",
 )
+USERS_CODE = (*RUNTIME, *PROGRAMS)
 QUICK_CODE = ("-p", "tests.support.quick_code")
 
 
@@ -79,12 +77,12 @@ def linters() -> list[Job]:
 
 def pyright() -> Job:
     """Return the job that checks types, of this Python's packages."""
-    return Job("pyright", ("pyright", "-p", "pyproject.toml", "--pythonpath", sys.executable), 100)
+    return Job("pyright", ("pyright", "-p", "pyproject.toml", "--pythonpath", sys.executable), 140)
 
 
 def conventions(*more: str) -> Job:
     """Return the job of the rules for the source itself."""
-    return Job("conventions", ("pytest", "-q", "tests/house", *more), 60)
+    return Job("conventions", ("pytest", "-q", "tests/house", *more), 90)
 
 
 def whole(part: str, *options: str) -> list[Job]:
@@ -95,22 +93,25 @@ def whole(part: str, *options: str) -> list[Job]:
     options = (*in_parallel(cores()), *options)
     elsewhere = ("tests/house", "tests/systematic", "tests/numpy", SAMPLES, CORPORA, *USERS_CODE)
     chosen = {
-        "code that users get": (*USERS_CODE, f"--ignore={HISTORY}"),
+        "programs": (*PROGRAMS, f"--ignore={HISTORY}"),
         "layers": (*QUICK_CODE, "tests", *(f"--ignore={path}" for path in elsewhere)),
+        "runtime": RUNTIME,
         "corpora and numpy": (*QUICK_CODE, CORPORA, "tests/numpy"),
         "samples": (*QUICK_CODE, "tests/systematic", SAMPLES, HISTORY),
     }
+    # Of all tests, and of the first part.
     work = {
-        "code that users get": (900, 400),
-        "layers": (700, 270),
-        "corpora and numpy": (550, 120),
-        "samples": (500, 130),
+        "programs": (900, 250),
+        "layers": (900, 280),
+        "runtime": (500, 200),
+        "corpora and numpy": (600, 170),
+        "samples": (510, 170),
     }
     jobs = [
         Job(name, ("pytest", "-q", *arguments, *options), work[name][part == "first"], part)
         for name, arguments in chosen.items()
     ]
-    return jobs if part == "rest" else [*linters(), *jobs, pyright(), conventions(*options)]
+    return jobs if part == "rest" else [*linters(), pyright(), *jobs, conventions(*options)]
 
 
 def named(arguments: Sequence[str]) -> list[Job]:

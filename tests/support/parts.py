@@ -33,8 +33,8 @@ class Share(NamedTuple):
 SAMPLES = Share(first=1, one_in=12)
 # By the beginning of a test's path: the longest one decides. Of a test with few cases all run.
 CASES = {
-    "": Share(first=1, one_in=8),
-    "tests/against_jax/": Share(first=2, one_in=12),
+    "": Share(first=1, one_in=16),
+    "tests/against_jax/": Share(first=2, one_in=24),
     "tests/lowering/": Share(first=1, one_in=20),
     "tests/scipy/": Share(first=1, one_in=20),
     # Each case is a file of tests, in a process of its own.
