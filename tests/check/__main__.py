@@ -12,8 +12,8 @@ from tests.check.report import explained, line_of
 from tests.check.running import ROOT, Running, clock
 
 USAGE = """\
-./check                   lint, types, conventions, and a fixed part of all tests: ten minutes
-./check all               all tests: half an hour on two cores
+./check                   lint, types, conventions, a fixed part of all tests: 10 to 13 minutes
+./check all               all tests: 35 minutes on two cores
 ./check rest              the tests that ./check leaves out
 ./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
                           Without files: those that differ from main.
