@@ -146,7 +146,9 @@ class Running:
             part = progress.begun / progress.count if progress.count else 0.0
             work += job.work
             done += job.work * (1.0 if number in self.outcomes else part)
-        names = ", ".join(self.jobs[number].name for number in sorted(self.processes))
+        with self.lock:
+            numbers = sorted(self.processes)
+        names = ", ".join(self.jobs[number].name for number in numbers)
         left = "" if done < 0.05 * work else f"about {clock(elapsed * (work / done - 1))} left; "
         return f"[{clock(elapsed)}] {begun:,} tests, {failed} failed; {left}running: {names}"
 

@@ -39,8 +39,9 @@ def test_the_values_are_those_of_the_function(level):
     with jax.disable_jit():
         expected = f(jax.numpy.float32(1))
     np.testing.assert_allclose(jax.jit(f)(1.0), expected, rtol=1e-6)
-    slope = jax.grad(levels(in_branches, innermost, 6))(1.0)
-    np.testing.assert_allclose(slope, 0.5, rtol=1e-6)
+    with jax.disable_jit():
+        slope = jax.grad(f)(jax.numpy.float32(1))
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(1.0), slope, rtol=1e-6)
 
 
 def test_ordered_effects_stay_in_order(capsys):
@@ -55,9 +56,7 @@ def test_ordered_effects_stay_in_order(capsys):
 
 
 def test_a_program_without_others_stays_in_place():
-    text = (
-        jax.jit(lambda x: sum(in_branches(innermost)(x + i) for i in range(20)))
-        .lower(1.0)
-        .as_text()
-    )
+    f = in_branches(lambda x: x * 0.5)
+    text = jax.jit(lambda x: sum(f(x + i) for i in range(20))).lower(1.0).as_text()
+    assert text.count("stablehlo.case") == 20
     assert text.count("func.func private") == 0

@@ -4,7 +4,7 @@ The environment variable TEST_PART says it: "first", "rest", or "all", the defau
 has all tests that stand for themselves, but for those marked `long`. Of tests with many cases, and
 of samples, it has the first ones of each stratum (a test function, a corpus, a primitive, the dtype
 of a file of samples), and of the others as many as `Share` says, chosen by a digest of their names.
-So the part is the same on each machine, and a new test changes nothing for the others.
+So the part is the same on each machine, and a new case changes at most which one is the first.
 """
 
 import os
@@ -31,7 +31,7 @@ class Share(NamedTuple):
 
 
 SAMPLES = Share(first=1, one_in=12)
-# By the beginning of a test's path: the longest one decides. Of a test with few cases all run.
+# By the beginning of a test's path: the longest one decides.
 CASES = {
     "": Share(first=1, one_in=16),
     "tests/against_jax/": Share(first=2, one_in=24),
