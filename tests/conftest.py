@@ -1,10 +1,13 @@
 """What holds for every test: the real jax is never imported, not even where it is installed."""
 
+import functools
 import gc
 import glob
 import os
 import sys
+import zlib
 
+import numpy as np
 import pytest
 
 from tests.support import memory, parts
@@ -47,6 +50,24 @@ def programs_do_not_fill_the_memory_map():
         sys.modules["hlofront"].clear_caches()
         gc.collect()
         memory.count_anew()
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers(request):
+    """Seed the generators of the test's module by the test's name.
+
+    A test then draws the same numbers alone, in any order, and in any part of the tests.
+    """
+    generators = _generators_of(request.module)
+    if generators:
+        state = np.random.default_rng(zlib.crc32(request.node.name.encode())).bit_generator.state
+        for generator in generators:
+            generator.bit_generator.state = state
+
+
+@functools.cache
+def _generators_of(module):
+    return [value for value in vars(module).values() if isinstance(value, np.random.Generator)]
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def test_errors_of_any_order(orders, interval, dtype):
     order = np.maximum(order, np.nextafter(dtype(1), dtype(2)))
     result = zeta(order, x)
     assert result.dtype == dtype
-    assert_near(result, exact_zeta(order, x), 0.52 if dtype == np.float32 else 5)
+    assert_near(result, exact_zeta(order, x), 0.52 if dtype == np.float32 else 8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
