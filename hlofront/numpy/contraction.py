@@ -145,7 +145,7 @@ def batched_dot(
     Return None if their batch axes do not broadcast.
 
     Args:
-      lhs: the shape of one operand: batch axes, then at most two others.
+      lhs: the shape of one operand: batch axes, then at most two more.
       rhs: the shape of the other operand.
       lhs_batch: the number of batch axes of lhs.
       rhs_batch: the number of batch axes of rhs.
@@ -324,8 +324,8 @@ def dot(
 ) -> Array:
     """Sum products over the last axis of `a` and the second to last axis of `b`, or its only axis.
 
-    A scalar multiplies. The axes of the result are the others of `a`, then the others of `b`:
-    for stacks of matrices, use `matmul`.
+    A scalar multiplies the other operand. The result has the remaining axes of `a`, then those of
+    `b`. For stacks of matrices, use `matmul`.
 
     Args:
       a: an array of shape (..., n).
@@ -483,7 +483,7 @@ def trace(
     a, aval = operand("trace", a)
     i, j = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
     if i == j:
-        raise ValueError(f"trace wants two different axes, got axis1={axis1} and axis2={axis2}")
+        raise ValueError(f"trace requires two different axes, got axis1={axis1} and axis2={axis2}")
     a = transpose(a, (*(k for k in range(aval.ndim) if k not in (i, j)), i, j))
     aval = typeof(a)
     shape = aval.shape[-2:]

@@ -58,7 +58,7 @@ def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -
 
     While a function is traced, the array is a constant of its program.
 
-    `dtype` is the requested dtype, if any: of 64 bits, where the options allow those.
+    `dtype` is the requested dtype, if any; it has 64 bits only if the options allow that.
     """
     if type(x) is int:
         check_integer(x)
@@ -122,7 +122,7 @@ def _leaf_type(leaf: object) -> ShapedArray:
     if value.dtype == object or value.dtype.kind in "SUMm":
         raise TypeError(
             f"{_short(leaf)} of type {type(leaf).__name__} is not a valid element of an array: "
-            "wanted numbers, booleans, and arrays and lists of those."
+            "expected numbers, booleans, and arrays and lists of them."
         )
     return typeof(value)
 
@@ -236,14 +236,13 @@ def _array(
 ) -> Array:
     if order not in (None, "K"):
         raise NotImplementedError(  # JAX raises this class.
-            f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
-            "the compiler."
+            f"jnp.{name} has only order='K', got {order!r}: the compiler chooses the memory layout."
         )
     device, requested_sharding = check_placement(name, device, out_sharding)
     if dtype is not None:
         dtype = check_user_dtype_supported(dtype, name)
     if object is None:
-        raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
+        raise ValueError(f"None is not a valid value for jnp.{name}: expected numbers or arrays")
     result = _converted(name, object, dtype, copy)
     missing = ndmin - typeof(result).ndim
     if missing > 0:
@@ -351,7 +350,7 @@ def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) 
 
 def _stack(name: str, object: object, dtype: np.dtype) -> Array:
     if object is None:
-        raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
+        raise ValueError(f"None is not a valid value for jnp.{name}: expected numbers or arrays")
     if not isinstance(object, list | tuple):
         return _converted(name, object, dtype, False)
     if not any(map(_is_array, _flatten(object)[0])):
@@ -377,8 +376,8 @@ def check_placement(
       name: the name of the function, for messages.
       device: a Device, a Sharding or None.
       out_sharding: a PartitionSpec over the mesh in context, a NamedSharding or None.
-      ndim: the rank of the array, for each axis of which an `out_sharding` gets an entry; None if
-        it is not known.
+      ndim: the rank of the array, so that an `out_sharding` gets an entry for each axis; None if
+          unknown.
 
     Returns:
       A Device, a Sharding or None; and a parameter of equations, while a function is traced and

@@ -253,8 +253,8 @@ def gradient(
     """
     if edge_order is not None:
         raise NotImplementedError(  # JAX raises this class.
-            f"gradient has no edge_order, got {edge_order!r}: slopes at both ends are those "
-            "between two neighbors."
+            f"gradient has no edge_order, got {edge_order!r}: slopes at both ends are one-sided "
+            "differences."
         )
     return _gradient(f, varargs, axis=tuple(axis) if isinstance(axis, list) else axis)
 

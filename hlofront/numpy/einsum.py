@@ -62,12 +62,12 @@ def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[ArrayLike, ...]]:
     for labels in lists:
         if not isinstance(labels, list | tuple):
             raise TypeError(
-                "einsum without a string of subscripts wants each operand followed by the list of "
-                f"its labels, as in einsum(x, [0, 1], y, [1, 2], [0, 2]); got {type(labels)} for "
-                "a list."
+                "einsum without a string of subscripts requires each operand followed by the list "
+                f"of its labels, as in einsum(x, [0, 1], y, [1, 2], [0, 2]); got {type(labels)} "
+                "for a list."
             )
     if len(args) == 1:
-        raise TypeError("einsum wants the list of its labels after each operand; got none.")
+        raise TypeError("einsum requires the list of its labels after each operand; got none.")
     known = {label for labels in lists for label in labels if label is not Ellipsis}
     letters = {label: _letter(i) for i, label in enumerate(sorted(known))}
     terms = [
@@ -312,7 +312,7 @@ def _pair(
 def _sharding_of_dot(
     requested_sharding: object, result: str | None, letters: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the keyword out_sharding of a dot whose result is transposed to the wanted letters."""
+    """Return the keyword out_sharding of a dot whose result is transposed to these letters."""
     if requested_sharding is None or result is None:
         return {}
     return {

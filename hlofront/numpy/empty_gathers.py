@@ -1,4 +1,4 @@
-"""Gathers that read no element: their results, and the refusal of those that want some."""
+"""Gathers that read no element: their results, and errors for indices into empty axes."""
 
 import math
 

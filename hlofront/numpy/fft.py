@@ -78,7 +78,7 @@ def _resized(x: Array, axis: int, size: int) -> Array:
 
 
 def _checked_norm(norm: str | None) -> str:
-    """Return the name of a normalization, "backward" for None; raise ValueError for others."""
+    """Return the name of a normalization, "backward" for None; raise ValueError if unknown."""
     if norm is None:
         return "backward"
     if norm not in _NORMS:
@@ -382,7 +382,7 @@ def rfft2(
     Args:
       a: an array of real numbers.
       s: the transform sizes along the axes.
-      axes: the axes, of which the last has n // 2 + 1 elements in the complex result.
+      axes: the axes; the last has n // 2 + 1 elements in the complex result.
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
@@ -403,7 +403,7 @@ def irfft2(
     Args:
       a: an array; real numbers are made complex.
       s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
-      axes: the axes; the last of them is the one that was halved.
+      axes: the axes; the last one was halved.
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
@@ -489,8 +489,7 @@ def irfftn(
     Args:
       a: an array; real numbers are made complex.
       s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
-      axes: the axes: by default all, or the last ones if `s` is passed. The last of them is the one
-        that was halved.
+      axes: the axes: by default all, or the last ones if `s` is passed. The last one was halved.
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:

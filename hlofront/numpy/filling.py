@@ -1,4 +1,4 @@
-"""Creation of arrays filled with one value: zeros, ones, full, zeros_like and others."""
+"""Creation of arrays filled with one value: zeros, ones, full, zeros_like and similar."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _filled(
 
 
 def _put(x: Any, device: DeviceLike, ndim: int) -> Array:
-    """Put a value with `ndim` axes on a device, or on those of a sharding; None leaves it there."""
+    """Put a value with `ndim` axes on a device or a sharding; None leaves it where it is."""
     if device is None:
         return x
     fits = lax.of_rank(device, ndim) is device
@@ -167,7 +167,7 @@ def empty(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make an array of zeros, as there is no uninitialized memory.
+    """Make an array of zeros: uninitialized memory is not available.
 
     Args:
       shape: the shape of the result; an integer for one axis.
@@ -304,10 +304,10 @@ def zeros_like(
 ) -> Array:
     """Make zeros in the shape and dtype of an array, a scalar, or an object that has both.
 
-    `dtype` and `shape` replace those of `a`.
+    `dtype` and `shape` override those of `a`.
 
     Raises:
-      TypeError: if `a` is none of these, or the shape is none.
+      TypeError: if `a` is none of these, or the shape is invalid.
     """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
@@ -323,10 +323,10 @@ def ones_like(
 ) -> Array:
     """Make ones in the shape and dtype of an array, a scalar, or an object that has both.
 
-    `dtype` and `shape` replace those of `a`.
+    `dtype` and `shape` override those of `a`.
 
     Raises:
-      TypeError: if `a` is none of these, or the shape is none.
+      TypeError: if `a` is none of these, or the shape is invalid.
     """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
@@ -339,7 +339,7 @@ def empty_like(
     *,
     device: DeviceLike = None,
 ) -> Array:
-    """Make zeros in the shape and dtype of an array, as there is no uninitialized memory."""
+    """Make zeros of an array's shape and dtype: uninitialized memory is not available."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 

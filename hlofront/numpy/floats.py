@@ -143,7 +143,7 @@ def spacing(x: ArrayLike, /) -> Array:
         # NumPy returns the distance to the next greater number, which is positive, for this dtype.
         return elementwise.sub(elementwise.nextafter(x, infinity), x)
     gap = elementwise.sub(elementwise.nextafter(x, _with_sign(infinity, x)), x)
-    # Where subnormal numbers are flushed to zero, the distance would be too.
+    # Where subnormal numbers are flushed to zero, the distance would be flushed as well.
     least = full_of(x, finfo(aval.dtype).smallest_subnormal)
     return choose("spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
 
@@ -245,7 +245,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
     if is_complex(base.dtype) or not is_integer(power):
         raise ValueError(
-            f"ldexp wants floats and integers, got dtypes {base.dtype} and {power.dtype}"
+            f"ldexp expects a float and an integer array, got dtypes {base.dtype} and {power.dtype}"
         )
     x1 = inexact_operand("ldexp", x1)
     return _scaled(*promote_shapes("ldexp", x1, x2))
@@ -271,7 +271,7 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """Replace NaN and the infinities by other numbers, elementwise.
+    """Replace NaN and the infinities by finite numbers, elementwise.
 
     Args:
       x: an array.

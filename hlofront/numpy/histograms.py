@@ -313,7 +313,8 @@ def histogramdd(
     sample, aval = operand("histogramdd", sample)
     if aval.ndim != 2:
         raise ValueError(
-            f"histogramdd wants points of shape (n, dimensions), got an array of shape {aval.shape}"
+            "histogramdd expects points of shape (n, dimensions), got an array of shape "
+            f"{aval.shape}"
         )
     dimensions = aval.shape[1]
     each = [bins] * dimensions if hasattr(bins, "__index__") and not np.ndim(bins) else list(bins)
@@ -344,8 +345,8 @@ def _points(x: ArrayLike, y: ArrayLike) -> Array:
     (x, y), (first, second) = operands("histogram2d", (x, y))
     if first.ndim != 1 or first.shape != second.shape:
         raise TypeError(
-            f"histogram2d wants x and y of one axis and one size: got shapes {first.shape} and "
-            f"{second.shape}."
+            f"histogram2d expects one-dimensional x and y of equal size: got shapes {first.shape} "
+            f"and {second.shape}."
         )
     x, y = promote_dtypes_inexact(x, y)
     return concatenate([expand_dims(x, (1,)), expand_dims(y, (1,))], 1)
@@ -382,7 +383,7 @@ def histogram2d(
     size = None if hasattr(bins, "__index__") and not np.ndim(bins) else len(bins)
     if size == 1:
         raise ValueError(
-            f"histogram2d wants a number of bins or limits for each of two axes: got {bins!r}"
+            f"histogram2d expects a number of bins or limits for each of two axes: got {bins!r}"
         )
     # An array holds edges for both axes; a pair holds a number of bins, or edges, for each.
     per_axis = bins if size in (None, 2) else [bins, bins]

@@ -371,7 +371,7 @@ class GatherPlan(NamedTuple):
       full_shape: the shape of the result.
       new_axes: the axes of the result that None made.
       reversed: the axes of the result, without new ones, that go backwards.
-      ordered: whether indices ascend and are unique, because they come from ints and slices alone.
+      ordered: whether indices ascend and are unique, because they come from ints and slices only.
     """
 
     indices: Array | np.ndarray

@@ -65,7 +65,7 @@ class _Joiner:
             return tuple([int(number) for number in directive.split(",")])
         except ValueError:
             raise ValueError(
-                f"{self.name}: could not understand directive {directive!r}: wanted 'r', 'c', or "
+                f"{self.name}: could not understand directive {directive!r}: expected 'r', 'c', or "
                 "up to three integers, such as '0,2,1'."
             ) from None
 
@@ -115,7 +115,7 @@ class RClass(_Joiner):
     x, y]` stacks columns.
 
     Raises:
-      ValueError: for a string that is none of these, or is not in front.
+      ValueError: for any other string, or one that is not in front.
       TypeError: if shapes do not fit.
     """
 

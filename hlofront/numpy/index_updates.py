@@ -168,8 +168,8 @@ def fit(
         size not in (1, wanted) for size, wanted in zip(values_shape, shape[more:], strict=True)
     ):
         raise ValueError(
-            f"Incompatible shapes for broadcasting: x.at[index].{method}(values) wants values that "
-            f"broadcast to {shape}, the shape of x[index], and got shape {values_shape}."
+            f"Incompatible shapes for broadcasting: x.at[index].{method}(values) requires values "
+            f"that broadcast to {shape}, the shape of x[index]; got shape {values_shape}."
         )
     return process(
         broadcast_in_dim_p,
@@ -218,7 +218,7 @@ def as_values(values: ArrayLike) -> ArrayLike:
     if hasattr(values, "__jax_array__"):
         return values.__jax_array__()
     if values is None:
-        raise ValueError("None is not a valid value for jnp.array: x.at[index] wants numbers.")
+        raise ValueError("None is not a valid value for jnp.array: x.at[index] expects numbers.")
     if not isinstance(values, np.ndarray | np.generic):
         if any(isinstance(leaf, Tracer) for leaf in tree_leaves(values)):
             return asarray(values)

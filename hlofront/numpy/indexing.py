@@ -209,8 +209,8 @@ def _dynamically_sliced(
         starts.append(_start(start))
         counts.append(count)
         axis += 1
-    # The starts of several axes must have one dtype. A start alone keeps its own, so that one far
-    # out of bounds is clamped and does not wrap around in int32.
+    # The starts of several axes must have one dtype. A single start keeps its dtype, so that one
+    # far out of bounds is clamped instead of wrapping around in int32.
     if len(starts) > 1:
         dtype = _int64 if beyond_int32 else int32
         starts = [convert(start, dtype, False) for start in starts]
@@ -558,7 +558,7 @@ def _refuse_outside(resolved: Resolved) -> None:
 def _outside(index: int, size: int) -> IndexError:
     return IndexError(
         f"index {index} is out of bounds for an axis of size {size}: the option "
-        "jax_check_static_indices asks for indices within it."
+        "jax_check_static_indices requires static indices to be in bounds."
     )
 
 

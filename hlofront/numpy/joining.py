@@ -37,7 +37,7 @@ def _members(name: str, arrays: Any) -> list[ArrayLike]:
     """Return the checked arrays of a sequence, or the rows of an array, as a list."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         if not arrays.ndim:
-            raise TypeError(f"{name} wants a sequence of arrays, got an array without axes")
+            raise TypeError(f"{name} requires a sequence of arrays, got an array without axes")
         return list(slicing.unstack(arrays))
     check_arraylike(name, *arrays)
     return [any_operand(name, x) for x in arrays]
@@ -51,7 +51,7 @@ def _sequence(name: str, arrays: object) -> ArrayLike | Sequence[ArrayLike]:
         return list(arrays)
     except TypeError:
         raise TypeError(
-            f"{name} wants a sequence of arrays, got {arrays!r} of type {type(arrays).__name__}"
+            f"{name} requires a sequence of arrays, got {arrays!r} of type {type(arrays).__name__}"
         ) from None
 
 
@@ -129,7 +129,7 @@ def stack(
     out: None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Stack arrays of one shape along a new axis, in their common dtype or `dtype`.
+    """Stack arrays of equal shape along a new axis, in their common dtype or `dtype`.
 
     Raises:
       ValueError: if there are no arrays, their shapes differ, or there is no such axis.

@@ -172,8 +172,8 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float, out: None) -> Array:
     aval = typeof(x)
     if is_complex(aval.dtype):
         raise ValueError(
-            f"{name} is not well defined for complex numbers, got dtype {aval.dtype}: ask for "
-            "their .real or .imag parts."
+            f"{name} is not well defined for complex numbers, got dtype {aval.dtype}: apply it to "
+            ".real or .imag."
         )
     if is_integer(aval):
         return _answer(x, False)
@@ -340,6 +340,6 @@ def array_equiv(a1: ArrayLike | Sequence[ArrayLike], a2: ArrayLike | Sequence[Ar
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
-    # Any two arrays may be compared: different dtypes are no error here.
+    # Arrays of different dtypes may be compared: that is not an error here.
     with numpy_dtype_promotion("standard"):
         return _array_equiv(a1, a2)

@@ -159,7 +159,7 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     m = any_operand(name, m)
     aval = typeof(m)
     if aval.ndim < 2:
-        raise ValueError(f"{name} wants at least two axes, got shape {aval.shape}")
+        raise ValueError(f"{name} requires at least two axes, got shape {aval.shape}")
     below = shaping.broadcast_in_dim(
         _below(aval.shape[-2:], _checked_offset(name, k)),
         aval.shape,
@@ -203,7 +203,7 @@ def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) 
     """Return the elements whose indices along two axes differ by `offset`, as a new last axis."""
     aval = typeof(a)
     if aval.ndim < 2:
-        raise ValueError(f"{name} wants at least two axes, got shape {aval.shape}")
+        raise ValueError(f"{name} requires at least two axes, got shape {aval.shape}")
     offset = operator.index(offset)
     axis1, axis2 = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
     if axis1 == axis2:
@@ -258,7 +258,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return _on_diagonal(v, k)
     if ndim == 2:
         return take_diagonal("diag", v, k, 0, 1)
-    raise ValueError(f"diag wants one or two axes, got shape {typeof(v).shape}")
+    raise ValueError(f"diag requires one or two axes, got shape {typeof(v).shape}")
 
 
 @operation_like(np.diagflat, static_argnames=("k",))
@@ -283,7 +283,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     x = any_operand("vander", x)
     aval = typeof(x)
     if aval.ndim != 1:
-        raise ValueError(f"vander wants one axis, got shape {aval.shape}")
+        raise ValueError(f"vander requires a one-dimensional array, got shape {aval.shape}")
     count = aval.shape[0] if N is None else operator.index(N)
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
@@ -336,7 +336,7 @@ def _shape_of(name: str, arr: ArrayLike) -> tuple[int, ...]:
 def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
     shape = _shape_of(name, arr)
     if len(shape) != 2:
-        raise ValueError(f"{name} wants a matrix, got shape {shape}")
+        raise ValueError(f"{name} requires a matrix, got shape {shape}")
     return shape
 
 
@@ -374,12 +374,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Return the indices `diag_indices` for the shape of an array.
 
-    Raises ValueError unless it has two or more axes of one size.
+    Raises ValueError unless it has two or more axes, all of equal size.
     """
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(
-            f"diag_indices_from wants at least two axes, all of one size, got shape {shape}"
+            f"diag_indices_from requires at least two axes, all of equal size, got shape {shape}"
         )
     return diag_indices(shape[0], len(shape))
 

@@ -43,13 +43,11 @@ def _contains(self: Array, element: object) -> bool:
     aval = typeof(self)
     if aval.ndim != 1:
         raise ValueError(
-            f"`in` asks one-dimensional arrays for elements, and this one has shape {aval.shape}. "
-            "Ask (x == value).any()."
+            "`in` searches the elements of one-dimensional arrays, and this one has shape "
+            f"{aval.shape}. Use (x == value).any()."
         )
     if not is_operand(element):
-        raise TypeError(
-            f"`in` asks for a number, and was given {element!r} of type {type(element).__name__}."
-        )
+        raise TypeError(f"`in` expects a number, got {element!r} of type {type(element).__name__}.")
     return bool(reductions.any(self == element))
 
 
@@ -76,9 +74,7 @@ def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
       ValueError: for a version of the standard that the namespace does not offer.
     """
     if api_version not in (None, ARRAY_API_VERSION):
-        raise ValueError(
-            f"api_version {api_version!r} is not offered; the one that is: {ARRAY_API_VERSION!r}"
-        )
+        raise ValueError(f"api_version {api_version!r} is not supported; use {ARRAY_API_VERSION!r}")
     return sys.modules["hlofront.numpy"]
 
 

@@ -51,7 +51,7 @@ _int32, _int64 = np.dtype("int32"), np.dtype("int64")
 
 # ---- binary operators --------------------------------------------------------------------------
 # For arrays these are C++ functions, which Python binds as methods. For tracers they are Python
-# functions that bind the primitive at once where nothing is promoted, as programs are long.
+# functions that bind the primitive directly if nothing is promoted, since programs are long.
 
 
 def _array_operator(function: Callable[..., Array], swapped: bool) -> Callable[..., Array]:
@@ -74,7 +74,7 @@ def _tracer_operator(
 
     Args:
       function: the operation for any operands.
-      primitive: the primitive for two operands of one dtype of these kinds, or None.
+      primitive: the primitive for two operands of equal dtype of these kinds, or None.
       kinds: the dtype kinds of the primitive's operands.
       swapped: whether the tracer is the operand on the right.
     """

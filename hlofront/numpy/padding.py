@@ -387,7 +387,8 @@ def pad(
         return _padded_by(array, widths, mode, kwargs)
     if mode not in _KEYWORDS:
         raise NotImplementedError(  # JAX raises this class.
-            f"Unimplemented padding mode {mode!r} for np.pad: wanted one of {', '.join(_KEYWORDS)}."
+            f"Unimplemented padding mode {mode!r} for np.pad: expected one of "
+            f"{', '.join(_KEYWORDS)}."
         )
     if not kwargs and ndim:
         return _pad(array, None, widths, mode, None, "even")

@@ -77,7 +77,9 @@ def _sum(name: str, a1: ArrayLike, a2: ArrayLike) -> Array:
     if longer[0] != shorter[0]:
         # Lower powers are at the end; the other axes of the shorter polynomial may broadcast.
         if len(shorter) != len(longer):
-            raise ValueError(f"{name}: got {len(longer)} and {len(shorter)} axes, wanted as many")
+            raise ValueError(
+                f"{name}: got {len(longer)} and {len(shorter)} axes, expected equal numbers of axes"
+            )
         a2 = with_shape(a2, shorter, check_broadcast(name, [shorter, (1, *longer[1:])]))
         missing = longer[0] - shorter[0]
         aval = typeof(a2)
@@ -197,7 +199,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     Args:
       u: coefficients, along one axis.
-      v: the coefficients of the divisor, of which the first must not be zero.
+      v: the coefficients of the divisor; the first must not be zero.
       trim_leading_zeros: whether to leave out the coefficients at the front of the remainder that
         are zero up to rounding, as NumPy does. The size of the remainder then depends on values,
         which may not be traced.

@@ -290,7 +290,7 @@ def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
 def broadcast_together(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands broadcast together, regardless of the rank promotion option.
 
-    New axes are split along explicit axes of a mesh as those of the other operands are.
+    New axes are split along explicit mesh axes like the axes of the other operands.
 
     Raises:
       ValueError: if their shapes do not broadcast.
@@ -356,9 +356,9 @@ def _meeting(
     except ValueError:
         if any(aval.dtype == float0 for aval in avals):
             raise TypeError(
-                f"Called {name} with a float0 array, which holds the tangents of integers and "
-                "takes part in no operation: there is nothing in it. jnp.zeros_like makes zeros "
-                "of its shape."
+                f"Called {name} with a float0 array, which stands for the tangents of integers. It "
+                "has no values, so no operation accepts it. jnp.zeros_like makes zeros of its "
+                "shape."
             ) from None
         if not any(isinstance(aval.dtype, ExtendedDType) for aval in avals):
             raise

@@ -130,10 +130,10 @@ def _number(name: str, x: ArrayLike) -> int | float:
         )
     aval = typeof(x)
     if aval.shape:
-        raise ValueError(f"arange wants scalars, got {name} of shape {aval.shape}")
+        raise ValueError(f"arange requires scalars, got {name} of shape {aval.shape}")
     value = x if isinstance(x, bool | int | float | complex) else np.asarray(x).item()
     if isinstance(value, complex):
-        raise ValueError(f"arange wants real numbers, got {name}={value}")
+        raise ValueError(f"arange requires real numbers, got {name}={value}")
     return value
 
 
@@ -152,7 +152,7 @@ def _steps(
             with Explicit("put"):
                 return from_host(exact_dtype(np.arange(size).astype(dtype)))
         if issubdtype(dtype, np.integer):
-            # The numbers are computed as 64-bit integers, as those of `dtype` may wrap.
+            # The numbers are computed as 64-bit integers, since narrower ones may wrap.
             exact = int(first) if first == int(first) else first
             numbers = np.arange(size, dtype=np.int64) * _wrapped(gap) + _wrapped(exact)
             return from_host(exact_dtype(numbers.astype(dtype)))
@@ -378,7 +378,7 @@ def geomspace(
 def _meshgrid(arrays: list[ArrayLike], sparse: bool, swap: bool) -> list[Array]:
     shapes = [typeof(x).shape for x in arrays]
     if any(len(shape) != 1 for shape in shapes):
-        raise ValueError(f"meshgrid wants arrays of one axis, got shapes {shapes}")
+        raise ValueError(f"meshgrid requires one-dimensional arrays, got shapes {shapes}")
     axes = list(range(len(arrays)))
     if swap:
         axes[:2] = axes[1::-1]
@@ -488,7 +488,7 @@ def fromfunction(
     """Make an array of `shape` by calling a function with the indices of its elements.
 
     The function is mapped by vmap: it is called once, and sees the indices as scalars. Keyword
-    arguments are mapped too, along their first axes.
+    arguments are mapped as well, along their first axes.
     """
     shape = canonical_shape(shape)
     for axis in reversed(range(len(shape))):

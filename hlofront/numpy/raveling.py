@@ -57,8 +57,8 @@ def ravel_pytree(pytree: object) -> tuple[Array, Callable[[Array], Any]]:
 class _Unravel:
     """The function from a vector to a pytree; equal instances make equal pytrees.
 
-    It is hashable, so that a jitted function that has it as a static argument is traced once for
-    all trees of one structure.
+    It is hashable, so a jitted function that takes it as a static argument is traced once for all
+    trees with the same structure.
     """
 
     __slots__ = ("_key", "sizes")
@@ -86,7 +86,7 @@ class _Unravel:
         aval, sizes = typeof(flat), self.sizes
         if aval.shape != (sum(sizes),):
             raise ValueError(
-                f"unravel wants a vector of {sum(sizes)} elements, got shape {aval.shape}"
+                f"unravel expects a vector of {sum(sizes)} elements, got shape {aval.shape}"
             )
         if not same and aval.dtype != dtype:
             raise TypeError(

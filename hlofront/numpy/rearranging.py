@@ -121,11 +121,13 @@ def _roll_static(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes) -> Arra
         by = int(by) % size if size else 0
         if by:
             if typeof(a).weak_type:
-                # As in JAX the cotangent has no weak type, because those of slices have none.
+                # As in JAX, the cotangent is not weakly typed, because cotangents of slices are
+                # not.
                 start = slicing.slice_in_dim(a, 0, size - by, axis=along)
                 end = slicing.slice_in_dim(a, size - by, size, axis=along)
             else:
-                # The cotangent of two parts is a roll, too: that of slices is a sum of padded ones.
+                # The cotangent of two parts is a roll as well: the cotangent of slices is a sum of
+                # padded parts.
                 start, end = slicing.split(a, (size - by, by), along)
             a = slicing.concatenate([end, start], along)
     return as_array(a)
@@ -168,9 +170,9 @@ def _roll(a: ArrayLike, shift: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.roll)
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
-    """Roll elements by `shift` positions along axes; the last ones come in at the start.
+    """Roll elements by `shift` positions along axes; the last elements reenter at the start.
 
-    Without an axis the array is rolled as if it had only one.
+    Without an axis the array is flattened, rolled, and reshaped back.
     """
     axis = static_axes(axis)
     if type(shift) is int:

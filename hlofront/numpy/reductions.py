@@ -155,7 +155,7 @@ def as_boolean(x: ArrayLike) -> ArrayLike:
 
 
 def as_numbers(x: ArrayLike, dtype: np.dtype) -> ArrayLike:
-    """Convert an array to another dtype, booleans by way of integers; the result is not weak."""
+    """Convert an array to another dtype, booleans via integers; the result is not weak."""
     own = typeof(x).dtype
     if own == _bool and dtype != _bool:
         x = convert(x, to_numeric_dtype(own), False)

@@ -132,7 +132,7 @@ def clip(
     Raises ValueError for complex numbers.
     """
     if arr is None:
-        raise ValueError("clip wants an array: jnp.clip(x, min, max)")
+        raise ValueError("clip requires an array: jnp.clip(x, min, max)")
     for x in (arr, min, max):
         if x is not None and is_complex(typeof(any_operand("clip", x)).dtype):
             raise ValueError(

@@ -30,7 +30,7 @@ def _count(name: str, segment_ids: ArrayLike, num_segments: int | None) -> int:
             )
         ids = np.asarray(segment_ids)
         if not ids.size:
-            raise ValueError(f"{name}: num_segments must be given where there are no segment_ids")
+            raise ValueError(f"{name}: num_segments is required if segment_ids is empty")
         num_segments = int(ids.max()) + 1
     elif isinstance(num_segments, Tracer):
         raise errors.ConcretizationTypeError(
@@ -73,14 +73,12 @@ def _segments(
 
 _ABOUT = """Args:
       data: an array, whose first axes are those of `segment_ids`.
-      segment_ids: integers: to which segment each element belongs. Elements of segments that are
-        not there, such as negative ones, are left out.
-      num_segments: how many segments there are: by default one more than the greatest number,
-        which must not be traced then.
-      indices_are_sorted: a promise that segment_ids ascend. It is not checked.
-      unique_indices: a promise that no number comes twice. It is not checked.
-      bucket_size: accepted as JAX does: sums of any size are made at once.
-      mode: what happens to numbers out of bounds. See `lax.GatherScatterMode`.
+      segment_ids: integers: to which segment each element belongs. Elements of segments that do not
+      exist, such as negative ones, are dropped. num_segments: the number of segments: by default
+      one more than the largest segment id, which must then not be traced. indices_are_sorted: a
+      promise that segment_ids ascend. It is not checked. unique_indices: a promise that no segment
+      id occurs twice. It is not checked. bucket_size: accepted for compatibility with JAX, without
+      effect. mode: what happens to segment ids out of bounds. See `lax.GatherScatterMode`.
       out_sharding: how the result is split over a mesh.
 
     Returns:

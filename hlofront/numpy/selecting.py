@@ -96,7 +96,7 @@ def where(
 ) -> Array:
     """Select elements of `x` where the condition is true, and of `y` elsewhere.
 
-    With the condition alone, return the indices of its true elements; `nonzero` explains `size` and
+    With only the condition, return the indices of its true elements; `nonzero` explains `size` and
     `fill_value`.
 
     Raises:
@@ -548,9 +548,11 @@ def choose(
         choices = list(choices)
     count = len(choices)
     if not issubdtype(typeof(a).dtype, np.integer):
-        raise ValueError(f"choose wants integers to say which, got dtype {typeof(a).dtype}")
+        raise ValueError(
+            f"choose requires integers as indices of the choices, got dtype {typeof(a).dtype}"
+        )
     if not count:
-        raise ValueError("choose wants a sequence of choices that is not empty")
+        raise ValueError("choose requires a nonempty sequence of choices")
     if mode == "raise":
         values = host_value(
             a,

@@ -110,7 +110,7 @@ def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _reshapes_itself(a: object) -> bool:
-    """Return whether JAX's `reshape` calls the method of this value that is no array of JAX."""
+    """Return whether JAX's `reshape` calls the `reshape` method of this value, not a JAX array."""
     return isinstance(a, np.ndarray | np.generic) or (
         hasattr(a, "__jax_array__") and hasattr(a, "reshape")
     )
@@ -128,9 +128,9 @@ def reshape(
 ) -> Array:
     """Reshape an array without changing its elements.
 
-    One size may be -1, for the remaining size. NumPy reshapes its arrays and scalars, and an object
-    with `__jax_array__` and a method `reshape` itself: as in JAX, the result is what that returns,
-    a NumPy array in a traced function too, unless an `out_sharding` is asked for.
+    One size may be -1, for the remaining size. As in JAX, NumPy arrays and scalars, and objects
+    with `__jax_array__` and `reshape`, are reshaped by their own method unless an `out_sharding` is
+    passed. The result for a NumPy array is a NumPy array, even in a traced function.
     """
     if out_sharding is not None:
         a, shape = any_operand("reshape", a), canonical_shape(shape)
@@ -255,8 +255,8 @@ def _moveaxis(
     destination = canonical_axes(destination, ndim)
     if len(source) != len(destination):
         raise ValueError(
-            f"Inconsistent number of elements: {len(source)} vs {len(destination)}: moveaxis wants "
-            "as many destinations as sources."
+            f"Inconsistent number of elements: {len(source)} vs {len(destination)}: moveaxis "
+            "requires as many destinations as sources."
         )
     rest = iter([axis for axis in range(ndim) if axis not in source])
     moved = dict(zip(destination, source, strict=True))
@@ -449,7 +449,7 @@ def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]:
 
 
 def _listed(name: str, a: object) -> object:
-    """Return `a`, or the array that its `__jax_array__` makes; warn of what is no scalar either."""
+    """Return `a`, or the array that its `__jax_array__` makes; warn unless it is a scalar."""
     if hasattr(a, "__jax_array__"):
         return as_operand(a)
     if not isinstance(a, bool | int | float | complex | str):

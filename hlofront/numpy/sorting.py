@@ -152,7 +152,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, with the last key as the primary one.
 
     Args:
-      keys: arrays of one shape, or an array with them along its first axis.
+      keys: arrays of equal shape, or an array with them along its first axis.
       axis: the axis to sort along.
 
     Raises:
@@ -177,7 +177,7 @@ def sort_complex(a: ArrayLike) -> Array:
 
 @operation_like(np.partition, static_argnames=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Move the kth element to its sorted position, lesser ones before and greater ones after it.
+    """Move the kth element to its sorted position, smaller elements before and larger after it.
 
     The whole axis is sorted, which is one operation on a device. On CPUs a long vector of floats is
     split in three instead, which keep their order.
@@ -201,7 +201,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that partition an array along an axis.
 
-    They move the kth element to its sorted position, lesser ones before and greater ones after it.
+    They move the kth element to its sorted position, smaller elements before and larger after it.
 
     Args:
       a: an array.

@@ -260,7 +260,7 @@ def bincount(
     length: int | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Count the occurrences of each integer from 0 on in an array, or sum its weights.
+    """Count the occurrences of each nonnegative integer in an array, or sum its weights.
 
     Negative numbers are counted as 0.
 
@@ -268,8 +268,8 @@ def bincount(
       x: an array of integers or booleans, of one axis.
       weights: the weight of each number, instead of 1.
       minlength: the least size of the result.
-      length: the size of the result; numbers that are not less are left out. By default it is one
-        more than the greatest number. It is required where x is traced.
+      length: the size of the result; larger numbers are dropped. By default it is one more than the
+          largest number. It is required if x is traced.
       out_sharding: P() over a mesh, for counts that every device has, or None.
 
     Raises:

@@ -134,7 +134,7 @@ def take(
                 "The 'raise' mode to jnp.take is not supported: a device cannot raise errors. Use "
                 "'fill', 'wrap' or 'clip'."
             )
-        raise ValueError(f"Invalid mode {mode!r} for np.take: wanted 'fill', 'wrap' or 'clip'")
+        raise ValueError(f"Invalid mode {mode!r} for np.take: expected 'fill', 'wrap' or 'clip'")
     if fill_value is not None:
         fill_value = static_fill_value(fill_value)
     return _take(
@@ -181,7 +181,7 @@ def _take_along_axis(
         return creating.full_like(arr, 0, shape=wanted)
     if wrap:
         indices = from_start(indices, shape[axis])
-    # Each axis is either indexed, a batch axis of both, an axis of the array alone, or of the
+    # Each axis is either indexed, a batch axis of both, or an axis of only the array or only the
     # indices.
     offset, collapsed, sizes, batch, batch_of_indices, gather_shape = [], [], [], [], [], []
     for i, (size, other) in enumerate(zip(shape, index_shape, strict=True)):
@@ -253,7 +253,7 @@ def take_along_axis(
         fill_value = static_fill_value(fill_value)
     wrap = wrap_negative_indices
     if wrap is None:
-        # Negative indices are out of bounds: the caller promises that there are none.
+        # Negative indices are out of bounds: the caller promises that none occur.
         wrap = mode != GatherScatterMode.PROMISE_IN_BOUNDS
     return _take_along_axis(arr, indices, static_axes(axis), mode, fill_value, wrap)
 

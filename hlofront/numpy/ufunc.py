@@ -54,7 +54,7 @@ class ufunc:
       identity: a scalar that changes nothing when it is combined with another, or None.
       call: the function of a call, by default `func` applied to each element.
       reduce: `reduce(a, axis=..., dtype=..., keepdims=..., initial=..., where=...)`, by default a
-        loop along the axis. The defaults of the following three are loops, too.
+        loop along the axis. The defaults of the next three are loops as well.
       accumulate: `accumulate(a, axis=..., dtype=...)`.
       at: `at(a, indices, b)`, or `at(a, indices)` of a function of one array.
       reduceat: `reduceat(a, indices, axis=..., dtype=...)`.
@@ -77,7 +77,7 @@ class ufunc:
         reduceat: Callable[..., Array] | None = None,
     ):
         if not callable(func):
-            raise TypeError(f"ufunc wants a function, got {func!r} of type {type(func)}")
+            raise TypeError(f"ufunc requires a function, got {func!r} of type {type(func)}")
         self._func = func
         self.__name__ = name or source.callable_name(func)
         self.__doc__ = getattr(func, "__doc__", None)
@@ -237,7 +237,7 @@ class ufunc:
         """Reduce each piece of an axis: the k-th is `a[indices[k]:indices[k + 1]]`.
 
         The last piece ends with the axis. Where an index is not less than the next one, the piece
-        is the element at that index alone.
+        is only the element at that index.
 
         Args:
           a: an array of at least one axis.

@@ -299,7 +299,7 @@ class At:
     @boundary
     def __setitem__(self, index: Index, values: ArrayLike) -> NoReturn:
         raise TypeError(
-            "x.at[index] = values is no assignment: arrays are immutable. Use "
+            "cannot assign to x.at[index]: arrays are immutable. Use "
             "x = x.at[index].set(values), or instead of x.at[index] += values, "
             "x = x.at[index].add(values)."
         )

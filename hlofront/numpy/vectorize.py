@@ -57,8 +57,8 @@ def vectorize(
 ) -> Callable[..., Any]:
     """Return a function of broadcast arrays made from a function of scalars, or of few axes.
 
-    It is vmap over each of the axes that are broadcast, so the function is called once; it must
-    be one that can be traced, and may return a tree of arrays where there is no signature.
+    It is vmap over each of the axes that are broadcast, so the function is called once; it must be
+    traceable, and may return a tree of arrays if there is no signature.
 
     Args:
       pyfunc: the function.

@@ -265,7 +265,7 @@ KNOWN_DIFFERENCES = tuple(
             "concatenate",
             r"\(float32\[\]\)",
             "Need at least one array",
-            "wants a sequence of arrays",
+            "requires a sequence of arrays",
             "jax takes an array without axes for an empty sequence",
         ),
         (

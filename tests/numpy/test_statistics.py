@@ -219,7 +219,7 @@ def test_histograms_of_points():
     wanted, limits = np.histogramdd(X.T, [2, BINS, 1], weights=W)
     check(counts, wanted)
     check_all(edges, limits)
-    with pytest.raises(TypeError, match="one size"):
+    with pytest.raises(TypeError, match="equal size"):
         jnp.histogram2d(V, W[:2])
     with pytest.raises(ValueError, match="bin for each dimension"):
         jnp.histogramdd(X, [2, 3])

@@ -185,7 +185,7 @@ def test_refusals():
         jnp.maximum.reduce(x, where=x > 0)
     with pytest.raises(NotImplementedError, match="folds one axis"):
         jnp.subtract.reduce(x, axis=(0, 1))
-    with pytest.raises(TypeError, match="wants a function"):
+    with pytest.raises(TypeError, match="requires a function"):
         jnp.frompyfunc(1, 1, 1)
     with pytest.raises(ValueError, match="incompatible shapes"):
         jnp.maximum.at(x, np.array([0, 1]), jnp.ones(3), inplace=False)

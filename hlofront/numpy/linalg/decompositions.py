@@ -68,7 +68,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
     Args:
       a: an array of shape (..., m, n).
-      mode: "reduced" for min(m, n) columns of Q, "complete" for all columns, "r" for R alone, or
+      mode: "reduced" for min(m, n) columns of Q, "complete" for all columns, "r" for R only, or
         "raw" for the reflectors and their scales as LAPACK returns them, transposed.
 
     Raises:
@@ -80,7 +80,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
         return QRResult(swap(reflectors), taus)
     if mode not in ("reduced", "r", "full", "complete"):
         raise ValueError(
-            f"Unsupported QR decomposition mode '{mode}': wanted reduced, complete, r or raw"
+            f"Unsupported QR decomposition mode '{mode}': expected reduced, complete, r or raw"
         )
     q, r = factoring.qr(a, pivoting=False, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
@@ -173,7 +173,7 @@ def svd(
       subset_by_index: (start, end) of the values to compute, on devices that support it.
 
     Returns:
-      SVDResult(U, S, Vh), or S alone.
+      SVDResult(U, S, Vh), or only S.
     """
     (a,) = inexact("jnp.linalg.svd", a)
     if hermitian:

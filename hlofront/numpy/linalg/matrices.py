@@ -26,7 +26,7 @@ def matrices(name: str, x: ArrayLike) -> Array:
     (x,) = inexact(name, x)
     if typeof(x).ndim < 2:
         raise ValueError(
-            f"{name} wants matrices, of shape (..., m, n), and got shape {typeof(x).shape}"
+            f"{name} requires matrices of shape (..., m, n), got shape {typeof(x).shape}"
         )
     return x
 

@@ -48,7 +48,7 @@ def _least(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array
 
 
 def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array:
-    """Return the maximum over axes of the numbers and 0, which is 0 where there are no numbers."""
+    """Return the maximum over axes of the numbers and 0, so that empty arrays give 0."""
     if any(not typeof(x).shape[axis] for axis in axes):
         aval = typeof(x)
         shape = [size for i, size in enumerate(aval.shape) if i not in axes]
@@ -135,7 +135,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
         if axes[0] == axes[1]:
             # JAX moves the axes for singular values, and that raises another class.
             error = TypeError if ord in (2, -2, "nuc") else ValueError
-            raise error(f"norm wants two different axes, got axis={axis}")
+            raise error(f"norm requires two different axes, got axis={axis}")
         return _matrix_norm(x, *axes, keepdims, ord)
     raise ValueError(
         f"Improper number of axes for norm: {axis=}. Pass one axis for vectors, two for matrices."

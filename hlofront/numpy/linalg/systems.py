@@ -151,7 +151,7 @@ def _pinv(a: ArrayLike, rtol: ArrayLike | None, *, hermitian: bool) -> Array:
     (a,) = inexact("jnp.linalg.pinv", a)
     aval = typeof(a)
     if aval.ndim < 2:
-        raise ValueError(f"pinv wants matrices, of shape (..., m, n), got shape {aval.shape}")
+        raise ValueError(f"pinv requires matrices of shape (..., m, n), got shape {aval.shape}")
     real = real_dtype(aval.dtype)
     if rtol is None:
         rtol = np.asarray(_singular_values_floor(aval), real)
