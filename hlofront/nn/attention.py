@@ -249,7 +249,7 @@ def _weighted(weights: Array, value: Array) -> Array:
     """Return the sums of values with weights: (batch, queries, heads, size)."""
     if _is_einsum_replaced():
         return jnp.einsum("BNTS,BSNH->BTNH", weights, value)
-    # The same as einsum computes, which takes the values first and is slower on CPUs for it.
+    # Einsum computes the same, but takes the values first, which is slower on CPUs.
     dtype = typeof(weights).dtype
     sums = dot_general(
         weights, value, (((3,), (1,)), ((0, 1), (0, 2))), preferred_element_type=dtype

@@ -15,7 +15,7 @@ Index = tuple[Positions, ...]
 class Mask:
     """A boolean array by shape and index; subclasses define `shape` and `__getitem__`.
 
-    Masks of one shape combine by `&` and `|`.
+    Masks of equal shape combine by `&` and `|`.
     """
 
     @property
@@ -56,7 +56,7 @@ class Mask:
 
 
 class _Combined(Mask):
-    """The combination of two masks of one shape."""
+    """The combination of two masks of equal shape."""
 
     def __init__(self, left: Mask, right: Mask):
         if left.shape != right.shape:
@@ -126,7 +126,8 @@ class _MaskByPosition(Mask):
     def __getitem__(self, index: Index) -> NumPyArray:
         if len(index) != 2:
             raise IndexError(
-                f"A mask of shape {self.shape} wants an index for each of its two axes: got {index}"
+                f"A mask of shape {self.shape} requires an index for each of its two axes: got "
+                f"{index}"
             )
         queries, keys = (np.arange(size)[i] for size, i in zip(self.shape, index, strict=True))
         return self._may_look(np.expand_dims(queries, -1), keys)
@@ -237,7 +238,7 @@ class MultiHeadMask(Mask):
     def __getitem__(self, index: Index) -> NumPyArray:
         if len(index) != 3:
             raise IndexError(
-                f"A mask of shape {self.shape} wants an index for each of its three axes: got "
+                f"A mask of shape {self.shape} requires an index for each of its three axes: got "
                 f"{index}"
             )
         head, *rest = index

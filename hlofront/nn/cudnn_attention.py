@@ -43,7 +43,8 @@ _HEAD_SIZE_MULTIPLE = 8
 # arguments (batch, length, heads, size).
 _LENGTH_BEFORE_HEADS = (0, 2, 1, 3)
 _LENGTHS = ("query_lengths", "key_lengths")
-# The axes of arrays. Those of scores may have size 1 in a bias, whose derivative is summed there.
+# The axes of arrays. A bias may have size 1 along axes of the scores; its derivative is then summed
+# along them.
 _OF_QUERY = ("batch", "queries", "heads", "size")
 _OF_KEY = ("batch", "keys", "shared", "size")
 _AXES = {
@@ -57,7 +58,7 @@ _AXES = {
     "query_lengths": ("batch",),
     "key_lengths": ("batch",),
 }
-# The operands of the custom calls in their order; those that a call does not have are left out.
+# The operands of the custom calls in order; a call omits the ones it does not have.
 _FORWARD_OPERANDS = ("query", "key", "value", "bias", *_LENGTHS)
 _BACKWARD_OPERANDS = ("query", "key", "value", "sums", "cotangent", "bias", "result", *_LENGTHS)
 _GRADIENTS = ("query", "key", "value", "bias")
@@ -217,8 +218,8 @@ def _attention(options: _Options, arrays: _Arrays) -> _Arrays:
 def _attention_forward(options: _Options, arrays: _Arrays) -> tuple[_Arrays, _Arrays]:
     if "bias" in arrays and any(n % 2 for n in typeof(arrays["bias"]).shape[2:]):
         raise NotImplementedError(  # JAX raises this class.
-            "cuDNN's attention with a bias or mask has derivatives for even numbers of queries "
-            f"and keys alone: got {typeof(arrays['bias']).shape[2:]}. Give implementation='xla'."
+            "cuDNN's attention with a bias or mask has derivatives only for even numbers of "
+            f"queries and keys: got {typeof(arrays['bias']).shape[2:]}. Use implementation='xla'."
         )
     results = _call(options._replace(with_sums=True), arrays)
     wanted = results if options.with_sums else {"result": results["result"]}
@@ -388,7 +389,7 @@ def _batched(kernel: _Kernel) -> Callable[..., tuple[Array, ...]]:
 
 
 def _rule(kernel: _Kernel, mesh: object, operands: object, results: object) -> SdyShardingRule:
-    """Return Shardy's rule: batches and heads are split alike in all operands and results.
+    """Return Shardy's rule: batches and heads are split the same way in all operands and results.
 
     Args:
       kernel: the kernel.
@@ -422,7 +423,7 @@ def _rule(kernel: _Kernel, mesh: object, operands: object, results: object) -> S
 def _partition(kernel: _Kernel, mesh: object, operands: object, results: object) -> tuple[Any, ...]:
     """Return the function of a device's shards, with the shardings of results and operands.
 
-    Batches and heads are split as those of the query are; the other axes are not split.
+    Batches and heads are split like those of the query; the other axes are not split.
     """
     spec = operands[0].sharding.spec
     query, key = operands[0].shape, operands[1].shape

@@ -417,7 +417,7 @@ def _keys(rng: Array | None, count: int) -> Sequence[Array | None]:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Make a layer of layers, each of which is applied to the result of the one before.
+    """Make a layer that applies layers in sequence, each to the result of the previous one.
 
     Its parameters are the list of the layers' parameters.
     """

@@ -23,7 +23,7 @@ from hlofront.base.typing import Array, ArrayLike
 Params = PyTree
 State = PyTree
 Updates = PyTree
-# The number of a step, from 0 on.
+# The number of a step, counted from 0.
 Step = int
 # From the number of a step to its size.
 Schedule = Callable[[ArrayLike], ArrayLike]
@@ -271,7 +271,7 @@ def rmsprop_momentum(
 def adam(
     step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> ArrayOptimizer:
-    """Make an optimizer by means of gradients and of their squares, without their early bias.
+    """Make an optimizer that uses bias-corrected running means of gradients and of their squares.
 
     Args:
       step_size: a number, or a function from the number of a step to its size.
@@ -298,7 +298,7 @@ def adam(
 def adamax(
     step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> ArrayOptimizer:
-    """Make an optimizer like `adam`, with a decaying maximum in the place of the mean of squares.
+    """Make an optimizer like `adam`, with a decaying maximum instead of the mean of squares.
 
     Args:
       step_size: a number, or a function from the number of a step to its size.
@@ -359,7 +359,7 @@ def sm3(step_size: StepSize, momentum: float = 0.9) -> ArrayOptimizer:
 
 
 def constant(step_size: ArrayLike) -> Schedule:
-    """Return the schedule of steps of one size."""
+    """Return the schedule of steps of constant size."""
     return lambda i: step_size
 
 
@@ -447,7 +447,7 @@ _leaves = tree.tree_leaves
 
 
 def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
-    """Return a pytree of gradients, scaled to the norm `max_norm` if theirs is greater."""
+    """Return a pytree of gradients, scaled to the norm `max_norm` if their norm is larger."""
     norm = l2_norm(grad_tree)
     return tree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
@@ -480,5 +480,5 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     leaves, tree_def = tree.tree_flatten(marked_pytree)
     for leaf in leaves:
         if not isinstance(leaf, JoinPoint):
-            raise TypeError(f"wanted a pytree of JoinPoint, got a leaf of type {type(leaf)}")
+            raise TypeError(f"expected a pytree of JoinPoint, got a leaf of type {type(leaf)}")
     return _packed(tree_def, [leaf.subtree for leaf in leaves])

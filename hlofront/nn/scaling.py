@@ -145,7 +145,7 @@ def scaled_matmul(
                 f"shape {factors} for an operand of shape {shape}"
             )
     if shapes[2][2] != shapes[3][2]:
-        raise ValueError(f"scaled_matmul requires blocks of one size, got factors {shapes[2:]}")
+        raise ValueError(f"scaled_matmul requires blocks of equal size, got factors {shapes[2:]}")
     wanted = np.dtype(preferred_element_type)
     return _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, wanted)
 

@@ -1,7 +1,7 @@
 """Masked attention of heads, by the interface of JAX's splash attention kernels for TPUs.
 
-The results are those of the kernels. XLA compiles plain operations for them on every platform, so
-that the scores of all pairs of a query and a key exist at once, which the kernels avoid.
+The results are those of the kernels. Here they are plain operations, which XLA compiles on every
+platform. All scores of queries and keys are therefore in memory together, which the kernels avoid.
 """
 
 # pyright: strict
@@ -31,7 +31,7 @@ DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)
 class SegmentIds(NamedTuple):
     """Integers per query, of shape (queries,), and per key, of shape (keys,).
 
-    A query looks at keys of its own segment alone.
+    A query attends only to keys of its own segment.
     """
 
     q: Array

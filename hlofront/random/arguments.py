@@ -141,7 +141,7 @@ def safely(name: str, dtype: DType, *parameters: ArrayLike) -> list[Array]:
         if lattice_result(((aval.dtype, aval.weak_type), (dtype, False)))[0] != dtype:
             raise TypePromotionError(
                 f"{name} cannot safely cast a parameter of dtype {aval.dtype} to {dtype}, the "
-                "dtype of the result: convert it before, or ask for another dtype"
+                "dtype of the result: convert it first, or request another dtype"
             )
     return [convert_element_type(x, dtype) for x in parameters]
 

@@ -226,7 +226,7 @@ def checked_mode(_: str, mode: str | None) -> str:
     if mode == "highest":
         mode = "high"
     if mode not in ("high", "low"):
-        raise ValueError(f"Must provide valid mode for Gumbel got: {mode}; wanted high or low")
+        raise ValueError(f"Must provide valid mode for Gumbel got: {mode}; expected high or low")
     return mode
 
 

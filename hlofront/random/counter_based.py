@@ -123,7 +123,7 @@ def threefry_4x32(key: Words, block: Words) -> Words:
 
 
 def _encrypted(cipher: Cipher, key: Array, block: Words) -> Words:
-    """Encrypt blocks, whose words are scalars or arrays of one shape, with a key of words."""
+    """Encrypt blocks, whose words are scalars or arrays of equal shape, with a key of words."""
     shape = next((typeof(word).shape for word in block if typeof(word).shape), ())
     count = typeof(key).shape[0]
     words = [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(count)]

@@ -411,7 +411,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Args:
       key: a typed or legacy key.
-      data: an integer from 0 to 2**32 - 1, or a scalar array, of which the lowest 32 bits are used.
+      data: an integer from 0 to 2**32 - 1, or a scalar array, whose lowest 32 bits are used.
 
     Returns:
       A typed or legacy key, like `key`.

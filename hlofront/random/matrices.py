@@ -60,7 +60,7 @@ def multivariate_normal(
             f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but got cov.shape "
             f"== {cov_shape}."
         )
-    # Arrays that have the batch axes of the mean and the covariance alone.
+    # Arrays whose axes are only the batch axes of the mean and the covariance.
     batches = [np.empty(axes, np.bool_) for axes in (mean_shape[:-1], cov_shape[:-2])]
     shape = checked_shape("multivariate_normal", shape, *batches)
     if method == "cholesky":

@@ -136,8 +136,8 @@ def choice(
     Args:
       key: a random key.
       a: an array; or an integer, for the range from 0 to `a` exclusive.
-      shape: the shape of the sample, which replaces `axis` in the shape of `a`. A sample of no
-        elements has this shape alone, whatever the other axes of `a`.
+      shape: the shape of the sample, which replaces `axis` in the shape of `a`. A sample without
+          elements has exactly this shape, whatever the other axes of `a`.
       replace: whether an element may be chosen repeatedly.
       p: the probabilities of the elements, an array of rank 1; by default uniform.
       axis: the axis along which elements are chosen.

@@ -68,7 +68,7 @@ def sampler(
     array_positions = [i for p, i in positions.items() if p not in ("shape", *checks)]
     shape_position, of_shape_positions = positions["shape"], [positions[p] for p in of_shape]
 
-    # The arguments are bound by hand for speed, as samplers are called in loops.
+    # The arguments are bound without `inspect` for speed, as samplers are called in loops.
     @boundary
     @functools.wraps(fun)
     def draw(*args: object, **kwargs: object) -> Array:
@@ -136,6 +136,6 @@ def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -
             *filter(None, [arguments]),
             *others,
             f"\nRaises:\n  ValueError: if {errors}there are several keys.",
-            "  TypeError: if `key` is no key.",
+            "  TypeError: if `key` is not a key.",
         ]
     )

@@ -129,7 +129,7 @@ def odeint(
         if not is_value(arg):
             raise TypeError(
                 f"The contents of odeint *args must be arrays or scalars, but got {arg}. Close "
-                "over what is no array."
+                "over other values instead."
             )
     t = _times(t, y0)
     _check_like_state(eval_shape(func, y0, t[0], *args), y0)
@@ -147,11 +147,13 @@ def _times(t: ArrayLike, y0: PyTree) -> Array:
     times = jnp.asarray(t)
     if not issubdtype(times.dtype, np.floating) or times.ndim != 1:
         raise TypeError(
-            f"t must be an array of floats, but got {t}: odeint wants a vector of times, of a "
+            f"t must be an array of floats, but got {t}: odeint requires a vector of times of a "
             "floating dtype"
         )
     if not times.size:
-        raise IndexError("t is empty: odeint wants the time of y0, and the times of the results")
+        raise IndexError(
+            "t is empty: odeint requires the time of y0, followed by the times of the results"
+        )
     for leaf in tree.tree_leaves(y0):
         dtype = jnp.asarray(leaf).dtype
         if not issubdtype(dtype, np.inexact):
@@ -184,7 +186,7 @@ def _solve_tree(
     ts: Array,
     *args: PyTree,
 ) -> PyTree:
-    """Solve the problem of a pytree as that of the vector of its elements."""
+    """Solve the problem for a pytree, flattened to the vector of its elements."""
     vector, unravel = ravel_pytree(y0)
 
     def of_vector(y: Array, t: Array, *args: PyTree) -> Array:

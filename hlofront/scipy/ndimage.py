@@ -34,7 +34,7 @@ def _mirrored(index: Array, size: int) -> Array:
 
 def _reflected(index: Array, size: int) -> Array:
     """Return indices reflected at the outer edges of the first and the last element."""
-    # Mirroring runs over twice as many elements, of which every second one exists.
+    # Mirroring runs over twice as many elements; only every second one exists.
     return jnp.floor_divide(_mirrored(2 * index + 1, 2 * size + 1), 2)
 
 

@@ -67,7 +67,7 @@ class JAXSparse(abc.ABC):
     def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "JAXSparse":
         """Return the array of buffers and of the static fields that `tree_flatten` returned."""
         raise NotImplementedError(  # JAX raises this class.
-            f"{cls.__name__}.tree_unflatten: a subclass of JAXSparse defines it, beside "
+            f"{cls.__name__}.tree_unflatten: a subclass of JAXSparse must define it, as well as "
             "tree_flatten"
         )
 

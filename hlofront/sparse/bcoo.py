@@ -285,7 +285,7 @@ def bcoo_fromdense(
 
     Raises:
       ConcretizationTypeError: if `nse` is None while tracing.
-      ValueError: if there are not so many axes.
+      ValueError: if there are too few axes.
     """
     mat = numbers_as_array(mat)
     check_roles(mat.ndim, n_batch, n_dense)

@@ -65,10 +65,10 @@ def bcoo_dot_general(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> BCOO | Array:
-    """Multiply two arrays, of which one or both are BCOO, and sum over the contracted axes.
+    """Multiply two arrays, one or both BCOO, and sum over the contracted axes.
 
-    Contracted axes of a BCOO array are no dense axes, and batch axes of the product are among its
-    batch axes.
+    Contracted axes of a BCOO array must not be dense, and batch axes of the product must be among
+    its batch axes.
 
     Args:
       lhs: an array.
@@ -144,7 +144,8 @@ def bcoo_dot_general_sampled(
     Args:
       A: a dense array.
       B: a dense array.
-      indices: positions in the product, of shape (*batch, nse, n_sparse), as those of a BCOO array.
+      indices: positions in the product, of shape (*batch, nse, n_sparse), like the indices of a
+          BCOO array.
       dimension_numbers: ((contracting axes of A, of B), (batch axes of A, of B)).
 
     Returns:

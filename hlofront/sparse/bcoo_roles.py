@@ -29,7 +29,7 @@ class SparseEfficiencyWarning(UserWarning):
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A warning of an operation for which a slower program is used than cuSPARSE's."""
+    """A warning that an operation uses a slower program instead of cuSPARSE."""
 
 
 def in_one_batch(mat: BCOO, whole: bool = False) -> tuple[Array, Array]:
@@ -58,7 +58,7 @@ def bcoo_update_layout(
         it needs: where sparse axes become batch or dense axes.
 
     Raises:
-      ValueError: if there are not so many axes, or `on_inefficient` is something else.
+      ValueError: if there are too few axes, or `on_inefficient` is something else.
       SparseEfficiencyError: if the result takes too much memory, for "error".
     """
     n_batch = mat.n_batch if n_batch is None else int(n_batch)

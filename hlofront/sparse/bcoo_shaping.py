@@ -43,7 +43,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Join BCOO arrays along a batch axis or a sparse axis.
 
     Args:
-      operands: BCOO arrays of one dtype, with equal sizes along the other axes.
+      operands: BCOO arrays of equal dtype, with equal sizes along the other axes.
       dimension: the axis, not a dense one.
 
     Raises:

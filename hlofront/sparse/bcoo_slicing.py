@@ -55,8 +55,8 @@ def bcoo_slice(
 ) -> BCOO:
     """Return the elements of a BCOO array from start to limit along each axis.
 
-    The result has room for as many positions as the array, or for all positions that it has if
-    these are fewer; what lies outside becomes padding.
+    The result stores as many positions as the array, or as many as it has elements if these are
+    fewer; positions outside the slice become padding.
 
     Args:
       mat: the array.
@@ -73,8 +73,8 @@ def bcoo_slice(
     steps = [1] * mat.ndim if strides is None else list(map(int, strides))
     if not len(start) == len(limit) == len(steps) == mat.ndim:
         raise ValueError(
-            f"bcoo_slice: start_indices={start}, limit_indices={limit} and strides={steps} have "
-            f"one number per axis, of which shape={mat.shape} has {mat.ndim}"
+            f"bcoo_slice: start_indices={start}, limit_indices={limit} and strides={steps} require "
+            f"one number for each of the {mat.ndim} axes of shape={mat.shape}"
         )
     if not all(0 <= a <= b <= size for a, b, size in zip(start, limit, mat.shape, strict=True)):
         raise ValueError(

@@ -112,7 +112,7 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """Join BCSR arrays along a batch axis or a sparse axis.
 
     Args:
-      operands: BCSR arrays of one dtype, with equal sizes along the other axes.
+      operands: BCSR arrays of equal dtype, with equal sizes along the other axes.
       dimension: the axis, a batch or a sparse axis.
 
     Raises:

@@ -57,7 +57,7 @@ def _update_layout(
         it needs: where sparse axes become batch or dense axes.
 
     Raises:
-      ValueError: if there are not so many axes, or `on_inefficient` is something else.
+      ValueError: if there are too few axes, or `on_inefficient` is something else.
       SparseEfficiencyError: if the result takes too much memory, for "error".
     """
     return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)

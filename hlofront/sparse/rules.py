@@ -54,7 +54,7 @@ from hlofront.sparse.sparsify import (
 
 # An operand of a rule.
 RuleOperand = SparseValue | ArrayLike
-# The flat results of a program of which some may be sparse.
+# The flat results of a program; some may be sparse.
 SparseResults = Sequence[SparseOrDense]
 
 _of_bcoo, _of_bcsr = RULES[BCOO], RULES[BCSR]

@@ -124,7 +124,7 @@ _CALLS = {"jit": "jaxpr", "closed_call": "jaxpr", "custom_jvp_call": "call_jaxpr
 
 
 def evaluate(program: ClosedJaxpr, *args: SparseOrDense) -> list[SparseOrDense]:
-    """Evaluate a program of dense arrays on arguments of which some may be sparse."""
+    """Evaluate a program of dense arrays on arguments some of which may be sparse."""
     return run(lambda *xs: eval_jaxpr(program.jaxpr, program.consts, *xs), args)
 
 

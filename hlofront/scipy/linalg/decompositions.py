@@ -76,7 +76,7 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> tuple[Array, Array, Array] | Array:
-    """Compute singular values and vectors: (U, s, Vh), or s alone. See `numpy.linalg.svd`.
+    """Compute singular values and vectors: (U, s, Vh), or only s. See `numpy.linalg.svd`.
 
     Args:
       a: an array of shape (..., m, n).
@@ -119,7 +119,7 @@ def eigh(
       a: an array of shape (..., n, n).
       b: must be None.
       lower: has no effect: `(a + a^H) / 2` is decomposed.
-      eigvals_only: whether to return eigenvalues alone.
+      eigvals_only: whether to return only eigenvalues.
       overwrite_a: has no effect, as no array is overwritten.
       overwrite_b: has no effect, as no array is overwritten.
       turbo: has no effect.
@@ -229,7 +229,7 @@ def qr(
       a: an array of shape (..., m, n).
       overwrite_a: has no effect, as no array is overwritten.
       lwork: has no effect.
-      mode: "full" for a square Q, "economic" for min(m, n) columns, "r" for R alone.
+      mode: "full" for a square Q, "economic" for min(m, n) columns, "r" for R only.
       pivoting: whether columns are exchanged, so that the diagonal of R descends.
       check_finite: has no effect, as elements are not checked.
 
@@ -330,7 +330,9 @@ def polar(
     """
     (a,) = inexact("jax.scipy.linalg.polar", a)
     if typeof(a).ndim < 2:
-        raise ValueError(f"polar wants matrices, of shape (..., m, n), got shape {typeof(a).shape}")
+        raise ValueError(
+            f"polar requires matrices of shape (..., m, n), got shape {typeof(a).shape}"
+        )
     m, n = typeof(a).shape[-2:]
     if not typeof(a).size:
         a = convert(a, typeof(a).dtype, False)

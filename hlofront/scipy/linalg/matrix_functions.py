@@ -154,7 +154,7 @@ def expm_frechet(
       A: an array of shape (..., n, n).
       E: the direction, of the shape of A.
       method: None, "SPS" or "blockEnlarge", which are equivalent here.
-      compute_expm: whether to return the exponential, or the derivative alone.
+      compute_expm: whether to return the exponential as well as the derivative.
 
     Raises:
       ValueError: if the matrices are not square, or differ in shape, or there is no such method.
@@ -324,7 +324,7 @@ def funm(
     Args:
       A: an array of shape (n, n).
       func: the function, elementwise, of a vector of complex numbers.
-      disp: whether to return the result alone, without an estimate of its relative error.
+      disp: whether to return only the result, without an estimate of its relative error.
 
     Raises:
       ValueError: if A is not square.

@@ -353,7 +353,7 @@ def hilbert(n: int) -> Array:
     """
     n = operator.index(n)
     if n < 0:
-        raise TypeError(f"hilbert wants a size that is not negative, got {n}")
+        raise TypeError(f"hilbert requires a nonnegative size, got {n}")
     return asarray((1 / (1 + np.arange(n) + np.arange(n)[:, None])).astype(_float("hilbert")))
 
 

@@ -35,22 +35,22 @@ _int32 = np.dtype(np.int32)
 def _eigh_tridiagonal(
     d: ArrayLike, e: ArrayLike, tol: ArrayLike, *, eigvals_only: bool, first: int, last: int
 ) -> Array | tuple[Array, Array]:
-    (d, e), (diagonal, beside) = operands("jax.scipy.linalg.eigh_tridiagonal", (d, e))
-    if diagonal.dtype != beside.dtype:
+    (d, e), (diagonal, off_diagonal) = operands("jax.scipy.linalg.eigh_tridiagonal", (d, e))
+    if diagonal.dtype != off_diagonal.dtype:
         raise TypeError(
             "diagonal and off-diagonal values must have same dtype, got "
-            f"{diagonal.dtype} and {beside.dtype}"
+            f"{diagonal.dtype} and {off_diagonal.dtype}"
         )
     if diagonal.dtype not in (np.float32, np.float64, np.complex64, np.complex128):
         raise TypeError(
             "Only float32 and float64 inputs are supported as inputs to "
-            f"jax.scipy.linalg.eigh_tridiagonal, got {diagonal.dtype} and {beside.dtype}"
+            f"jax.scipy.linalg.eigh_tridiagonal, got {diagonal.dtype} and {off_diagonal.dtype}"
         )
     n = diagonal.shape[-1]
-    if diagonal.ndim != 1 or beside.shape != (n - 1 if n else 0,):
+    if diagonal.ndim != 1 or off_diagonal.shape != (n - 1 if n else 0,):
         raise TypeError(
-            f"eigh_tridiagonal wants vectors of n and n - 1 elements, got shapes {diagonal.shape} "
-            f"and {beside.shape}"
+            "eigh_tridiagonal requires vectors of n and n - 1 elements, got shapes "
+            f"{diagonal.shape} and {off_diagonal.shape}"
         )
     if eigvals_only and n == 1:
         return slice_in_dim(real_part(d), first, last)
@@ -175,9 +175,15 @@ def _(
     change = reduce_sum(change, (0,))
     if n > 1:
         upper, lower = slice_in_dim(vectors, 0, n - 1), slice_in_dim(vectors, 1, n)
-        beside = mul(along_columns(e_tangent, typeof(upper).shape), mul(conjugate(lower), upper))
-        beside = real(beside) if is_complex(typeof(beside).dtype) else beside
-        change = add(change, mul(reduce_sum(beside, (0,)), host_number(2, typeof(change).dtype)))
+        off_diagonal = mul(
+            along_columns(e_tangent, typeof(upper).shape), mul(conjugate(lower), upper)
+        )
+        off_diagonal = (
+            real(off_diagonal) if is_complex(typeof(off_diagonal).dtype) else off_diagonal
+        )
+        change = add(
+            change, mul(reduce_sum(off_diagonal, (0,)), host_number(2, typeof(change).dtype))
+        )
     return _values(d, e, tol, first, last), change
 
 
@@ -193,17 +199,17 @@ def eigh_tridiagonal(
 ) -> Array | tuple[Array, Array]:
     """Compute eigenvalues, ascending, and eigenvectors of a Hermitian tridiagonal matrix.
 
-    Eigenvalues alone are computed by bisection, each by itself: k of them in time of order k n.
+    If only eigenvalues are requested, each is computed by bisection: k of them take O(k n) time.
 
     Args:
       d: the diagonal, of shape (n,).
       e: the diagonal below `d`, of shape (n - 1,).
-      eigvals_only: whether to return eigenvalues alone.
+      eigvals_only: whether to return only eigenvalues.
       select: "a" for all eigenvalues; "i" for those of the indices select_range[0] to
         select_range[1], inclusive.
       select_range: see `select`.
-      tol: the error that eigenvalues may have if they are returned alone; by default about the
-        precision of the dtype, times the greatest eigenvalue.
+      tol: the error that eigenvalues may have if only they are returned; by default about the
+          precision of the dtype times the largest eigenvalue.
       key: has no effect.
 
     Returns:

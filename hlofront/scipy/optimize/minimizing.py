@@ -218,7 +218,7 @@ def _lbfgs(objective: Objective, x: Array, options: _Options, size_of: _Norm) ->
         bend = step.gradient - state.gradient
         curvature = precise_dot(bend, move)
         converged = size_of(step.gradient) < options.gtol
-        # A reason that is named later is told before the others.
+        # Where several reasons apply, the one named last is reported.
         status = jnp.where(state.value - step.value < options.ftol, 4, 0)
         status = jnp.where(state.evaluated >= options.maxgrad, 3, status)
         status = jnp.where(state.evaluated >= options.maxfun, 2, status)
@@ -251,7 +251,7 @@ def _lbfgs(objective: Objective, x: Array, options: _Options, size_of: _Norm) ->
     return _results(while_loop(going, body, start), None)
 
 
-# ---- the door ------------------------------------------------------------------------------------
+# ---- the public function -------------------------------------------------------------------------
 
 _LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
 # The function behind each method, and its options with their defaults.

@@ -104,7 +104,7 @@ def define_slopes(function: custom_jvp, *rules: Callable[..., Array]) -> None:
     makes no NaN of zero times infinity.
 
     Args:
-      function: a custom_jvp function, of arrays of one shape and dtype.
+      function: a custom_jvp function of arrays of equal shape and dtype.
       rules: one for each argument.
     """
 

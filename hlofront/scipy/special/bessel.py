@@ -92,7 +92,7 @@ def i1(x: ArrayLike) -> Array:
     return _weak_as(x, bessel_i1(x))
 
 
-# The steps of the recurrence in one iteration, and the longest upper part that is no loop.
+# The recurrence's steps per iteration, and how many of its last steps are unrolled.
 _STEPS, _UNROLLED = 2, 8
 # Where f leaves the range from this to its inverse, it is scaled by a power of two.
 _SMALL = 2.0**-30
@@ -105,10 +105,6 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
     element is negligible; its values are then divided by the sum J_0 + 2 J_2 + 2 J_4 + ...,
     which is 1. Above order v it is the recurrence of f_k = J_k k! / (z / 2)^k, which needs no
     division and does not overflow where z is tiny.
-
-    Nanoseconds for an element of 10,000 from 0.1 to 8, with v = 3 and n_iter = 50, by AVX-512, of
-    float32: 75 with all the steps, each of which also selected values; 16 now, and 53 in jax. Of
-    float64: 210, 45 and 101.
     """
     dtype = typeof(z).dtype
     infinite = jnp.isinf(z)

@@ -20,7 +20,7 @@ from hlofront.scipy.special.series import polynomial
 
 
 def log1p(x: Array) -> Array:
-    """Return log(1 + x) to all digits; XLA's loses two in float64 for x from -1/2 to -0.3.
+    """Return log(1 + x) to full precision; XLA's loses two digits in float64 for x in [-1/2, -0.3].
 
     In float32 XLA's errs by up to 1.6 units in the last place there, and log(1 + x) by 2.7.
     """
@@ -156,7 +156,7 @@ define_slopes(
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Compute elementwise the relative entropy, p log(p / q).
 
-    It is 0 where p is 0 and q not negative, and infinity where either is negative, or q alone 0.
+    It is 0 where p is 0 and q not negative, and infinity where either is negative, or only q is 0.
 
     Args:
       p, q: arrays of real numbers that broadcast.
@@ -173,7 +173,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Compute elementwise the Kullback-Leibler divergence, p log(p / q) - p + q.
 
-    It is q where p is 0 and q not negative, and infinity where either is negative, or q alone 0.
+    It is q where p is 0 and q not negative, and infinity where either is negative, or only q is 0.
 
     Args:
       p, q: arrays of real numbers that broadcast.

@@ -50,7 +50,7 @@ _exp1.defjvps(lambda t, result, x: -t * jnp.exp(-x) / x)
 
 @operation
 def exp1(x: ArrayLike) -> Array:
-    """Compute elementwise the exponential integral E1, the integral of exp(-t) / t from x on.
+    """Compute elementwise the exponential integral E1: exp(-t) / t from x to infinity.
 
     The result is NaN for x < 0.
     The method is a Chebyshev series, of DLMF 6.2.3 for x < 1 and in a fraction of x beyond.
@@ -186,7 +186,7 @@ _expn.defjvps(None, _change_of_expn)
 @as_custom_jvp
 @operation
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise the integral of exp(-x t) / t**n from 1 on, the exponential integral En.
+    """Compute elementwise the exponential integral En: exp(-x t) / t**n from t = 1 to infinity.
 
     The result is NaN where n is not a whole number, or n or x is negative.
 
@@ -210,7 +210,8 @@ def _spence(x: Array) -> Array:
     inside = inside & (x >= float(finfo(typeof(x).dtype).tiny) * 2)
     base = jnp.where(inside, x, 1.0)
     inverted = base > 1.5
-    # DLMF 25.12.4 maps greater arguments to (0, 1), and 25.12.6 those near the ends to the middle.
+    # DLMF 25.12.4 maps larger arguments to (0, 1), and 25.12.6 maps those near the ends to the
+    # middle.
     unit = jnp.where(inverted, 1 / base, base)
     reflected = unit < 0.5
     # The expression is 1 - unit to full accuracy, also where `unit` is an inverse.

@@ -50,7 +50,7 @@ def _product(z: _Parts, w: _Parts) -> _Parts:
 def _complex_polynomial(coefficients: list[Array], z: _Parts) -> _Parts:
     """Return the polynomial of z with real coefficients, from the highest power down.
 
-    It is the sum of four polynomials of z**4, as a processor computes several at once.
+    It is the sum of four polynomials of z**4, which a processor computes in parallel.
     """
     square = _product(z, z)
     fourth = _product(square, square)

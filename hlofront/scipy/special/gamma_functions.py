@@ -359,9 +359,8 @@ def _binomial(n: Array, k: Array) -> Array:
     n, k = jnp.where(valid, n, 0.0), jnp.where(valid, k, 0.0)
     small = jnp.minimum(k, n - k)
     rest = n - small + 1
-    # Gamma's quotient at rest is that at rest + 10, and a quotient of products, which are in range
-    # as rest is at least half of n. For two further logarithms of gamma, 100,000 elements of
-    # float32 took 20 ns each, 9 to 12 now, and 14 in jax; 260 ms to compile, 140 now.
+    # Gamma's quotient at rest is its quotient at rest + 10 times a quotient of products, which are
+    # in range since rest is at least half of n. This is faster than two more logarithms of gamma.
     near = rest < _SHIFT
     above, below = (jnp.where(near, x, 1.0) for x in (rest, n + 1))
     quotient = jnp.where(near, _rising(above) / _rising(below), 1.0)
@@ -462,7 +461,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """
     a, b = inexact_arrays("betaln", a, b)
     if is_complex(typeof(a).dtype):
-        raise TypeError(f"betaln does not accept dtype {typeof(a).dtype}, but real numbers alone.")
+        raise TypeError(f"betaln does not accept dtype {typeof(a).dtype}, only real numbers.")
     return in_float32(_betaln, a, b)
 
 

@@ -96,7 +96,7 @@ def _near_one(
     return jnp.where(by_logarithm, of_logarithm, total), loss
 
 
-# The number of terms of DLMF 15.8.10, and the greatest c - a - b for which it is used.
+# The number of terms of DLMF 15.8.10, and the largest c - a - b for which it is used.
 _LOG_TERMS, _LOG_MOST = 80, 4
 
 
@@ -126,7 +126,8 @@ def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array, quotients:
     return fori_loop(0, _LOG_TERMS, lambda k, c: step(1.0 * k, c), (term, bracket, total))[2]
 
 
-# Forms of which one replaces another if its loss is so much less: the first ones need no power.
+# A later form is used only if it loses this many times less precision: the first ones need no
+# power.
 _LESS = 8
 
 
@@ -186,9 +187,9 @@ def _is_power(a: Array, b: Array, c: Array) -> Array:
     return (c == a) | (c == b)
 
 
-# Steps along the differential equation: the number of Taylor coefficients of each by the width of
-# the dtype, the greatest number of steps, and the least loss of the other methods at which they
-# are used.
+# Steps along the differential equation: the number of Taylor coefficients per step by the width of
+# the dtype, the largest number of steps, and the least loss of precision of the other methods for
+# which they are used.
 _ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
 
 
@@ -229,7 +230,7 @@ def _gauss_by_steps(used: Array, a: Array, b: Array, c: Array, x: Array) -> Arra
         linear = slope * step
         order = _ORDER[typeof(x).dtype.itemsize]
         sums = fori_loop(0, order, term, (value, linear, value + linear, linear))
-        # An element that has arrived stays as it is while others are on their way.
+        # An element that has arrived keeps its value while others need more steps.
         going = j < count
         value, slope = jnp.where(going, sums[2], value), jnp.where(going, sums[3] / step, slope)
         return there, value, slope
@@ -262,7 +263,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     others = (jnp.where(mended, a, c - p), jnp.where(mended, b, jnp.where(turned, greatest, c - b)))
     excess = jnp.where(turned, greatest - least, jnp.abs(c - a - b))
     power = jnp.where(turned, least, jnp.where(mended, -excess, 0.0))
-    # `wanted` is the logarithm of the factor by which terms fall until they are negligible.
+    # The logarithm of the factor by which terms must fall to become negligible.
     wanted = -math.log(float(finfo(typeof(x).dtype).eps))
     near = (argument > 0.9) & (argument < 1) & ~ends & ~is_pole(c)
     decay = -jnp.log1p(-jnp.where(near, rest, 0.5))

@@ -252,9 +252,9 @@ def gamma_quotient(above: Sequence[Array], below: Sequence[Array]) -> Array:
 def by_parts(function: Callable[..., Array], slope: Callable[..., Array]) -> custom_jvp:
     """Return `function` with a JVP rule: its derivative in the last argument is `slope`.
 
-    Loops that stop by themselves have forward derivatives alone. The derivative in each of the
-    other arguments is therefore computed in forward mode, and multiplied by the tangent, which
-    reverse mode can transpose.
+    Loops whose number of steps depends on values have only forward derivatives. The derivative in
+    each of the other arguments is therefore computed in forward mode, and multiplied by the
+    tangent, which reverse mode can transpose.
 
     Args:
       function: a function of several parameters and an argument, with a flag `by_parameters`.

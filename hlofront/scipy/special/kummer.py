@@ -104,7 +104,7 @@ def _kummer_downwards(
 
 
 def _kummer_far_out(a: Array, b: Array, x: Array) -> Array:
-    """Return 1F1 for large abs(x), by DLMF 13.7.1 for x > 0 and the greater part of 13.7.2 else."""
+    """Return 1F1 for large abs(x), by DLMF 13.7.1 for x > 0, else by the larger part of 13.7.2."""
     large = jnp.abs(x)
     first, second = _far_parameters(a, b, x)
     one = jnp.ones_like(x)

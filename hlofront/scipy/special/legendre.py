@@ -39,7 +39,8 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     power = root[None, None] ** order
     here, next_one = polynomials[:-1], polynomials[1:]
     values = sign * power * here
-    # (1 - z^2)^((k - 2) / 2) is no factor of order 0, and infinite at the ends for order 1.
+    # The factor (1 - z^2)^((k - 2) / 2) does not occur for order 0, and is infinite at the ends for
+    # order 1.
     lower = jnp.where(order == 1, 1 / root, root[None, None] ** np.maximum(order - 2, 0))
     inner = jnp.where((order > 0) & (here != 0), order * z * lower * here, 0)
     return values, sign * (power * next_one - inner)
@@ -81,8 +82,8 @@ def _checked(m: int, n: int, z: ArrayLike) -> tuple[int, int, Array]:
 def _by_degrees(m: int, n: int, z: Array, normalized: bool) -> Array:
     """Return d^k/dz^k P_l(z) for the orders k up to m and the degrees l up to n.
 
-    Each degree follows from the two before, for all orders at once, by DLMF 14.10.3; a degree that
-    is the order is a constant.
+    Each degree follows from the two before it, for all orders together, by DLMF 14.10.3. The value
+    for a degree equal to the order is a constant.
     """
     order = np.arange(m + 1, dtype=np.float64)
     first, second = _coefficients(order, n, normalized)

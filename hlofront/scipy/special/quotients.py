@@ -21,7 +21,7 @@ class Quotient(NamedTuple):
 def paired_polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     """Return the polynomial of x with coefficients from the highest power down, by pairs.
 
-    The great powers are not sums of roundings, as they are by Horner's rule.
+    Unlike Horner's rule, this does not accumulate rounding errors in high powers.
     """
     terms: list[Array | float] = list(reversed(coefficients))
     while len(terms) > 1:
@@ -67,7 +67,7 @@ DAWSON_NEAR = {
     ),
 }
 
-# D(x) x, a function of x^2, for greater x.
+# D(x) x, a function of x^2, for larger x.
 DAWSON_FAR = {
     "float64": Quotient(
         table("""

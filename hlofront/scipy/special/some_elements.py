@@ -1,16 +1,4 @@
-"""Functions of those elements of an array that a mask selects, at the cost of these alone.
-
-Nanoseconds for an element, before and after, and of jax: of arguments most of which are in reach of
-a power series, but some of which need hundreds of steps along a differential equation, on an Intel
-Xeon of 2 cores by AVX-512. AVX2 takes up to a tenth more.
-
-    hyp1f1 of 1,000 of float32    334 and 238, jax 245         of 100,000  8,600 and 71, 550
-    hyp1f1 of 1,000 of float64    717 and 206, jax 1,260       of 100,000 19,900 and 190, 2,500
-    hyp2f1 of 1,000 of float32 38,000 and 3,500, jax 28,000   of 10,000  79,000 and 2,200, 33,000
-    hyp2f1 of 1,000 of float64 68,000 and 5,500, jax 68,000   of 10,000 190,000 and 1,500, 69,000
-
-The conditions and blocks take a tenth more to compile.
-"""
+"""Functions of the elements that a mask selects, without computing the other elements."""
 
 from __future__ import annotations
 
@@ -43,9 +31,9 @@ def of_some(
 ) -> list[Array]:
     """Return `function(mask, *arrays)` where the mask is set, and `others` elsewhere.
 
-    The function is called for blocks of the elements of the mask alone, so that a loop which one of
-    them needs is not run for all, and not at all if there are none. Under `vmap` over the mask it
-    is called for as many blocks as the most of them need.
+    The function is called for blocks of selected elements, so that a slow loop runs only for the
+    blocks that need it, and never if no element is selected. Under `vmap` over the mask it is
+    called for the largest number of blocks that any example needs.
 
     Args:
       mask: an array of booleans.

@@ -87,7 +87,7 @@ def functions_of(
             except TypeError:
                 bound = None
             if bound is None:
-                return fun(*args, **kwargs)  # Python's own call raises the TypeError.
+                return fun(*args, **kwargs)  # Python's own call protocol raises the TypeError.
             bound.apply_defaults()
             values = arrays(name, *bound.args)
             dtype = typeof(values[0]).dtype
@@ -185,7 +185,7 @@ def _composed(outer: Callable[[Array], Array], inner: Function, name: str) -> Fu
 
 
 def log_of_share(share: Array, rest: Array) -> Array:
-    """Return log(share), computed as log1p(-rest) where rest = 1 - share is less than 1/2."""
+    """Return log(share), computed as log1p(-rest) if rest = 1 - share is less than 1/2."""
     near = rest < 0.5
     by_rest = log1p(-jnp.where(near, rest, 0))
     return jnp.where(near, by_rest, jnp.log(jnp.where(near, 1, share)))

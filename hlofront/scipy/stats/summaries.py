@@ -55,7 +55,7 @@ def _runs(rows: Array) -> tuple[Array, Array, Array]:
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """Return the most common value along an axis, the least of several, and its count.
+    """Return the most common value along an axis, the smallest if several tie, and its count.
 
     Args:
       a: an array. NaNs are equal to each other, and greater than numbers.
@@ -69,7 +69,7 @@ def mode(
     Raises:
       TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, or the policy is unknown.
-      NotImplementedError: if the policy is a known one that is not supported.
+      NotImplementedError: if the policy is known to SciPy and not supported here.
     """
     check_arraylike("mode", a)
     _check_policy("mode", nan_policy)
@@ -112,7 +112,7 @@ def _mode(a: ArrayLike, *, axis: int | None, keepdims: bool) -> tuple[Array, Arr
 def rankdata(
     a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
-    """Return the ranks of elements, from 1 on, as floats.
+    """Return the ranks of elements, counted from 1, as floats.
 
     Args:
       a: an array. With a NaN among them all ranks are NaN.
@@ -124,7 +124,7 @@ def rankdata(
     Raises:
       TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, method or policy.
-      NotImplementedError: if the policy is a known one that is not supported.
+      NotImplementedError: if the policy is known to SciPy and not supported here.
     """
     check_arraylike("rankdata", a)
     _check_policy("rankdata", nan_policy)
