@@ -99,7 +99,7 @@ after_all_p = Primitive("after_all")
 
 @boundary
 def create_token(_: object = None) -> Array:
-    """Return a new token, which is ready at once.
+    """Return a new token, which is ready immediately.
 
     Args:
       _: an ignored argument.
@@ -112,7 +112,7 @@ def after_all(*operands: object) -> Array:
     """Return a token that becomes ready after all operands, which are tokens.
 
     Args:
-      *operands: tokens; without any, the result is ready at once.
+      *operands: tokens; without any, the result is ready immediately.
 
     Raises:
       TypeError: if an operand is not a token.

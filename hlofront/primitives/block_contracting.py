@@ -143,7 +143,7 @@ def ragged_dot_general(
     if group_offset is not None:
         raise TypeError(
             f"group_offset of a ragged dot must be None, got {group_offset!r}: slice group_sizes "
-            "and rhs to the groups that are wanted."
+            "and rhs to the groups you need."
         )
     if out_sharding is not None:
         out_sharding = requested("ragged_dot_general", out_sharding)

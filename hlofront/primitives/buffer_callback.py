@@ -42,9 +42,9 @@ def buffer_callback(
 ) -> Callable[..., PyTree]:
     """Return a function of arrays that a Python function computes in place, on CPUs and GPUs.
 
-    The Python function is called as `callback(context, results, *args, **kwargs)` with buffers in
-    place of arrays, and writes the results into theirs. A buffer has a shape and a dtype; NumPy
-    reads and writes it on CPUs by `np.asarray`, other libraries on GPUs by
+    The Python function is called as `callback(context, results, *args, **kwargs)` with buffers
+    instead of arrays, and writes the results into the buffers `results`. A buffer has a shape and a
+    dtype; NumPy reads and writes it on CPUs by `np.asarray`, other libraries on GPUs by
     `__cuda_array_interface__` or DLPack. `context.stream` is the address of the stream of a GPU.
 
     Args:
@@ -52,8 +52,8 @@ def buffer_callback(
       result_shape_dtypes: the shape and dtype of each result: a pytree of ShapeDtypeStructs.
       has_side_effect: whether it is called even where nothing needs its results.
       vmap_method: how vmap calls it, as for `pure_callback`. With None, vmap raises an error.
-      input_output_aliases: which operand's memory becomes that of which result, by their positions
-        in the flat arguments and results.
+      input_output_aliases: the results that reuse an operand's memory: positions of results by
+          positions of operands, in the flat arguments and results.
       command_buffer_compatible: whether a GPU may record what the function launches, and launch it
         again without calling the function.
 

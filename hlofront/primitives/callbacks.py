@@ -91,7 +91,7 @@ io_callback_p = Primitive("io_callback", multiple_results=True, carries_programs
 subprograms(pure_callback_p, io_callback_p)(no_subprograms)
 
 
-# How vmap may call a function that sees arrays alone: one example after another, or once for all.
+# How vmap may call a function that expects unbatched arrays: once per example, or once for all.
 VMAP_METHODS = (
     "sequential",
     "sequential_unrolled",

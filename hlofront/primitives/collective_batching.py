@@ -108,8 +108,8 @@ def _reduced(
     if own and groups is not None:
         if len(axes) > 1:
             raise NotImplementedError(  # JAX raises this class.
-                "axis_index_groups over several named axes have no places of one of them: reduce "
-                "over the axes one after the other."
+                "axis_index_groups over several named axes do not identify the indices of one of "
+                "them: reduce over one axis at a time."
             )
         x = move_axis(x, batch_axis, 0)
         parts = [fold(rows(x, np.array(group)), (0,)) for group in groups]
@@ -130,7 +130,7 @@ def _reduced(
 
 
 def with_rows(parts: Sequence[ArrayLike]) -> Array:
-    """Stack arrays of one shape along a new first axis."""
+    """Stack arrays of equal shape along a new first axis."""
     result: Any = None
     count = len(parts)
     for number, part in enumerate(parts):
@@ -168,8 +168,8 @@ _reduction(c.pmin_p, reduce_min)
 def _one_name(names: Sequence[Hashable], what: str) -> None:
     if len(names) > 1:
         raise NotImplementedError(  # JAX raises this class.
-            f"{what} over several named axes, {tuple(names)}, of which vmap maps one: apply it to "
-            "one axis after the other."
+            f"{what} over several named axes, {tuple(names)}, is not supported if vmap maps one of "
+            "them: apply it to one axis at a time."
         )
 
 
@@ -321,7 +321,7 @@ def _(
         flat = reshape(shared, (data.size * size, *typeof(shared).shape[2:]))
         shares = rows(flat, np.arange(data.size) * size + _in_group(groups))
     if not tiled:
-        # The scattered axis is left with size 1.
+        # The scattered axis remains, with size 1.
         shape = list(typeof(shares).shape)
         del shape[1 + scatter_dimension]
         shares = reshape(shares, shape)
@@ -357,7 +357,7 @@ def _(
 def _start_batched(primitive: Primitive, start: Primitive) -> BatchRuleWithAxis:
     """Return the batch rule of a primitive that starts a collective.
 
-    Along an axis that vmap maps there is nothing to wait for: the result is available at once.
+    Along an axis that vmap maps there is nothing to wait for: the result is available immediately.
     """
 
     def rule(
@@ -450,7 +450,7 @@ def _all_to_all_over_several(
     concat_axis: int,
     tiled: bool,
 ) -> Array:
-    """Return an all_to_all over several named axes, of which the mapped one is first in the result.
+    """Return an all_to_all over several named axes; the mapped one comes first in the result.
 
     Indices are counted with the last name fastest, so an exchange over all names is one over each
     name, along the part of the split axis that belongs to that name.

@@ -42,7 +42,7 @@ from hlofront.primitives.varying import manual_among, may_mix, varying_along
 all_gather_p = Primitive("all_gather")
 # An all_gather whose result is, by its type, the same at all indices.
 all_gather_invariant_p = Primitive("all_gather_invariant")
-# An all_gather whose result is the same at all indices, and whose cotangent is left as summands.
+# An all_gather whose result is the same at all indices, and whose cotangent stays unreduced.
 all_gather_reduced_p = Primitive("all_gather_reduced")
 reduce_scatter_p = Primitive("reduce_scatter")
 # A reduce_scatter of a value that consists, by its type, of summands.
@@ -548,7 +548,7 @@ def pbroadcast(x: object, axis_name: object, source: int) -> PyTree:
     size = size_along(names)
     if not 0 <= source < size:
         raise ValueError(
-            f"pbroadcast wants a source among the indices 0 to {size - 1} of {axis_name!r}: got "
+            f"pbroadcast requires a source from 0 to {size - 1}, the indices of {axis_name!r}: got "
             f"{source}"
         )
 

@@ -97,7 +97,7 @@ def psum_scatter_start(
         primitive, operand, params = as_reduce_scatter(
             leaf, axis_name, scatter_dimension, axis_index_groups, tiled
         )
-        # What is started is a collective alone: the scattered axis, of size 1, is dropped later.
+        # Only the collective is started: the scattered axis, of size 1, is dropped later.
         return process(starts[primitive], (operand,), {**params, "tiled": True})
 
     def awaited(future: ArrayLike) -> ArrayLike:

@@ -92,7 +92,7 @@ def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsL
     leaves, structure = tree.tree_flatten(x)
     for leaf in leaves:
         if not is_value(leaf):
-            raise TypeError(f"{primitive} wants arrays, got {leaf!r} of type {type(leaf)}")
+            raise TypeError(f"{primitive} requires arrays, got {leaf!r} of type {type(leaf)}")
     results = list(leaves)
     arrays = list(range(len(leaves)))
     if primitive is psum_p and all(not isinstance(name, int) for name in names):
@@ -147,7 +147,7 @@ def bind_reduction(
 def _extreme(
     primitive: Primitive, x: ArrayLike, manual: Sequence[Hashable], axes: tuple[Hashable, ...]
 ) -> ArrayLike:
-    """Return the maximum or minimum over axes, of which types speak of the manual ones."""
+    """Return the maximum or minimum over axes; types track the manual axes among them."""
     params: dict[str, Any] = {"axes": axes, "axis_index_groups": None}
     if state_along(typeof(x), manual) != "unreduced":
         return process(primitive, (pvary(x, manual),), params)[0]
@@ -158,7 +158,7 @@ def _extreme(
 
 
 def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Hashable, ...]) -> ArrayLike:
-    """Return the sum over manual axes that types speak of, and over other axes."""
+    """Return the sum over manual axes, which types track, and over other axes."""
     state = state_along(typeof(x), manual)
     if state == "mixed":
         raise ValueError(

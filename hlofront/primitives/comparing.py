@@ -47,7 +47,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
     Args:
       pred: booleans, a scalar or of the shape of the cases.
-      on_true, on_false: arrays of one shape and dtype.
+      on_true, on_false: arrays of equal shape and dtype.
 
     Raises:
       TypeError: if the shapes or dtypes do not fit.
@@ -62,7 +62,7 @@ def select_n(which: object, *cases: ArrayLike) -> Array:
     Args:
       which: integers, or booleans if there are at most two cases; a scalar or of their shape.
         Integers out of range select the first or the last case.
-      cases: one or more arrays of one shape and dtype.
+      cases: one or more arrays of equal shape and dtype.
 
     Raises:
       ValueError: if there are no cases.

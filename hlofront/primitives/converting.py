@@ -135,7 +135,7 @@ def as_numpy(value: ArrayLike, dtype: DType) -> NumPyArray:
 def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
     """Return the operand as an array of a canonical dtype, weak or not; unchanged if it is already.
 
-    While tracing, scalars of Python and NumPy are converted at once and stay literals.
+    While tracing, scalars of Python and NumPy are converted immediately and stay literals.
     """
     aval = typeof(operand)
     dtype = aval.dtype
@@ -307,9 +307,7 @@ def primal_tangent_dtype(
     """
     primal, tangent = dtype(primal_dtype), dtype(tangent_dtype)
     if isinstance(primal, ExtendedDType) or isinstance(tangent, ExtendedDType):
-        raise TypeError(
-            f"primal_tangent_dtype wants dtypes that NumPy has: got {primal} and {tangent}"
-        )
+        raise TypeError(f"primal_tangent_dtype requires NumPy dtypes: got {primal} and {tangent}")
     if name is None:
         name = f"PrimalTangentDType{{{short_name(primal)}/{short_name(tangent)}}}"
     return PrimalTangentDType(primal, tangent, name)
@@ -451,7 +449,7 @@ def _(x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
         raise ValueError(
             f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old_bits} "
             f"bits to {new_dtype} of size {new_bits} bits, but {last} * {old_bits} != {new_bits}: "
-            f"wanted a last axis of size {new_bits // old_bits}."
+            f"expected a last axis of size {new_bits // old_bits}."
         )
     return ShapedArray(x.shape[:-1], new_dtype)
 

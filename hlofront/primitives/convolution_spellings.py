@@ -52,8 +52,8 @@ def conv_transpose(
       padding: "SAME" or "VALID", of the convolution whose shape is inverted; or pairs.
       rhs_dilation: the distances between elements of the kernel.
       dimension_numbers: see `conv_dimension_numbers`. By default features are last.
-      transpose_kernel: whether to take the kernel as that of the convolution whose gradient this
-        is: it is reversed, and its input and output features are swapped.
+      transpose_kernel: whether the kernel is the kernel of the convolution whose gradient this is:
+          it is then reversed, and its input and output features are swapped.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
       use_consistent_padding: whether pairs are, like the names, padding of the convolution whose
@@ -66,8 +66,8 @@ def conv_transpose(
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
         raise TypeError(
-            "conv_transpose requires lhs and rhs of one number of axes, at least 2; got shapes "
-            f"{lhs_shape} and {rhs_shape}."
+            "conv_transpose requires lhs and rhs with the same number of axes, at least 2; got "
+            f"shapes {lhs_shape} and {rhs_shape}."
         )
     if dimension_numbers is None:
         spatial = len(lhs_shape) - 2
@@ -190,8 +190,8 @@ def conv_general_dilated_patches(
       window_strides: see `conv_general_dilated`, also for the other arguments.
 
     Returns:
-      An output of a convolution whose features are as many as those of the input times the
-      elements of the kernel, with the input's feature as the major index.
+      An output of a convolution. It has one feature for each input feature and each element of the
+      kernel, with the input's feature as the major index.
     """
     aval = typeof(lhs)
     filter_shape = integers(filter_shape, "filter_shape")

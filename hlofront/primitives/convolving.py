@@ -176,7 +176,7 @@ def _infer(
 ) -> ShapedArray:
     if lhs.ndim < 2:
         raise TypeError(
-            "convolution wants a batch axis and a feature axis, so at least 2 axes; got lhs of "
+            "convolution requires a batch axis and a feature axis, so at least 2 axes; got lhs of "
             f"shape {lhs.shape}."
         )
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -184,8 +184,8 @@ def _infer(
     _check_ranks(window, window_strides, lhs_dilation, rhs_dilation)
     if any(stride < 1 for stride in window_strides) or any(size < 1 for size in window):
         raise ValueError(
-            "conv_general_dilated wants positive window_strides, and a kernel of positive spatial "
-            f"sizes; got window_strides {window_strides} and a kernel of {tuple(window)}."
+            "conv_general_dilated requires positive window_strides, and a kernel of positive "
+            f"spatial sizes; got window_strides {window_strides} and a kernel of {tuple(window)}."
         )
     for dilations in (lhs_dilation, rhs_dilation):
         if any(dilation < 1 for dilation in dilations):

@@ -44,7 +44,7 @@ def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable
         check_dtype(name, operand.dtype, kinds)
         if axis < 0:
             raise ValueError(
-                f"XLA operations do not allow negative axes: {name} got axis {axis}; wanted one "
+                f"XLA operations do not allow negative axes: {name} got axis {axis}; expected one "
                 f"from 0 to {operand.ndim - 1}. hlofront.numpy counts from the end."
             )
         if axis >= operand.ndim:
@@ -113,7 +113,7 @@ def associative_scan(
         raise TypeError("lax.associative_scan: fn argument should be callable.")
     leaves, structure = tree.tree_flatten(elems)
     if not leaves:
-        raise ValueError("lax.associative_scan wants at least one array, and elems has none.")
+        raise ValueError("lax.associative_scan requires at least one array, and elems has none.")
     # Of NumPy arrays whose dtypes are refused, too: JAX looks at shapes first.
     shapes: list[Shape] = [getattr(x, "shape", ()) or typeof(x).shape for x in leaves]
     axes = [canonical_axis(axis, len(shape)) for shape in shapes]
@@ -257,7 +257,7 @@ def fold_by_halves(
 
     Args:
       combine: an elementwise function of two sequences of arrays that returns such a sequence.
-      operands: arrays of one shape.
+      operands: arrays of equal shape.
       starts: per operand the identity element of `combine`, a scalar.
       axis: the axis, which has at least one element and is absent from the results.
     """

@@ -91,11 +91,11 @@ def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
             "their dtypes differ: a rule of a custom_vjp function gives a cotangent of another "
             "dtype than its argument's."
         )
-    return x  # Also where y alone is strongly typed, as in JAX.
+    return x  # Also if only y is strongly typed, as in JAX.
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """Return the sum of two tangents or cotangents of one type, either of which may be a Zero."""
+    """Return the sum of two tangents or cotangents of equal type, either of which may be a Zero."""
     if type(x) is Zero:
         return y
     # Tangents of integers, of dtype float0, have no sum, and no device has them.

@@ -69,7 +69,7 @@ def _dynamic_indices(
     """Return one scalar start index per axis of the operand, with negative ones wrapped if allowed.
 
     Raises:
-      TypeError: if the indices are no sequence.
+      TypeError: if the indices are not a sequence.
       ValueError: if they have more than one axis, or there is not one index per axis.
     """
     shape = typeof(operand).shape

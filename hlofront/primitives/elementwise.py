@@ -148,8 +148,8 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DType | None = None) -> Array:
     """Return the elementwise product `x * y`. Integers wrap.
 
     Args:
-      x, y: arrays or scalars of numbers, of one dtype unless `out_dtype` is given. Their axes have
-        equal sizes or size 1; a scalar fits every shape.
+      x, y: arrays or scalars of numbers, of equal dtype unless `out_dtype` is given. Their axes
+        have equal sizes or size 1; a scalar fits every shape.
       out_dtype: the dtype that operands are converted to before the multiplication.
 
     Returns:

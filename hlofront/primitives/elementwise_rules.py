@@ -164,10 +164,10 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     result = div(x, y)
     # Neither rule uses the square of y, which may overflow.
     if type(change_of_y) is not Zero and typeof(y).shape != typeof(result).shape:
-        # Of a small denominator the tangent is divided before it is broadcast, and the cotangent
-        # after it is summed: compilers compute the sum in one pass, beside a product, and without
-        # a division of each element. Products with x overflow in float16 and float8 alone, whose
-        # exponents are smaller.
+        # If the denominator is smaller than the result, the tangent is divided before it is
+        # broadcast, and the cotangent after it is summed: compilers then compute the sum in one
+        # pass, together with a product, and without dividing each element. Products with x overflow
+        # only in float16 and float8, whose exponents are smaller.
         change_of_y = neg(div(change_of_y, y))
         is_narrow = finfo(typeof(result).dtype).maxexp < np.finfo(np.float32).maxexp
         gained = mul(change_of_y, result) if is_narrow else mul(div(change_of_y, y), x)

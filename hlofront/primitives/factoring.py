@@ -45,7 +45,7 @@ def symmetrize(name: str, x: ArrayLike) -> Array:
     """Return `(x + x^H) / 2` of matrices (..., n, n); raise TypeError unless they are square."""
     aval = typeof(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
-        raise TypeError(f"{name} wants square matrices, of shape (..., n, n): got {aval.shape}")
+        raise TypeError(f"{name} requires square matrices of shape (..., n, n): got {aval.shape}")
     total = add(x, adjoint(x))
     return div(total, scalar_like(total, 2))
 
@@ -472,7 +472,7 @@ def _(a: ShapedArray, jpvt: ShapedArray, *, use_magma: object) -> list[ShapedArr
     check_dtype("geqp3", a.dtype, INEXACT, 0)
     if a.ndim < 2 or jpvt.shape != (*a.shape[:-2], a.shape[-1]) or jpvt.dtype != _int32:
         raise TypeError(
-            f"geqp3 wants matrices (..., m, n) and int32 columns (..., n): got {a.str_short()} "
+            f"geqp3 requires matrices (..., m, n) and int32 columns (..., n): got {a.str_short()} "
             f"and {jpvt.str_short()}"
         )
     scales = ShapedArray((*a.shape[:-2], min(a.shape[-2:])), a.dtype)

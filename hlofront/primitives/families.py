@@ -151,7 +151,7 @@ def elementwise_primitive(
     arity: int = 1,
     result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
 ) -> Primitive:
-    """Define an elementwise primitive on operands of one dtype, with its infer and batch rules.
+    """Define an elementwise primitive on operands of equal dtype, with its infer and batch rules.
 
     Args:
       name: the primitive's name.
@@ -237,7 +237,8 @@ def unary_with_accuracy(
     """
     primitive = elementwise_primitive(name, kinds)
     accuracy = """
-      accuracy: an AccuracyMode or a Tolerance to ask of the compiler; None for its default."""
+      accuracy: an AccuracyMode or a Tolerance to request from the compiler; None for its default.
+      """
     doc += _unary_sections(kinds, None, accuracy)
     return primitive, _named(_unary_with_accuracy, primitive, name, doc)
 

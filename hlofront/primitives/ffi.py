@@ -58,8 +58,8 @@ def hashable_attribute(name: str, value: object) -> Any:
       value: a number, a string, an array of NumPy's, or a sequence or mapping of these.
 
     Raises:
-      TypeError: if a foreign function takes no attribute of its class.
-      OverflowError: if it is an integer, or holds one, that no 64 bits represent.
+      TypeError: if a foreign function accepts no attribute of its class.
+      OverflowError: if it is an integer, or holds one, that does not fit in 64 bits.
     """
     if isinstance(value, np.ndarray):
         return HashableArray(cast("NumPyArray", value))
@@ -80,8 +80,7 @@ def hashable_attribute(name: str, value: object) -> Any:
     if not takes:
         raise TypeError(
             f"the attribute {name!r} of a foreign function is {value!r} of type {type(value)}: "
-            "attributes are numbers, strings, arrays of NumPy's, and sequences and mappings of "
-            "these"
+            "attributes must be numbers, strings, NumPy arrays, or sequences and mappings of these"
         )
     return value
 
@@ -90,8 +89,8 @@ def _array_of(name: str, numbers: Sequence[object]) -> NumPyArray:
     array = np.asarray(numbers)
     if array.dtype == object:
         raise OverflowError(
-            f"the attribute {name!r} of a foreign function, {numbers!r}, has integers that are not "
-            "of 64 bits"
+            f"the attribute {name!r} of a foreign function, {numbers!r}, has integers that do not "
+            "fit in 64 bits"
         )
     return array
 
@@ -115,8 +114,8 @@ def ffi_call(
       result_shape_dtypes: the shape and dtype of the result, as a ShapeDtypeStruct or an array; or
         a sequence of them where there are several results.
       has_side_effect: whether the function is called even where nothing needs its results.
-      vmap_method: how vmap calls it: "sequential" and "sequential_unrolled" for one example after
-        another; "expand_dims" and "broadcast_all" once, with a first axis for the batch in every
+      vmap_method: how vmap calls it: "sequential" and "sequential_unrolled" for one example at a
+        time; "expand_dims" and "broadcast_all" once, with a first axis for the batch in every
         operand, of size one or of the batch's size in those that are not mapped;
         "legacy_vectorized" once, with that axis in mapped operands alone. With None, vmap raises an
         error.

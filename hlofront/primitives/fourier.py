@@ -60,7 +60,7 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
     if isinstance(fft_type, str):
         kind = _NAMES.get(fft_type.lower())
         if kind is None:
-            raise ValueError(f"Unknown FFT type '{fft_type}': wanted one of {sorted(_NAMES)}")
+            raise ValueError(f"Unknown FFT type '{fft_type}': expected one of {sorted(_NAMES)}")
     else:
         kind = FftType(fft_type)
     lengths = tuple(map(as_size, fft_lengths))

@@ -55,7 +55,7 @@ class GatherScatterMode(enum.Enum):
     def chosen(self) -> "GatherScatterMode":
         """This mode as one that the caller chose, which is equal to it.
 
-        Under checkify an index out of bounds is no error where the caller said what becomes of it.
+        Under checkify an index out of bounds is not an error if the caller chose how to treat it.
         """
         return _chosen[self]
 
@@ -74,7 +74,7 @@ class GatherScatterMode(enum.Enum):
             return _modes[mode]
         except (KeyError, TypeError):
             raise ValueError(
-                f'Unknown gather mode "{mode}": wanted a GatherScatterMode or one of '
+                f'Unknown gather mode "{mode}": expected a GatherScatterMode or one of '
                 f"{', '.join(repr(name) for name in _modes if name)}."
             ) from None
 
@@ -85,7 +85,7 @@ def _as_chosen(mode: GatherScatterMode) -> GatherScatterMode:
     return copied
 
 
-# To promise that indices are in bounds says nothing of what becomes of others.
+# The promise that indices are in bounds does not say how to treat indices out of bounds.
 _chosen = {
     mode: mode if mode.name == "PROMISE_IN_BOUNDS" else _as_chosen(mode)
     for mode in GatherScatterMode
@@ -101,7 +101,7 @@ _modes: dict[Any, GatherScatterMode] = {
 
 
 def requested_mode(mode: str | GatherScatterMode | None) -> GatherScatterMode:
-    """Return the mode that an argument asks for, as chosen by the caller if it is a name."""
+    """Return the mode that an argument requests, marked as the caller's choice if it is a name."""
     member = GatherScatterMode.from_any(mode)
     return member.chosen if isinstance(mode, str) else member
 
@@ -144,7 +144,7 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Return slices of an array, all of one size, that begin at computed indices.
+    """Return slices of an array, all of equal size, that begin at computed indices.
 
     Args:
       operand: the array to slice.

@@ -254,7 +254,7 @@ def _(keys: ShapedArray, data: ShapedArray, *, partitionable: bool = True) -> Sh
 
 
 def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that shapes of one rank, or scalars, broadcast to.
+    """Return the shape that shapes of equal rank, or scalars, broadcast to.
 
     Axes of size 1 are broadcast; `name` is the name of the operation, for errors.
 

@@ -71,8 +71,8 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
             shapes = ", ".join(str(aval.shape) for aval in avals)
             raise TypeError(
                 f"All inputs to {name} must have the same batch dimensions: the axes before the "
-                f"last {', '.join(map(str, ranks))} of shapes {shapes}. hlofront.vmap maps those "
-                "of one operand alone."
+                f"last {', '.join(map(str, ranks))} of shapes {shapes}. Use hlofront.vmap to map "
+                "the axes of only one operand."
             )
         cores = [aval.shape[aval.ndim - rank :] for aval, rank in zip(avals, ranks, strict=True)]
         dtypes = [aval.dtype for aval in avals]

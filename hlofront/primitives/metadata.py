@@ -1,4 +1,4 @@
-"""Frontend attributes of operations, which tell XLA's passes and plugins about them."""
+"""Frontend attributes of operations: annotations for XLA's passes and plugins."""
 
 import functools
 from collections.abc import Callable, Sequence

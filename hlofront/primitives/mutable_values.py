@@ -1,9 +1,9 @@
 """Values with a state, as other packages define them by MutableHiTypes, and operations on them.
 
 No tracer stands for such a value: operations run on an object of the user's class, whose low
-values may be tracers. A function that is traced to a program changes an object of its own. What an
-object from outside of the program holds, it reads from and writes to mutable references around the
-program, which `operate` makes when the program first uses the object.
+values may be tracers. A traced function changes its own copy of the object. The contents of an
+object from outside the program are read from and written to mutable references, which `operate`
+creates when the program first uses the object.
 """
 
 from collections.abc import Callable, Sequence
@@ -259,7 +259,7 @@ def write(x: object, state: object, low: Sequence[object]) -> None:
 def operate(
     run: Callable[..., object], primitive: object, args: Sequence[object], params: dict[str, Any]
 ) -> Any:
-    """Run an operation on values of which some have a state, and keep what it changes.
+    """Run an operation on values some of which have a state, and store the new state.
 
     Args:
       run: the operation, which takes operands and parameters.
@@ -375,7 +375,7 @@ def keep_states(objects: Sequence[object], left: Sequence[PassedState]) -> None:
 
 
 class _Held:
-    """An argument that is no array: its identity is part of the structure of the arguments."""
+    """An argument that is not an array: its identity is part of the arguments' structure."""
 
     def __init__(self, value: object):
         self.value = value

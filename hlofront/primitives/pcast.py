@@ -63,8 +63,8 @@ def _register(primitive: Primitive, before: str, after: str) -> None:
         combined = _COMBINES.get(primitive, UnreducedKind.sum)
         if kind.unreduced_kind not in (None, combined):
             raise ValueError(
-                f"{primitive} wants values with unreduced_kind={combined.name}: got an operand of "
-                f"type {avals[0].str_short()}"
+                f"{primitive} requires values with unreduced_kind={combined.name}: got an operand "
+                f"of type {avals[0].str_short()}"
             )
         changes: dict[str, frozenset[Hashable]] = {}
         if before:
@@ -124,9 +124,9 @@ def pcast(x: object, axis_name: object, *, to: str) -> PyTree:
     Args:
       x: a pytree of arrays.
       axis_name: the name of an axis, or a tuple of names.
-      to: "varying" for values that may differ between devices, as those that are combined with
-        them do; "reduced" for values that are the same on all devices and whose cotangents are
-        left as summands; "unreduced" for varying values that are summands, which `psum` adds up.
+      to: "varying" for values that may differ between devices; "reduced" for values that are the
+          same on all devices and whose cotangents stay unreduced; "unreduced" for varying values
+          that are summands, which `psum` adds up.
 
     Returns:
       A pytree like `x`, of equal values. Without check_vma it is `x`.

@@ -31,8 +31,8 @@ class CopySemantics(enum.IntEnum):
 
 
 # Parameters, per operand: the target device or sharding (None: the current or default one), the
-# source, and the copy semantics. Within a compiled program all values are on its device, so that
-# this is no operation there.
+# source, and the copy semantics. Within a compiled program all values are on its device, so the
+# operation does nothing there.
 device_put_p = Primitive("device_put", multiple_results=True)
 device_put_p.moves_memory = True
 infers_whole_types.add(device_put_p)
@@ -276,7 +276,7 @@ def _batched(
     if names and not hasattr(sharding, "spec"):
         raise ValueError(
             f"vmap with spmd_axis_name={names} splits its axis along axes of a mesh, and the "
-            f"constraint inside, {sharding}, is of no mesh: give it a NamedSharding, or leave "
+            f"constraint inside, {sharding}, has no mesh: give it a NamedSharding, or leave "
             "spmd_axis_name out"
         )
     moved = frozenset(dim + (dim >= axis) for dim in unconstrained_dims)
@@ -288,10 +288,11 @@ def _batched(
     return sharding, moved
 
 
-# The identity, whose result is an argument of a jitted function, with the sharding of its
-# in_shardings. In a program this is a constraint. By itself, as under grad or vmap, it does what a
-# call of the jitted function does: it moves an argument that is split so on other devices, and
-# refuses one that is split otherwise. If `from_anywhere`, as for jit(device=), it moves all.
+# The identity, for a result that is an argument of a jitted function with this sharding in its
+# in_shardings. In a program it is a constraint. Outside of programs, as under grad or vmap, it does
+# what a call of the jitted function does: it moves an argument that has the sharding on other
+# devices, and refuses one that is split differently. If `from_anywhere`, as for jit(device=), it
+# moves any argument.
 argument_sharding_p = Primitive("argument_sharding")
 linear(argument_sharding_p)
 infers_whole_types.add(argument_sharding_p)

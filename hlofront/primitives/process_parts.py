@@ -1,7 +1,7 @@
 """Primitives that make an array over all processes of the processes' parts, and take a part of it.
 
-Both concern values outside of programs: within a program of one process they are no operation, and
-with several processes no value inside of a program is only one process's part.
+Both concern values outside of programs: within a program of one process they do nothing, and with
+several processes no value inside a program is only one process's part.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def processes_along(global_mesh: Mesh, pspec: PartitionSpec, rank: int) -> list[
 
 @infer(host_local_array_to_global_array_p)
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """Return the aval of the array over all processes of which a process has a part.
+    """Return the aval of the array over all processes, given the part of one process.
 
     Args:
       arr: the aval of the part of one process.

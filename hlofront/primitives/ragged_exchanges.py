@@ -79,7 +79,7 @@ def ragged_all_to_all(
       ValueError: if the shapes do not fit, or offsets and sizes are not integers.
 
     Example:
-      Two indices, of which the first sends its row 0 to itself and rows 1 and 2 to the second:
+      Two indices. The first sends its row 0 to itself and rows 1 and 2 to the second:
 
       >>> ragged_all_to_all(
       ...     rows, zeros, offsets, sizes, targets, received, axis_name="i"
@@ -114,18 +114,18 @@ def _(
     counts = {aval.shape[0] for aval in numbers}
     if len(counts) > 1:
         raise ValueError(
-            f"ragged_all_to_all wants {', '.join(_NUMBERS)} of one length: got lengths "
+            f"ragged_all_to_all requires {', '.join(_NUMBERS)} of equal length: got lengths "
             f"{[aval.shape[0] for aval in numbers]}"
         )
     if operand.dtype != output.dtype:
         raise TypeError(
-            "ragged_all_to_all wants an operand and an output of one dtype: got "
+            "ragged_all_to_all requires an operand and an output of equal dtype: got "
             f"{operand.str_short()} and {output.str_short()}"
         )
     if not operand.ndim or operand.shape[1:] != output.shape[1:]:
         raise ValueError(
-            "ragged_all_to_all wants an operand and an output whose shapes differ in axis 0 alone: "
-            f"got {operand.shape} and {output.shape}"
+            "ragged_all_to_all requires an operand and an output whose shapes differ only in axis "
+            f"0: got {operand.shape} and {output.shape}"
         )
     return output.update(weak_type=False)
 
@@ -144,7 +144,7 @@ def with_slices(
     Args:
       operand: the rows.
       output: the rows of the result that are in no slice.
-      sources, targets, sizes: int32 arrays of one length: where each slice begins in the operand
+      sources, targets, sizes: int32 arrays of equal length: where each slice begins in the operand
         and in the result, and how many rows it has.
     """
     count = typeof(output).shape[0]
@@ -200,7 +200,7 @@ def by_gathering(
 ) -> Array:
     """Return the result of ragged_all_to_all, by collectives that every platform has.
 
-    All rows travel to all indices of the named axis, each of which takes what is sent to it.
+    All rows are sent to all indices of the named axis; each index selects the rows meant for it.
     """
     count = group_size(axis_index_groups, axis_name)
     params = {
@@ -222,7 +222,7 @@ def by_gathering(
 
 
 def _exchanged(x: ArrayLike, axis_name: Sequence[Hashable], groups: Groups) -> Array:
-    """Return the shares that all indices of a named axis send to this one; all are of one size."""
+    """Return what all indices of a named axis send to this one, in shares of equal size."""
     params = {
         "axis_index_groups": groups,
         "axis_name": tuple(axis_name),
@@ -294,7 +294,7 @@ def _(
     heights = [typeof(x).shape[1] for x in values[:2]]
     sources, send_sizes, targets, recv_sizes = map(_int32, values[2:])
     if data.name not in axis_name:
-        # The rows of all examples are exchanged at once: each example has slices of its own.
+        # The rows of all examples are exchanged together: each example has its own slices.
         sources, targets = [
             add(x, _first_rows(data.size, height, typeof(x).shape))
             for x, height in zip((sources, targets), heights, strict=True)
@@ -305,8 +305,8 @@ def _(
         return reshape(result, typeof(values[1]).shape), 0
     if len(axis_name) > 1:
         raise NotImplementedError(  # JAX raises this class.
-            f"ragged_all_to_all over several named axes, {tuple(axis_name)}, of which vmap maps "
-            "one: use one axis."
+            f"ragged_all_to_all over several named axes, {tuple(axis_name)}, is not supported if "
+            "vmap maps one of them: use one axis."
         )
     groups = axis_index_groups or (tuple(range(data.size)),)
     senders = np.zeros((data.size, len(groups[0])), np.int32)

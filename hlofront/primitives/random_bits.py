@@ -85,7 +85,7 @@ def _algorithm(algorithm: str | int | RandomAlgorithm) -> RandomAlgorithm:
         return RandomAlgorithm(algorithm)
     except (KeyError, ValueError):
         raise ValueError(
-            f"rng_bit_generator: there is no algorithm {algorithm!r}; wanted one of "
+            f"rng_bit_generator: there is no algorithm {algorithm!r}; expected one of "
             f"{', '.join(RandomAlgorithm.__members__)}."
         ) from None
 
@@ -105,13 +105,14 @@ def _(
 ) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in _KEYS:
         raise TypeError(
-            "rng_bit_generator wants a key of type uint32[4] or uint64[2], got "
+            "rng_bit_generator requires a key of type uint32[4] or uint64[2], got "
             f"{key.str_short()}. Two halves of a key of 64 bits make one of 128: "
             "jnp.concatenate([key, key])."
         )
     if dtype not in _BITS:
         raise TypeError(
-            f"rng_bit_generator: unsupported dtype {dtype}; wanted uint8, uint16, uint32 or uint64"
+            f"rng_bit_generator: unsupported dtype {dtype}; expected uint8, uint16, uint32 or "
+            "uint64"
         )
     check_nonnegative("rng_bit_generator", "shape", shape)
     bits_sharding = split_by(out_sharding)
@@ -122,7 +123,7 @@ def _(
 
 
 no_derivative(rng_bit_generator_p)
-# The sharding that is asked is that of the bits, not of the state.
+# The requested sharding applies to the bits, not to the state.
 infers_whole_types.add(rng_bit_generator_p)
 
 
@@ -148,8 +149,8 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
       shape: the shape of the result.
 
     Raises:
-      ValueError: if the bounds are not scalars of one dtype.
-      TypeError: unless they are floats of 16 bits and more, or integers of 32 bits and more.
+      ValueError: if the bounds are not scalars of equal dtype.
+      TypeError: unless they are floats of at least 16 bits, or integers of at least 32 bits.
     """
     return process(rng_uniform_p, (a, b), {"shape": canonical_shape(shape)})
 
@@ -169,8 +170,8 @@ def _(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
     is_integer = issubdtype(a.dtype, np.integer) and a.dtype.itemsize >= 4
     if not is_float and not is_integer:
         raise TypeError(
-            f"rng_uniform does not accept dtype {a.dtype}: wanted floats of 16 bits and more, or "
-            "integers of 32 bits and more."
+            f"rng_uniform does not accept dtype {a.dtype}: expected floats of at least 16 bits, or "
+            "integers of at least 32 bits."
         )
     check_nonnegative("rng_uniform", "shape", shape)
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)

@@ -55,8 +55,8 @@ def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = 
         raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
     if not all(0 <= axis < aval.ndim for axis in axes):
         raise error(
-            f"reduction axes {axes} contains out-of-bounds indices for {aval}: wanted axes from 0 "
-            f"to {aval.ndim - 1}. Negative axes are for the functions of hlofront.numpy."
+            f"reduction axes {axes} contains out-of-bounds indices for {aval}: expected axes from "
+            f"0 to {aval.ndim - 1}. Only the functions of hlofront.numpy accept negative axes."
         )
 
 

@@ -358,7 +358,7 @@ BATCH = -1
 
 
 class _BatchedPart:
-    """The part that indexers select of a batch of arrays, of which each example has its own part.
+    """The part that indexers select from a batch of arrays, where each example selects its own.
 
     Attributes:
       leaves, structure: the indexers of the batch, flattened.

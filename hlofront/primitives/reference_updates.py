@@ -25,7 +25,7 @@ Update = Callable[[ArrayLike], ArrayLike]
 
 
 def read_at(array: ArrayLike, transforms: Sequence[NDIndexer]) -> ArrayLike:
-    """Return the part of an array that indexers, one after the other, select."""
+    """Return the part of an array that indexers, applied in order, select."""
     for indexer in transforms:
         part = _Part.of(indexer)
         array = part.gathered(part.squeezed(part.strided(part.window(array))))
@@ -219,7 +219,7 @@ class _Part(NamedTuple):
 
 
 def _from_start(index: ArrayLike, size: int) -> ArrayLike:
-    """Return indices of which negative ones count from the end of an axis as indices from 0."""
+    """Normalize negative indices, which count from the end of an axis."""
     if not np.issubdtype(typeof(index).dtype, np.signedinteger):
         return index
     zeros = full_like(index, 0)

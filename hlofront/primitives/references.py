@@ -251,7 +251,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: object = None, kind: str | Non
     Args:
       init_val: the first value: an array or scalar.
       memory_space: the memory of the reference, which extensions interpret.
-      kind: a name of its kind, which extensions interpret.
+      kind: the name of a kind of reference, which extensions interpret.
 
     Raises:
       TypeError: if `init_val` is not an array, or is a reference.
@@ -385,7 +385,10 @@ def _written(value: ArrayLike) -> ArrayLike:
 @rules.infer(new_ref_p)
 def _(init_val: ShapedArray, *, memory_space: object, kind: str | None) -> AbstractRef:
     if is_reference(init_val):
-        raise TypeError(f"new_ref wants an array, and got a reference: {init_val}. Read it: [...]")
+        raise TypeError(
+            f"new_ref requires an array, got the reference {init_val}. Read its value first: "
+            "ref[...]"
+        )
     return AbstractRef(init_val, memory_space, kind)
 
 

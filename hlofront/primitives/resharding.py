@@ -52,8 +52,8 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
     Raises:
       TypeError: for leaves that are neither PartitionSpecs nor NamedShardings.
       ValueError: for None, for PartitionSpecs without a mesh in context, for axes that are not in
-        the mesh or not of type Explicit, for more entries than an array has axes, if a size is no
-        multiple of the number of its parts, and if the shardings are not a prefix.
+        the mesh or not of type Explicit, for more entries than an array has axes, if a size is not
+        a multiple of the number of its parts, and if the shardings are not a prefix.
 
     Example:
       >>> by_rows = jnp.ones((8, 8))
@@ -100,7 +100,7 @@ def _resharded(x: ArrayLike, sharding: object, source_mesh: AbstractMesh | None)
     requested_sharding = requested("reshard", sharding)
     if requested_sharding is None:
         raise ValueError(
-            "reshard wants a PartitionSpec, or a NamedSharding over a mesh that has axes: got "
+            "reshard requires a PartitionSpec, or a NamedSharding over a mesh that has axes: got "
             f"{sharding!r}"
         )
     mesh = getattr(sharding, "mesh", None)
@@ -148,9 +148,9 @@ def check_kinds(own: PartitionSpec, wanted: PartitionSpec) -> None:
     if kind is own.unreduced_kind and (is_sum or wanted.unreduced <= own.unreduced):
         return
     raise ValueError(
-        f"reshard does not make an array that is split as {wanted} of one that is split as {own}: "
-        "both have the same unreduced_kind, and values become summands alone along more axes than "
-        "before. Combine the values along unreduced axes first, by reshard(x, jax.P(...))"
+        f"reshard cannot turn an array that is split as {own} into one that is split as {wanted}: "
+        "both have the same unreduced_kind, and only sums can become unreduced along more axes. "
+        "Combine the values along unreduced axes first, by reshard(x, jax.P(...))"
     )
 
 

@@ -121,7 +121,7 @@ def _function(
 scatter = _function(
     "scatter",
     scatter_p,
-    """Return the array with updates in place of elements; of several that overlap, one wins.""",
+    """Return the array with updates written over elements; where several overlap, one wins.""",
     None,
 )
 scatter_add = _function(

@@ -53,7 +53,7 @@ class DescribesArray(Protocol):
 
 @boundary
 def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> PyTree:
-    """Send arrays to other indices of a named axis, which receive them by `precv`; for GPUs alone.
+    """Send arrays to other indices of a named axis, which receive them with `precv`; GPUs only.
 
     Args:
       x: a pytree of arrays.
@@ -80,7 +80,7 @@ def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> PyTr
 def precv(
     token: object, out_shape: DescribesArray, axis_name: object, perm: Sequence[tuple[int, int]]
 ) -> Array:
-    """Receive the array that another index of a named axis sends by `psend`; for GPUs alone.
+    """Receive the array that another index of a named axis sends with `psend`; GPUs only.
 
     Args:
       token: the token of a `psend` or of `create_token`: the array is received after it.
@@ -109,7 +109,7 @@ def _(
     token: AbstractValue, *, out_shape: ShapedArray, axis_name: Sequence[Hashable], perm: Pairs
 ) -> ShapedArray:
     if not isinstance(token, AbstractToken):
-        raise TypeError(f"precv wants a token, such as psend and create_token give: got {token}")
+        raise TypeError(f"precv requires a token from psend or create_token: got {token}")
     return out_shape
 
 

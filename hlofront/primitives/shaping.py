@@ -77,7 +77,7 @@ def broadcast_in_dim(
             if typeof(operand).shape == shape:
                 return as_array(operand)
         elif aval.shape == shape:
-            return operand  # pyright: ignore[reportReturnType]  # Arrays alone have avals.
+            return operand  # pyright: ignore[reportReturnType]  # Only arrays have avals.
     return process(
         broadcast_in_dim_p,
         (operand,),
@@ -272,7 +272,7 @@ def reshape(
             dimensions = None
     same = dimensions is None and new_sizes and aval is not None and aval.shape == new_sizes
     if same and requested_sharding is None:
-        return operand  # pyright: ignore[reportReturnType]  # Arrays alone have avals.
+        return operand  # pyright: ignore[reportReturnType]  # Only arrays have avals.
     return process(
         reshape_p,
         (operand,),
@@ -413,7 +413,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if len(axes) > 1:
         axes.sort()
     elif not axes and aval is not None:
-        return array  # pyright: ignore[reportReturnType]  # Arrays alone have avals.
+        return array  # pyright: ignore[reportReturnType]  # Only arrays have avals.
     return process(squeeze_p, (array,), {"dimensions": tuple(axes)})
 
 
@@ -497,7 +497,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Ar
     permutation = integers(permutation, "permutation of transpose")
     aval = getattr(operand, "aval", None)
     if aval is not None and permutation == ascending(aval.ndim):
-        return operand  # pyright: ignore[reportReturnType]  # Arrays alone have avals.
+        return operand  # pyright: ignore[reportReturnType]  # Only arrays have avals.
     return process(transpose_p, (operand,), {"permutation": permutation})
 
 

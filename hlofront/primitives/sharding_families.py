@@ -9,7 +9,7 @@ from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
 
 Avals = Sequence[ShapedArray]
-BATCHES_ALIKE = "the batch axes of all operands must be split alike"
+BATCHES_ALIKE = "the batch axes of all operands must be split the same way"
 
 
 def _for_all_results(
@@ -40,7 +40,7 @@ def elementwise(*primitives: Primitive) -> None:
 
 
 def merged(name: str, avals: Avals) -> Entries:
-    """Return the split of arrays of one rank along all axes that any of them is split along.
+    """Return the split of arrays of equal rank along all axes that any of them is split along.
 
     Raises:
       ShardingTypeError: if two of them split an axis along different axes of the mesh.
@@ -60,7 +60,7 @@ def merged(name: str, avals: Avals) -> Entries:
 
 
 def split_alike(*primitives: Primitive) -> None:
-    """Register the sharding rule of operations whose operands, but scalars, are split alike."""
+    """Register the sharding rule of operations whose non-scalar operands must be split equally."""
     _for_all_results(primitives, common)
 
 
@@ -72,7 +72,7 @@ def common(name: str, avals: Avals) -> Entries:
     """
     splits = {entries_of(aval) for aval in avals if aval.ndim}
     if len(splits) > 1:
-        raise refusal(name, avals, "all operands must be split alike")
+        raise refusal(name, avals, "all operands must be split the same way")
     return splits.pop() if splits else ()
 
 
@@ -133,7 +133,7 @@ def along_batches(primitive: Primitive, ranks: Sequence[int]) -> None:
     Args:
       primitive: the operation.
       ranks: per operand the number of trailing axes that are not batch axes; these may not be
-        split. The other axes are split alike in all operands, and in the results.
+        split. The other axes are split the same way in all operands and in the results.
     """
 
     def rule(avals: Avals, results: Avals, **_: object) -> list[Entries]:

@@ -134,21 +134,21 @@ def _check_summands(
     contracted: Sequence[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]],
     unreduced: frozenset[Hashable],
 ) -> None:
-    """Raise ShardingTypeError unless devices have the summands that a product is asked to have."""
+    """Raise ShardingTypeError unless devices hold the summands that a product should have."""
     if not unreduced:
         return
     if any(one != other for one, other in contracted):
         raise refusal(
             "dot_general",
             avals,
-            "a result of summands is of operands whose contracted axes are split alike",
+            "an unreduced result requires operands whose contracted axes are split the same way",
         )
     names = frozenset(name for one, _ in contracted for name in one)
     if names != unreduced:
         raise refusal(
             "dot_general",
             avals,
-            f"out_sharding= asks for a result that is unreduced along {sorted(map(str, unreduced))}"
+            f"out_sharding= requests a result that is unreduced along {sorted(map(str, unreduced))}"
             f", and contracted axes are split along {sorted(map(str, names))}",
         )
 
@@ -276,7 +276,8 @@ def _scatter_rule(
             raise refusal(
                 "scatter",
                 avals,
-                f"axis {axis} of the operand and axis {update} of the updates must be split alike",
+                f"axis {axis} of the operand and axis {update} of the updates must be split the "
+                "same way",
             )
         if operand.shape[axis] != updates.shape[update]:
             need_unsplit("scatter", avals, (axis,))

@@ -179,7 +179,7 @@ def _reduces_as_requested(primitive: Primitive) -> None:
                 raise refusal(
                     primitive.name,
                     avals,
-                    f"out_sharding= asks for a result that is unreduced along {missing}, which "
+                    f"out_sharding= requests a result that is unreduced along {missing}, which "
                     f"split none of the axes {axes} that are reduced",
                 )
         return [without(entries, axes)]

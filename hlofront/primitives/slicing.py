@@ -175,7 +175,7 @@ def concatenate(operands: object, dimension: int) -> Array:
     """Concatenate arrays along one of their axes.
 
     Args:
-      operands: arrays of one dtype whose shapes agree except along the axis; or one array, which
+      operands: arrays of equal dtype whose shapes agree except along the axis; or one array, which
         is unstacked along its first axis.
       dimension: the axis, not negative.
 
@@ -213,7 +213,7 @@ def _(*operands: ShapedArray, dimension: int) -> ShapedArray:
 
 
 def concatenated_shape(shapes: Sequence[Shape], dimension: int) -> Shape:
-    """Return the shape of arrays of these shapes one after the other along a dimension.
+    """Return the shape of the concatenation of arrays of these shapes along a dimension.
 
     Raises:
       TypeError: if there is no such dimension, or the shapes differ in others.
@@ -241,7 +241,7 @@ stack_p = Primitive("stack")
 
 @boundary
 def stack(operands: object, axis: int = 0) -> Array:
-    """Stack arrays of one shape and dtype along a new axis.
+    """Stack arrays of equal shape and dtype along a new axis.
 
     Args:
       operands: the arrays; or one array, which is unstacked along its first axis.

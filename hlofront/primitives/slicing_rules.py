@@ -123,7 +123,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, dimension: int)
 
 
 def _end_to_end(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
-    """Concatenate tangents, of which some are Zero: adjacent ones are merged, outer ones padded."""
+    """Concatenate tangents some of which are Zero: adjacent ones are merged, outer ones padded."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
     weak = _weak_zeros(tangents)
@@ -169,7 +169,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, axis: int) -> B
 
 
 def _stacked(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
-    """Stack tangents, of which some are Zero, along a new axis."""
+    """Stack tangents, some of which are Zero, along a new axis."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     weak = _weak_zeros(tangents)
     if len(present) == 1 < len(tangents):

@@ -106,8 +106,8 @@ def _triangular_shapes(
     if b[0 if left_side else 1] != a[0]:
         raise ValueError(
             f"Incompatible shapes for arguments to triangular_solve: {a} and {b}. With "
-            f"left_side={left_side}, the {'rows' if left_side else 'columns'} of the second are "
-            "as many as those of the first."
+            f"left_side={left_side}, the second needs as many {'rows' if left_side else 'columns'} "
+            "as the first."
         )
     return [(b, dtype)]
 

@@ -40,7 +40,7 @@ def sort(
     then by their imaginary ones.
 
     Args:
-      operand: an array of at least one axis, or a sequence of arrays of one shape.
+      operand: an array of at least one axis, or a sequence of arrays of equal shape.
       dimension: the axis to sort along.
       is_stable: whether equal elements keep their order.
       num_keys: the number of leading arrays that are sort keys, in lexicographic order.

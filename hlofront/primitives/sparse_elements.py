@@ -46,7 +46,7 @@ bcoo_transpose_p = Primitive("bcoo_transpose", multiple_results=True)
 bcoo_sort_indices_p = Primitive("bcoo_sort_indices", multiple_results=True)
 bcoo_sum_duplicates_p = Primitive("bcoo_sum_duplicates", multiple_results=True)
 
-# A mark of where a function that is made for sparse arrays wants a dense one.
+# A mark where a function for sparse arrays expects a dense one.
 todense_p = Primitive("todense")
 
 Batched = tuple[Sequence[ArrayLike], Sequence[BatchAxis]]
@@ -248,7 +248,7 @@ def check_permutation(permutation: Sequence[int], ndim: int, n_batch: int, n_den
 
 
 def data_permutation(permutation: Sequence[int], n_batch: int, n_sparse: int) -> list[int]:
-    """Return the permutation of the axes of data that a permutation of the array asks for."""
+    """Return the permutation of the axes of data that corresponds to one of the array's axes."""
     batch = permutation[:n_batch]
     dense = [axis - n_sparse + 1 for axis in permutation[n_batch + n_sparse :]]
     return [*batch, n_batch, *dense]

@@ -208,7 +208,7 @@ def read_at(
 def add_at(
     shape: Shape, indices: ArrayLike, updates: ArrayLike, n_batch: int, info: SparseInfo
 ) -> Array:
-    """Return an array of a shape with the sums of updates at positions; others are left out.
+    """Return an array of a shape with the sums of updates at positions; drop those out of bounds.
 
     Args:
       shape: the shape of the result, (*batch, *sparse, *rest).
@@ -234,9 +234,9 @@ def add_at(
 
 
 def write_at(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, n_batch: int) -> Array:
-    """Return an array with updates in place of its elements at positions, as `add_at` takes them.
+    """Return an array with updates instead of its elements at positions, as `add_at` takes them.
 
-    Updates at one position must be equal, and those out of bounds are left out.
+    Updates at the same position must be equal, and those out of bounds are dropped.
     """
     index_shape = typeof(indices).shape
     leading = len(index_shape) - 1

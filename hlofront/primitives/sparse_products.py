@@ -164,7 +164,7 @@ def _cotangent_of_data(
     numbers: Numbers,
     info: SparseInfo,
 ) -> ArrayLike:
-    """Return the cotangent of the data of a product: a dense product, at stored positions alone."""
+    """Return the cotangent of the data of a product: a dense product, only at stored positions."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     ndim = len(info.shape)
     n_batch, n_sparse, n_dense, _ = layout_of(aval, indices, info.shape)
@@ -203,7 +203,7 @@ def product_at(
     """Return the elements of a product of dense arrays at the positions of BCOO indices.
 
     No other element is computed. Dense axes of the layout that both factors have are batch axes of
-    the product; those of the first factor alone come before those of the second alone.
+    the product; those of only the first factor come before those of only the second.
 
     Args:
       lhs: the first factor.
@@ -245,7 +245,7 @@ def _(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     data, indices, rhs = values
     if axes[0] is None and axes[1] is None:
-        # The batch axis of rhs alone is one more axis that is kept.
+        # The batch axis of only rhs is one more axis that remains.
         rhs = move_axis(rhs, only_axis(axes[2:]), typeof(rhs).ndim - 1)
         params |= {"dimension_numbers": dimension_numbers, "lhs_spinfo": lhs_spinfo}
         result = process(bcoo_dot_general_p, (data, indices, rhs), params)

@@ -177,7 +177,7 @@ unknown_derivative(
 def _replaced(x: ArrayLike, end: float, exponent: ArrayLike, other: float) -> Array:
     """Return x, and `other` where x is an end of the support and the exponent of its power is 0.
 
-    The power's logarithm is 0 at `other`. At the end itself it were 0 times infinity.
+    The power's logarithm is 0 at `other`. Computed directly, it would be 0 times infinity there.
     """
     constant = bitwise_and(eq(x, scalar_like(x, end)), eq(exponent, scalar_like(exponent, 0)))
     # In a batch either may have size 1 along the axis of the batch.
@@ -188,7 +188,7 @@ def _replaced(x: ArrayLike, end: float, exponent: ArrayLike, other: float) -> Ar
 def _gamma_density(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the density of the gamma distribution, the derivative of igamma(a, x) in x."""
     exponent = _plus(a, scalar_like(a, -1))
-    # At infinity the exponential alone decides.
+    # At infinity only the exponential matters.
     base = select_n(eq(x, scalar_like(x, math.inf)), x, constant_like(x, 1))
     power = mul(exponent, log(_replaced(base, 0, exponent, 1)))
     return exp(sub(sub(power, x), lgamma(a)))
@@ -218,7 +218,7 @@ def _change_by_shape(t: ArrayLike, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> 
 
 
 def _plus(x: ArrayLike, y: ArrayLike) -> ArrayLike:
-    """Return x + y, computed at once for scalars of NumPy or Python, which remain literals."""
+    """Return x + y, computed eagerly for scalars of NumPy or Python, which remain literals."""
     return add(x, y) if hasattr(x, "aval") or hasattr(y, "aval") else x + y
 
 

@@ -133,8 +133,9 @@ def _(
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it out, and "
             "slice the results"
         )
-    # Derivatives are those of the function of the Hermitian part, whatever is read of the matrix:
-    # so those of the second order, too, are alike for an element and its mirror image.
+    # Derivatives are those of the function of the Hermitian part, no matter which part of the
+    # matrix is read, so that derivatives, including second ones, agree for an element and its
+    # mirror image.
     x, tangent = symmetrize("eigh", primals[0]), instantiate(tangents[0])
     vectors, values = process(eigh_p, (x,), params)
     aval = typeof(vectors)
@@ -234,8 +235,8 @@ def _(
         raise NotImplementedError(  # JAX raises this class.
             "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
             "input that cannot be checked: see the argument enable_eigvec_derivs of "
-            "lax.linalg.eig. Those of eigenvalues alone (hlofront.numpy.linalg.eigvals) are "
-            "there."
+            "lax.linalg.eig. Derivatives of eigenvalues (hlofront.numpy.linalg.eigvals) are "
+            "available."
         )
     results = process(eig_p, (x,), params)
     # Eigenvalues do not depend on the phases of vectors, so that higher derivatives are valid.
@@ -338,7 +339,7 @@ def svd(
       algorithm: an SvdAlgorithm or its value; None for the default.
 
     Returns:
-      (u, s, vh), or s alone: real and descending. NaN where LAPACK fails.
+      (u, s, vh), or only s: real and descending. NaN where LAPACK fails.
 
     Raises:
       TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
@@ -546,7 +547,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
 
     Returns:
       [a, d, e, taus]: the matrices with the Householder reflectors; the main diagonal, of shape
-      (..., n); the diagonal beside it, and the reflectors' scales, of shape (..., n - 1). NaN where
+      (..., n); the adjacent diagonal, and the reflectors' scales, of shape (..., n - 1). NaN where
       LAPACK fails.
 
     Raises:
@@ -559,7 +560,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
 def _tridiagonal_shapes(shape: Shape, dtype: NumPyDType, **_: object) -> CoreTypes:
     n = check_square("tridiagonal", shape)
     if not n:
-        raise ValueError(f"tridiagonal wants matrices with elements, got shape {shape}")
+        raise ValueError(f"tridiagonal requires nonempty matrices, got shape {shape}")
     real = real_dtype(dtype)
     return [(shape, dtype), ((n,), real), ((n - 1,), real), ((n - 1,), dtype)]
 

@@ -19,8 +19,8 @@ from hlofront.core.rules import Results, TaylorRule
 from hlofront.core.symbolic_zeros import Series, ZeroSeries, zero_series
 from hlofront.core.trace import process
 
-# The coefficients of a polynomial of the curve's parameter, from order 0; those that are left out
-# at the end are zero.
+# The coefficients of a polynomial of the curve's parameter, from order 0 up; missing ones at the
+# end are zero.
 Polynomial = Sequence[ArrayLike]
 Expansion = tuple[Results, Series | Sequence[Series]]
 
@@ -29,7 +29,7 @@ LOCALLY_CONSTANT: set[Primitive] = set()
 
 
 def order_of(series: Iterable[Series]) -> int:
-    """Return the order to which operands are expanded, of which one at least has a series."""
+    """Return the order to which operands are expanded; at least one of them has a series."""
     return next(len(terms) for terms in series if not isinstance(terms, ZeroSeries))
 
 
@@ -39,7 +39,7 @@ def polynomial(primal: ArrayLike, series: Series) -> Polynomial:
 
 
 def total(terms: Iterable[ArrayLike]) -> ArrayLike | None:
-    """Return the sum of arrays of one type; None if there are no arrays."""
+    """Return the sum of arrays of equal type; None if there are no arrays."""
     result = None
     for term in terms:
         # Looked up by name, because the file that defines the primitive imports this one.

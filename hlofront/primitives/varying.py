@@ -49,7 +49,7 @@ def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
 
 
 def varying_along(x: ArrayLike, names: Iterable[Hashable]) -> ArrayLike:
-    """Return x as a value that varies along those of the named axes that types speak of."""
+    """Return x as a value that varies along the named axes that types track."""
     return pvary(x, manual_among(names))
 
 
@@ -81,13 +81,13 @@ def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[Manua
     if missing:
         raise ValueError(
             f"psum_invariant sums over axes along which its operand varies: got {avals[0]} and the "
-            f"axes {axes}, of which {sorted(map(str, missing))} are not among them"
+            f"axes {axes}, but it does not vary along {sorted(map(str, missing))}"
         )
     return [kind.with_varying(kind.varying - frozenset(axes))]
 
 
 def _pvary_transpose(ct: ArrayLike, x: object, *, axes: tuple[Hashable, ...]) -> list[ArrayLike]:
-    # A cotangent that starts as a constant, as of `grad`, is the same on all devices.
+    # A cotangent that starts as a constant, like that of `grad`, is the same on all devices.
     return [psum_invariant(pvary(ct, axes), axes)]
 
 
@@ -113,7 +113,7 @@ def _(
     return psum_invariant(values[0], axes), batch_axes[0]
 
 
-# ---- operands that vary alike --------------------------------------------------------------------
+# ---- operands that vary along the same axes ------------------------------------------------------
 
 
 def matched(
@@ -131,7 +131,7 @@ def matched(
         return _matched_to_reference(primitive, args)
     first, second = args[:2]
     if len(args) == 2 and isinstance(first, Tracer) and isinstance(second, Tracer):
-        # Most operands vary alike. Their types' parts are interned.
+        # Most operands vary along the same axes. Their types' parts are interned.
         if first.aval.manual_axis_type is second.aval.manual_axis_type:
             return args
     # Values that no program computes are the same on all devices.

@@ -1,4 +1,4 @@
-"""Functions that change the weak type of tangents or cotangents alone, and no element."""
+"""Functions that change only the weak type of tangents or cotangents."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def strong_cotangents(x: ArrayLike) -> Array:
 def weak_tangents(x: Array) -> Array:
     """Return an array of the type of `x`; if that is weakly typed, its tangents are as well.
 
-    They are so in JAX where a function is jitted on its own, as those of jax.numpy are.
+    JAX types them this way if a function is jitted on its own, as the functions of jax.numpy are.
     """
     aval = typeof(x)
     if not aval.weak_type:

@@ -65,7 +65,7 @@ def padtype_to_pads(
     name = padding if isinstance(padding, str) else getattr(padding, "name", None)
     if not isinstance(name, str):
         raise TypeError(
-            f"Unknown padding type: {padding!r}, wanted 'VALID', 'SAME' or 'SAME_LOWER'"
+            f"Unknown padding type: {padding!r}, expected 'VALID', 'SAME' or 'SAME_LOWER'"
         )
     name = name.upper()
     if name == "VALID":
@@ -199,8 +199,8 @@ def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> 
     check_window_ranks(name, shape, window, strides, base_dilation, window_dilation)
     if len(padding) != len(shape):
         raise ValueError(
-            f"{name} wants one pair of padding for each of the {len(shape)} axes of the operand, "
-            f"got {padding}."
+            f"{name} requires one pair of padding for each of the {len(shape)} axes of the "
+            f"operand, got {padding}."
         )
     for what, values in (("window_dimensions", window), ("window_strides", strides)):
         if any(value <= 0 for value in values):
@@ -345,7 +345,7 @@ def _(
 ) -> ShapedArray:
     if source.dtype != operand.dtype:
         raise TypeError(
-            "select_and_scatter_add wants source and operand of one dtype, got "
+            "select_and_scatter_add requires source and operand of equal dtype, got "
             f"{source.dtype} and {operand.dtype}."
         )
     check_source_shape(
@@ -369,8 +369,8 @@ def check_source_shape(
     wanted = window_output_shape(name, operand.shape, windows)
     if source.shape != wanted:
         raise TypeError(
-            f"{name} got source.shape {source.shape}, and there are windows of shape {wanted} on "
-            f"an operand of shape {operand.shape}."
+            f"{name} got source.shape {source.shape}, but an operand of shape {operand.shape} has "
+            f"windows of shape {wanted}."
         )
 
 
@@ -449,7 +449,7 @@ def _(
         needed = dilated(size, base_dilation) + reach
         padding.append((low, needed - low - dilated(count, stride)))
     if any(stride > 1 for stride in windows.window_strides):
-        # XLA's CPU code for windows with base dilation is slower than interior padding first.
+        # XLA's CPU code for windows with base dilation is slower than padding the interior first.
         strides = windows.window_strides
         rows = [(*pair, stride - 1) for pair, stride in zip(padding, strides, strict=True)]
         cotangent = pad(cotangent, scalar_like(cotangent, 0), rows)

@@ -70,7 +70,7 @@ def test_an_excuse_holds_for_the_error_that_hlofront_raises_instead():
         program("combining", planted=True),
     )
     ours = refused(
-        "ValueError", "lax.associative_scan wants at least one array, and elems has none."
+        "ValueError", "lax.associative_scan requires at least one array, and elems has none."
     )
     assert not differs(one, ours, theirs)
     assert differs(one, refused("ValueError", "the arrays differ in size"), theirs)

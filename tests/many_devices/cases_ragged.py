@@ -140,9 +140,9 @@ def test_other_platforms_have_an_operation_for_it(platform):
     [
         ({3: np.zeros(8, np.float32)}, ValueError, "send_sizes must be integer type"),
         ({2: np.zeros((8, 1), np.int32)}, ValueError, "input_offsets must be rank 1"),
-        ({4: np.zeros(16, np.int32)}, ValueError, "of one length"),
-        ({1: np.zeros((4, 3), np.int32)}, TypeError, "of one dtype"),
-        ({1: np.zeros((4, 2), np.float32)}, ValueError, "differ in axis 0 alone"),
+        ({4: np.zeros(16, np.int32)}, ValueError, "of equal length"),
+        ({1: np.zeros((4, 3), np.int32)}, TypeError, "of equal dtype"),
+        ({1: np.zeros((4, 2), np.float32)}, ValueError, "differ only in axis 0"),
     ],
 )
 def test_operands_that_do_not_fit(changed, error, message):

@@ -211,9 +211,9 @@ def test_resharding_makes_no_extremes_and_changes_no_kind(kind):
         (lambda: extremes(kind, rows()), P(unreduced={"x", "y"}, unreduced_kind=kind)),
         (lambda: lax.reduce_sum(rows(), (0,), out_sharding=P(unreduced={"x"})), asked),
     ):
-        with pytest.raises(ValueError, match="reshard does not make an array"):
+        with pytest.raises(ValueError, match="reshard cannot turn an array"):
             jax.eval_shape(lambda: jax.reshard(x(), spec))
-    with pytest.raises(ValueError, match="reshard does not make an array"):
+    with pytest.raises(ValueError, match="reshard cannot turn an array"):
         jax.device_put(VALUES, NamedSharding(MESHES["two axes"], asked))
 
 

@@ -59,7 +59,7 @@ def with_numbers(*numbers):
             "0 to 3",
         ),
         (lambda: lax.conv_transpose(X, K, (2, 1), "FOO"), ValueError, "conv_transpose"),
-        (lambda: lax.conv_transpose(X, K[0], (1, 1), "SAME"), TypeError, "one number of axes"),
+        (lambda: lax.conv_transpose(X, K[0], (1, 1), "SAME"), TypeError, "same number of axes"),
         (
             lambda: lax.conv_transpose(X[..., None, None], K[..., None, None], (1,) * 4, "SAME"),
             ValueError,

@@ -175,7 +175,7 @@ STUMBLES = (
         "^list index out of range$",
         {"combining"},
         planted=True,
-        holds=raises("ValueError", "wants at least one array"),
+        holds=raises("ValueError", "requires at least one array"),
     ),
     # Its lowering fails: of what a block under enable_x64 returned, for one.
     excuse(
