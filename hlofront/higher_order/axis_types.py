@@ -75,7 +75,7 @@ def run_with_auto_axes(
 
     Args:
       f: the function.
-      args: its arguments, of which the arrays are resharded.
+      args: its arguments; the arrays among them are resharded.
       kwargs: its other arguments.
       out_sharding: how results are split outside; a prefix of the result.
       mesh: the mesh outside.
@@ -89,7 +89,7 @@ def run_with_auto_axes(
 def with_sharding(
     name: str, f: Callable[..., PyTree], args: Sequence[PyTree], out_sharding: object
 ) -> PyTree:
-    """Call a function with all mesh axes of type Auto, and split its result as a user asks.
+    """Call a function with all mesh axes of type Auto, and split its result as requested.
 
     Args:
       name: the operation's name, for messages.
@@ -189,7 +189,7 @@ def _retyped(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMes
 
 
 def _moved_tree(arrays: PyTree, mesh: AbstractMesh, inside: AbstractMesh) -> PyTree:
-    """Return a pytree of arrays of one mesh as one of a mesh with other types of the axes."""
+    """Return a pytree of arrays over one mesh as arrays over a mesh with other axis types."""
 
     def moved(x: ArrayLike) -> ArrayLike:
         return _moved(x, mesh, inside)
@@ -198,7 +198,7 @@ def _moved_tree(arrays: PyTree, mesh: AbstractMesh, inside: AbstractMesh) -> PyT
 
 
 def _moved(x: ArrayLike, mesh: AbstractMesh, inside: AbstractMesh) -> ArrayLike:
-    """Return an array of one mesh as one of a mesh with other types of the axes."""
+    """Return an array over one mesh as an array over a mesh with other axis types."""
     spec = spec_of(typeof(x))
     entries = [
         tuple(name for name in axes_of(entry) if name in inside.explicit_axes)

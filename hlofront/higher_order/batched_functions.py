@@ -116,7 +116,7 @@ def varies(what: str) -> ValueError:
     """
     return ValueError(
         "a function with a custom derivative was called under vmap with no argument that is "
-        f"mapped, and {what}: its derivative cannot be told. Pass the mapped value that the rule "
+        f"mapped, and {what}: its derivative is unknown. Pass the mapped value that the rule "
         "uses to the function as an argument."
     )
 
@@ -299,8 +299,8 @@ class BatchedBackward:
         if isinstance(x, Zero):
             return x if wanted is None else Zero(with_axis(x.aval, size, wanted))
         if wanted is None:
-            # As in JAX, what a rule gives without regard to the examples counts once, not once for
-            # each: a derivative is linear in the cotangents, and so varies if they do.
+            # As in JAX, a value that a rule returns without regard to the examples counts once, not
+            # once per example: a derivative is linear in the cotangents, so it varies if they do.
             if axis is None:
                 return x
             if all(a is None for a in self.result_axes):

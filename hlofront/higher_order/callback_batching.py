@@ -23,7 +23,7 @@ def _by_method(
     params: ParamDict,
     with_batch: Callable[[ParamDict, Sequence[bool], int], ParamDict],
 ) -> BatchResult:
-    """Call a function that sees arrays alone as its parameter `vmap_method` says.
+    """Call a function that expects unbatched arrays as its parameter `vmap_method` says.
 
     Args:
       primitive: the operation that calls it.
@@ -93,7 +93,7 @@ def _with_larger_layouts(params: ParamDict, gains: Sequence[bool], size: int) ->
 
 
 def _with_slowest(layout: MinorToMajor) -> MinorToMajor:
-    """Return the layout of an array with a new first axis, of which each index is one block."""
+    """Return the layout of an array with a new first axis whose elements are contiguous blocks."""
     return (*[axis + 1 for axis in layout], 0)
 
 
@@ -116,7 +116,7 @@ def _one_by_one(
     params: ParamDict,
     unroll: int,
 ) -> tuple[list[ArrayLike], list[int]]:
-    """Call a callback for one example after another, in a loop.
+    """Call a callback for one example at a time, in a loop.
 
     Args:
       primitive: the operation that calls it.

@@ -48,7 +48,7 @@ def checkify(
     """
     if not callable(f):
         raise TypeError(
-            f"checkify wants a function, got {source.shortened(repr(f))} of type {type(f)}"
+            f"checkify requires a function, got {source.shortened(repr(f))} of type {type(f)}"
         )
     wanted = frozenset(errors)
 

@@ -305,7 +305,7 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         return run(equation, operands)
     effects, metadata = _union(parts)
     index, *rest = operands
-    # Which branch runs, and so which errors there are, varies as the index does.
+    # The index decides which branch runs, so the errors vary along the same axes as the index.
     own = axes_of(index).union(*[part.axes for part in parts if part is not None])
     key = _checks_of(state)
     checked_branches = _branches.get_or_compute(
@@ -359,8 +359,8 @@ def _checked_in_loop(
 ) -> tuple[list[CheckedProgram | None], MeshAxisNames]:
     """Return the programs of a loop with checks, and the manual axes along which errors vary.
 
-    Those of one iteration are passed to the next one, so they vary along all axes along which those
-    of any iteration do.
+    The errors of one iteration are passed to the next, so they vary along all axes along which the
+    errors of any iteration do.
 
     Args:
       programs: the programs.
@@ -423,7 +423,8 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     of_condition = checked(condition, state)
     if of_condition is not None:
         of_condition.call(state, [*read, *carry])
-    # Devices may leave the loop after different numbers of iterations, and so with other errors.
+    # Devices may leave the loop after different numbers of iterations, and so with different
+    # errors.
     axes = state.axes | condition.out_avals[0].manual_axis_type.varying
     (of_condition, of_body), axes = _checked_in_loop([condition, body], state, axes)
     if of_condition is None and of_body is None:

@@ -158,7 +158,7 @@ def checkpoint_name(x: Tree, name: Hashable) -> Tree:
 
     def named(leaf: object) -> Array:
         if not is_value(leaf):
-            raise TypeError(f"checkpoint_name wants arrays, got {leaf!r} of type {type(leaf)}")
+            raise TypeError(f"checkpoint_name requires arrays, got {leaf!r} of type {type(leaf)}")
         return process(name_p, (leaf,), {"name": name})
 
     return tree.tree_map(named, x)

@@ -94,7 +94,7 @@ def _references_of(equation: Equation) -> set[Var]:
 
 
 def _moved_to(equation: Equation, values: Sequence[Var], kind: str) -> Equation:
-    """Return an equation that moves results of another to the memory of a kind."""
+    """Return an equation that moves another equation's results to a memory kind."""
     space = memory_space_of(kind)
     avals: list[Any] = [value.aval for value in values]
     moved = [Var(aval.update(memory_space=space)) for aval in avals]
@@ -102,7 +102,7 @@ def _moved_to(equation: Equation, values: Sequence[Var], kind: str) -> Equation:
 
 
 def _moving(equation: Equation, values: Sequence[Var], moved: Sequence[Var], kind: str) -> Equation:
-    """Return an equation that moves values to the memory of a kind, from where `equation` is."""
+    """Return an equation that moves values to a memory kind, with the source of `equation`."""
     params: ParamDict = {
         "devices": (memory_space_of(kind),) * len(values),
         "srcs": (None,) * len(values),
@@ -124,7 +124,7 @@ class Recomputed:
       saved: the variables that the policy saves.
       again: the equations that recompute the wanted values from `saved` and from the inputs of
         `equations`.
-      needed: the wanted variables, and those that `again` reads.
+      needed: the variables of `wanted`, and those that `again` reads.
     """
 
     __slots__ = ("again", "first", "needed", "saved")
@@ -246,7 +246,7 @@ class _Steps:
       again: the step that runs again; None if all wanted results are saved.
       consts: the indices of the constants that `again` reads.
       carry: per member of the carry, whether `again` computes it.
-      last: per member of the carry that `again` computes, whether its last value is wanted.
+      last: per member of the carry that `again` computes, whether its last value is needed.
       saved_inputs: the indices, among the results of the first scan, of additional `xs`.
       xs: the indices of the `xs` that `again` reads.
       ys: the indices of the scan's results that `again` stacks.

@@ -67,9 +67,7 @@ def _(
     index: ShapedArray, *avals: ShapedArray, branches: Sequence[ClosedJaxpr], **_: object
 ) -> list[ShapedArray]:
     if index.shape or index.dtype != np.int32:
-        raise TypeError(
-            f"cond wants an int32 that says which branch is meant, and got {index.str_short()}"
-        )
+        raise TypeError(f"cond requires an int32 that selects a branch, got {index.str_short()}")
     for number, branch in enumerate(branches):
         if not all(map(types_match, avals, branch.in_avals)) or len(avals) != len(branch.in_avals):
             raise TypeError(
@@ -213,7 +211,7 @@ def array_type(x: ArrayLike) -> ShapedArray:
     """
     aval = typeof(x)
     if type(aval) is not ShapedArray:  # A token has another aval.
-        raise TypeError(f"wanted an array, got a value of type {aval.str_short()}")
+        raise TypeError(f"expected an array, got a value of type {aval.str_short()}")
     return aval
 
 
@@ -262,7 +260,7 @@ def switch(
     if isinstance(aval.dtype, ExtendedDType) or aval.dtype.kind not in "iu":
         raise TypeError(f"Index type must be an integer, got {_brief(index)} as {aval.dtype}")
     if not branches:
-        raise ValueError("Empty branch sequence: switch wants at least one function")
+        raise ValueError("Empty branch sequence: switch requires at least one function")
     if len(branches) == 1:
         return branches[0](*operands)
     check_hashable(*branches)
@@ -499,7 +497,7 @@ class Branches:
             text = f"the output of {own}{at} has type {type_in_words(first)}, and that of {other} "
             text += f"{type_in_words(second)}, so the "
             if first.shape != second.shape:
-                lines.append(f"{text}shapes differ: make both of one shape")
+                lines.append(f"{text}shapes differ: make them equal")
             elif first.dtype == second.dtype and first.split != second.split:
                 lines.append(f"{text}splits over the mesh differ: {SPLIT_ADVICE}")
             elif first.dtype == second.dtype:
@@ -521,7 +519,7 @@ def _common(first: ShapedArray, second: ShapedArray) -> str:
     try:
         return f".astype({lattice_result(types)[0].name!r})"
     except ValueError:
-        return "arrays of one dtype"
+        return "arrays of the same dtype"
 
 
 def as_array(x: ArrayLike) -> ArrayLike:

@@ -168,7 +168,7 @@ class custom_jvp(CustomRule):
 def as_custom_jvp(function: Function) -> Function:
     """Return a function that has derivatives as a custom_jvp, for functions that are one in JAX.
 
-    Libraries ask for the class, and set another rule by `defjvp`.
+    Libraries look up the class, and set another rule with `defjvp`.
     """
     public = custom_jvp(function)
     public._derived = function  # pyright: ignore[reportPrivateUsage]

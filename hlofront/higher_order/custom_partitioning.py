@@ -36,9 +36,9 @@ PartitionFunction = Callable[..., Any]
 
 
 class custom_partitioning(CustomRule):
-    """A function that is split over devices by its user's rule, in place of XLA's own.
+    """A function that is split over devices by its user's rule instead of XLA's.
 
-    Within `jit`, over several devices, XLA asks `partition` for the function that each device
+    Within `jit`, over several devices, XLA calls `partition` to get the function that each device
     applies to its shards. On one device, and outside of `jit`, the function itself runs.
 
     Example, a product whose contracted axis is split, so that the shards' products are summed::
@@ -100,12 +100,12 @@ class custom_partitioning(CustomRule):
           partition: `partition(*static_args, mesh, args, result) -> (mesh, function, result
             shardings, args shardings)`. Its args are a tuple with a ShapeDtypeStruct for each array
             of the arguments, in their pytrees, and result is the same for the result: the whole
-            shapes, with the shardings that XLA chose. It returns the shardings that operands are
-            to have, which XLA then gives them, those that results get, in the same structures, and
-            the function from the operands' shards to the results'. The function may apply
-            collectives along the axes of the mesh.
+            shapes, with the shardings that XLA chose. It returns, in the same structures, the
+            shardings that XLA then gives to the operands and to the results, and the function from
+            the operands' shards to the results'. The function may apply collectives along the axes
+            of the mesh.
           infer_sharding_from_operands: a callback of XLA's former partitioner, GSPMD. Shardy, which
-            partitions all programs here, asks `sharding_rule` instead.
+              partitions all programs here, uses `sharding_rule` instead.
           propagate_user_sharding: another callback of GSPMD.
           decode_shardings: whether `partition` takes NamedShardings over the program's mesh; if
             not, or where there is no mesh, it takes GSPMDShardings.
@@ -116,7 +116,7 @@ class custom_partitioning(CustomRule):
           reduction_factors: the factors of a rule's text that the function reduces over.
           need_replication_factors: those along which it cannot be split.
           permutation_factors: those along which it exchanges data between shards.
-          **factor_sizes: the sizes of factors that occur in compound factors alone.
+          **factor_sizes: the sizes of factors that occur only in compound factors.
 
         Raises:
           TypeError: if the rule is not a text, or a size is not an integer.

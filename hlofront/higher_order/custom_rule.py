@@ -112,7 +112,7 @@ class CustomRule:
     ):
         if not callable(fun):
             raise TypeError(
-                f"{type(self).__name__} wants a function, got {source.shortened(repr(fun))} of "
+                f"{type(self).__name__} requires a function, got {source.shortened(repr(fun))} of "
                 f"type {type(fun)}"
             )
         named_as(self, fun)
@@ -126,7 +126,7 @@ class CustomRule:
         unknown = [name for name in nondiff_argnames if name not in names]
         if unknown:
             raise ValueError(
-                f"{type(self).__name__} was given nondiff_argnames {unknown}, which are no "
+                f"{type(self).__name__} was given nondiff_argnames {unknown}, which are not "
                 f"parameters of {self.signature.where}: it has {names}."
             )
         self.nondiff_argnums = tuple(map(operator.index, nondiff_argnums or ())) + tuple(
@@ -186,8 +186,8 @@ class CustomRule:
         if unresolved:
             raise TypeError(
                 f"The following keyword arguments of {self.signature.where} could not be resolved "
-                f"to positions: {unresolved}. Functions with custom derivatives take "
-                "positional arguments alone."
+                f"to positions: {unresolved}. Functions with custom derivatives take only "
+                "positional arguments."
             )
         return bound.args
 

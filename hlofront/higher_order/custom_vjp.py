@@ -71,7 +71,7 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
 
     def value(leaf: object) -> ArrayLike:
         if not isinstance(leaf, CustomVJPPrimal):
-            raise TypeError(f"unexpected leaf type {type(leaf)}: wanted CustomVJPPrimal")
+            raise TypeError(f"unexpected leaf type {type(leaf)}: expected CustomVJPPrimal")
         return leaf.value
 
     return tree_map(value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
@@ -163,9 +163,9 @@ class custom_vjp(CustomRule):
                 raise UnexpectedTracerError(
                     f"The custom_vjp function {self.signature.where} was called with the traced "
                     f"value {leaf!r} at a position of its nondiff_argnums. The backward rule is "
-                    "given such arguments after the trace has ended. Use nondiff_argnums for "
-                    "Python values and functions alone: pass an array as an argument that is "
-                    "differentiated, for which the backward rule may return None."
+                    "given such arguments after the trace has ended. Use nondiff_argnums only for "
+                    "Python values and functions: pass an array as a differentiable argument, for "
+                    "which the backward rule may return None."
                 )
         return x
 
@@ -291,7 +291,7 @@ class Forward:
         check_values(residuals, residual_tree, f"{about}, in its residuals,")
         passed = set(map(id, tree.tree_leaves(chosen)))
         made = [x for x in residuals if id(x) not in passed]
-        _check_no_reference(f"{about}, in residuals that are no arguments,", made, residual_tree)
+        _check_no_reference(f"{about}, in residuals that are not arguments,", made, residual_tree)
         backward = Backward(
             self.signature,
             self.arguments,

@@ -41,7 +41,7 @@ custom_vjp_call_p = CustomVJPCallPrimitive(
     "custom_vjp_call", multiple_results=True, carries_programs=True
 )
 custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
-# A backward rule may return what is no derivative, such as statistics of this step.
+# A backward rule may return values that are not derivatives, such as statistics of this step.
 custom_lin_p.transposes_zeros = lambda params: True
 remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
 not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
@@ -112,7 +112,7 @@ def _(
     return results, call.axes_of_results()
 
 
-# ---- the derivative of the call: linear, but known backwards alone -------------------------------
+# ---- the derivative of the call: linear, but known only backwards --------------------------------
 
 
 @rules.infer(custom_lin_p)
@@ -124,8 +124,8 @@ def _(
 
 def _no_forward(*_: object, **__: object) -> NoReturn:
     raise TypeError(
-        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: it has a backward rule "
-        "alone. Use reverse mode (vjp, grad, jacrev), or give it a forward rule with custom_jvp."
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: it has only a backward "
+        "rule. Use reverse mode (vjp, grad, jacrev), or give it a forward rule with custom_jvp."
     )
 
 

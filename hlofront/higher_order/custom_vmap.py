@@ -198,7 +198,7 @@ class _TreeRule:
         if any(captured):
             raise ValueError(
                 "a custom_vmap function closes over a value that is mapped, which its rule "
-                f"{_name(self.rule)} knows nothing of. Pass the value as an argument."
+                f"{_name(self.rule)} does not handle. Pass the value as an argument."
             )
         _, args = self.in_tree.unflatten(map(as_array, values))
         pair = self.rule(size, list(in_batched), *args)
@@ -430,7 +430,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
     program: ClosedJaxpr = params["call"]
     primal: PrimalCall | None = params.get("primal")
     if primal is not None and not any(unknown[: len(primal[0].jaxpr.invars)]):
-        # The rule batches primals and tangents together, and says nothing of tangents alone.
+        # The rule batches primals and tangents together, and cannot batch only tangents.
         raise ValueError(
             "Linearization failed to produce known values for all output primals: a custom_vmap "
             f"function, whose vmap rule is {_name(params['rule'])}, cannot be differentiated in "

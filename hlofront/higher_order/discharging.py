@@ -170,7 +170,7 @@ class _Loop:
         return stage(function, avals, self.body.program.jaxpr.origin)
 
 
-# The array of each operand; of references, the one that they hold at the time.
+# The array of each operand; of references, their current array.
 Arrays = dict[Atom, ArrayLike]
 
 

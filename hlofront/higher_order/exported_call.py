@@ -46,8 +46,8 @@ class ExportedProgram(Protocol):
     def vjp(self) -> "ExportedProgram": ...
 
 
-# Operands: the flat arguments that are not of dtype float0. Results: those of the module, which
-# has booleans in place of float0.
+# Operands: the flat arguments that are not of dtype float0. Results: those of the module, which has
+# booleans instead of float0.
 call_exported_p = Primitive("call_exported", multiple_results=True)
 # The types of an exported program's results say how they are split.
 infers_whole_types.add(call_exported_p)

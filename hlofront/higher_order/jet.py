@@ -18,7 +18,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Series, ZeroSeries, zero_series
 from hlofront.core.trace import as_array
 
-# The rules of calls, branches and loops are loaded with the transformation that asks for them.
+# The rules of calls, branches and loops are loaded with the transformation that uses them.
 from hlofront.higher_order import taylor_rules as taylor_rules
 from hlofront.primitives.converting import convert
 from hlofront.primitives.derivatives import zeros_of
@@ -52,15 +52,15 @@ def jet(
 
     Args:
       fun: a function of arrays that returns a pytree of arrays.
-      primals: a tuple or list of the arguments of `fun`: arrays or numbers, of which integers are
-        converted to floats.
+      primals: a tuple or list of the arguments of `fun`: arrays or numbers; integers are converted
+          to floats.
       series: for each argument a tuple or list of its derivatives of orders 1 to n, of the shape
         and dtype of the argument.
       factorial_scaled: whether the terms of series are derivatives. If not, they are coefficients
         of power series: derivatives divided by the factorial of their order.
 
     Returns:
-      A pair: the result of `fun`, and its pytree with a list of n terms in the place of each array.
+      A pair: the result of `fun`, and its pytree with a list of n terms instead of each array.
       Terms of a result that is not floating or complex are zeros of the default float dtype.
 
     Raises:
@@ -80,7 +80,7 @@ def jet(
     primals, series = list(primals), [list(terms) for terms in series]
     if len(primals) != len(series):
         raise ValueError(
-            f"jet wants one series per argument: got {len(series)} series for {len(primals)} "
+            f"jet requires one series per argument: got {len(series)} series for {len(primals)} "
             "arguments"
         )
     order = _common_order(series)
@@ -135,7 +135,7 @@ def jet2(
         series: derivatives divided by the factorial of their order.
 
     Returns:
-      A pair: the result of `fun`, and its pytree with a list of n terms in the place of each array.
+      A pair: the result of `fun`, and its pytree with a list of n terms instead of each array.
 
     Raises:
       ValueError: if arguments or terms are not arrays, or series are absent or of different
@@ -149,8 +149,8 @@ def _common_order(series: Sequence[Sequence[ArrayLike]]) -> int:
     lengths = sorted({len(terms) for terms in series})
     if len(lengths) != 1:
         raise ValueError(
-            "jet terms have inconsistent lengths for different arguments: wanted one series of n "
-            f"terms for each of one argument or more, got series of lengths {lengths}"
+            "jet terms have inconsistent lengths for different arguments: expected at least one "
+            f"argument, and one series of n terms for each, got series of lengths {lengths}"
         )
     return lengths[0]
 
@@ -162,7 +162,7 @@ def _check_array(x: object, name: str) -> None:
     if len(leaves) == 1 and leaves[0] is x:
         raise TypeError(
             f"{name} is {source.shortened(repr(x))} of type {type(x)}, which is not a valid JAX "
-            "type: jet wants arrays or numbers"
+            "type: jet expects arrays or numbers"
         )
     raise ValueError(
         f"{name} is not an array but {source.shortened(repr(x))}: take its leaves with "
@@ -195,7 +195,7 @@ def _term_of(x: ArrayLike, term: ArrayLike, position: int) -> ArrayLike:
         broadcasts = False
     if not broadcasts or len(shape) not in (0, aval.ndim):
         raise TypeError(
-            f"a term of argument {position} has the shape {shape}, wanted the argument's, "
+            f"a term of argument {position} has the shape {shape}, expected the argument's shape "
             f"{aval.shape}"
         )
     return broadcast_in_dim(term, aval.shape, ascending(len(shape)))

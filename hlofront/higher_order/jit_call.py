@@ -42,8 +42,8 @@ class Inline(enum.Enum):
     JAX_EARLY = "jax_early"
     # When the caller is lowered: its jaxpr has the call, its StableHLO the operations.
     JAX_LATE = "jax_late"
-    # In XLA's compiler, before or after its passes: StableHLO marks the call so. Older versions of
-    # XLA, such as that of jaxlib 0.10, ignore the mark and inline the call early.
+    # Whether XLA's compiler inlines the call before or after its passes: StableHLO marks the call.
+    # Older versions of XLA, such as that of jaxlib 0.10, ignore the mark and inline the call early.
     XLA_EARLY = "xla_early"
     XLA_LATE = "xla_late"
     # Where XLA decides.
@@ -89,7 +89,7 @@ class ClosedCallPrimitive(Primitive):
         """Call the function in `subfuns`, or the program in `call_jaxpr`, with operands `args`."""
         if subfuns is None:
             return super().bind(*args, **params)
-        # Programs of closed calls are inlined where they are called, and so are functions.
+        # Programs of closed calls are inlined where they are called, as functions are.
         (function,) = subfuns
         return list(function.call_wrapped(*args))
 

@@ -2,8 +2,8 @@
 
 Inside `shard_map`, `lax.scan` refuses a carry that starts as the same value on all devices and is
 then computed from values that vary along a mesh axis; `lax.cond` refuses branches that differ in
-this. Users are told to call `lax.pcast`. A library function cannot know along which axes its
-arguments vary, so the functions here convert the first carry and the results of branches.
+this. The error advises users to call `lax.pcast`. A library function cannot know along which axes
+its arguments vary, so the functions here convert the first carry and the results of branches.
 """
 
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -101,7 +101,7 @@ def cond(
     false_fun: Callable[..., _Result],
     *operands: PyTree,
 ) -> _Result:
-    """Return `lax.cond(...)` with results that vary as those of both functions and as `pred`."""
+    """Return `lax.cond(...)` with results that vary as both functions' results and `pred` do."""
     if not types_vary():
         return branching.cond(pred, true_fun, false_fun, *operands)
     avals = tree.tree_map(typeof, operands)

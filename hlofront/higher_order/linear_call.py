@@ -88,7 +88,7 @@ def linear_call(
         if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
             raise TypeError(
                 "transpose output must be of the types of the linear inputs, got "
-                f"{aval.str_short()} where {wanted.str_short()} is wanted."
+                f"{aval.str_short()} where {wanted.str_short()} is expected."
             )
     # Tracers of enclosing functions that either program captures are residuals of both.
     captured = captured_by(call, back)
@@ -109,8 +109,8 @@ def _(
 ) -> tuple[list[ArrayLike], list[ArrayLike]]:
     if any(nonzero_flags(tangents[:num_res])):
         raise TypeError(
-            "linear_call cannot be differentiated with respect to its residual_args: its transpose "
-            "says nothing of them. Stop their gradients, or use custom_vjp."
+            "linear_call cannot be differentiated with respect to its residual_args: its "
+            "transpose does not cover them. Stop their gradients, or use custom_vjp."
         )
     results = linear_call_p.bind(*primals, num_res=num_res, **params)
     arrays = [instantiate(t) for t in tangents[num_res:]]

@@ -265,8 +265,8 @@ def _bind(
 def _(*avals: ShapedArray, const_lengths: _Lengths, jaxprs: _Programs) -> list[ShapedArray]:
     if len(const_lengths) != 4 or sum(const_lengths) > len(avals):
         raise TypeError(
-            "custom_linear_solve wants `const_lengths`, how many of its operands each of its four "
-            f"functions captured, and got {const_lengths!r} for {len(avals)} operands"
+            "custom_linear_solve requires `const_lengths`, how many of its operands each of its "
+            f"four functions captured, got {const_lengths!r} for {len(avals)} operands"
         )
     # A solution has the type of its right-hand side, including its weak type; auxiliary values
     # follow it.

@@ -34,14 +34,14 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
       ValueError: if there are no arrays, an array is a scalar, or sizes along axis 0 differ.
     """
     if not callable(f):
-        raise TypeError(f"lax.map wants a function, got {source.shortened(repr(f))}.")
+        raise TypeError(f"lax.map requires a function, got {source.shortened(repr(f))}.")
     if batch_size is None:
         return loop(f, _each, (), xs)[1]
     leaves, structure = tree.tree_flatten(xs)
     sizes = {typeof(x).shape[0] for x in leaves if typeof(x).shape}
     if batch_size < 0 or len(sizes) != 1:
         if batch_size < 0:
-            raise ValueError(f"lax.map wants a batch_size from 0 on, got {batch_size}.")
+            raise ValueError(f"lax.map requires a batch_size of at least 0, got {batch_size}.")
         return loop(f, _each, (), xs)[
             1
         ]  # `scan` checks xs, and raises the error for an invalid one.

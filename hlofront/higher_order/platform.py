@@ -90,7 +90,7 @@ def platform_dependent(
         platforms.append(None)
     if not chosen:
         raise TypeError(
-            "platform_dependent wants at least one function: one by the name of a platform, or "
+            "platform_dependent requires at least one function: one by the name of a platform, or "
             "`default`."
         )
     for function in chosen:
@@ -145,8 +145,8 @@ def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, name: str, **_: object
 ) -> NoReturn:
     raise NotImplementedError(  # JAX raises this class.
-        f"Batching rule for 'composite' not implemented: nothing says what {name!r} is of many "
-        "examples. Use custom_batching.custom_vmap around it, or lax.map in the place of vmap."
+        f"Batching rule for 'composite' not implemented: {name!r} is not defined for a batch of "
+        "examples. Use custom_batching.custom_vmap around it, or lax.map instead of vmap."
     )
 
 

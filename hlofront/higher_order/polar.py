@@ -66,7 +66,7 @@ def qdwh(
     if m < n:
         raise ValueError(f"The input matrix of shape M x N must have M >= N: got {aval.shape}.")
     if not issubdtype(aval.dtype, np.inexact):
-        raise ValueError(f"qdwh wants floating or complex numbers, got {aval.dtype}")
+        raise ValueError(f"qdwh requires floating or complex numbers, got {aval.dtype}")
     most = 10 if max_iterations is None else int(max_iterations)
     precision = float(finfo(aval.dtype).eps) if eps is None else float(eps)
     if not aval.size:

@@ -139,7 +139,7 @@ def draw(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> ArrayLike:
     def draw_one(operands: tuple[ArrayLike, ArrayLike]) -> Array:
         return _draw_one(*operands, log_space)
 
-    # Other generators draw the bits of a batch from the first key alone.
+    # Other generators draw the bits of a batch from only the first key.
     in_batches = keys_aval.dtype.generator.name == "threefry2x32"
     numbers = vmap(draw_one)(operands) if in_batches else map(draw_one, operands)
     return reshape(numbers, aval.shape)

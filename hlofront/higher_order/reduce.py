@@ -127,7 +127,7 @@ def reduce(
     starts, start_structure = tree.tree_flatten(init_values)
     _check_trees(structure, start_structure)
     if not leaves:
-        raise ValueError("reduce wants at least one operand, got none.")
+        raise ValueError("reduce requires at least one operand, got none.")
     if len(leaves) == 1:
         fold = _known_reduction(computation, leaves[0], starts[0])
         if fold is not None:

@@ -41,7 +41,8 @@ def _(
     shape = operands[0].shape
     if any(operand.shape != shape for operand in operands):
         raise ValueError(
-            f"reduce wants operands of one shape, got {[operand.shape for operand in operands]}"
+            "reduce requires operands of equal shape, got "
+            f"{[operand.shape for operand in operands]}"
         )
     axes = canonical_axes(dimensions, len(shape))
     r.check_axes(axes, operands[0])
@@ -121,7 +122,7 @@ def _(
         )
     if any(operand.shape != operands[0].shape for operand in operands):
         raise TypeError(
-            "reduce_window wants operands of one shape, got "
+            "reduce_window requires operands of equal shape, got "
             f"{[operand.shape for operand in operands]}."
         )
     shape = w.window_output_shape("reduce_window", operands[0].shape, w.Windows(**windows))
@@ -144,8 +145,8 @@ def _(
 ) -> ShapedArray:
     if not operand.dtype == source.dtype == init_value.dtype or init_value.shape:
         raise TypeError(
-            "select_and_scatter wants an operand and a source of one dtype and a scalar "
-            f"init_value of it, got {operand}, {source} and {init_value}."
+            "select_and_scatter requires an operand, a source and a scalar init_value of equal "
+            f"dtype, got {operand}, {source} and {init_value}."
         )
     w.check_source_shape(
         "select_and_scatter", source, operand, window_dimensions, window_strides, padding

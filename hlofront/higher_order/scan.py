@@ -73,17 +73,17 @@ def scan_result_avals(
     **_: object,
 ) -> list[ShapedArray]:
     if type(reverse) is not bool:
-        raise TypeError(f"scan wants `reverse` to be True or False, and got {reverse!r}")
+        raise TypeError(f"scan requires `reverse` to be True or False, got {reverse!r}")
     for name, count in (("num_carry", num_carry), ("num_consts", num_consts), ("unroll", unroll)):
         if type(count) is not int or count < 0:
-            raise TypeError(f"scan wants `{name}` to be an int of at least 0, and got {count!r}")
+            raise TypeError(f"scan requires `{name}` to be an int of at least 0, got {count!r}")
     first_sliced = num_consts + num_carry
     for index, (aval, wanted) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
         if index >= first_sliced:
             wanted = stacked(wanted, length)
         if aval is not wanted and not types_match(aval, wanted):
             raise TypeError(
-                f"scan wants operand {index} to be of type {wanted.str_short()}, and got "
+                f"scan requires operand {index} to be of type {wanted.str_short()}, got "
                 f"{aval.str_short()}"
             )
     out_avals = jaxpr.out_avals
@@ -268,7 +268,7 @@ def _known_length(length: int | Tracer) -> int:
         )
     steps = int(length)
     if steps < 0:
-        raise ValueError(f"scan got length={steps}; wanted the number of steps, from 0 on.")
+        raise ValueError(f"scan got length={steps}; expected a nonnegative number of steps.")
     return steps
 
 

@@ -314,8 +314,8 @@ def mesh_of(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
     if not context.empty and mesh.abstract_mesh is not context:
         raise ValueError(
             f"The context mesh {context} should match the mesh passed to shard_map {mesh}: leave "
-            "mesh=... out to take the one in context, of which axes of enclosing shard_maps are "
-            "Manual"
+            "mesh=... out to use the one in context, in which the axes of enclosing shard_maps "
+            "are Manual"
         )
     return mesh
 
@@ -494,8 +494,8 @@ def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[object]) ->
         return
     if not any(hasattr(getattr(x, "sharding", None), "mesh") for x in operands):
         raise ValueError(
-            f"shard_map over {mesh}, which is of no devices, runs on those of its arguments, and "
-            "none of these has a `NamedSharding`: split one by jax.device_put, or pass a Mesh"
+            f"shard_map over {mesh}, which has no devices, runs on the devices of its arguments, "
+            "but none of them has a `NamedSharding`: split one by jax.device_put, or pass a Mesh"
         )
 
 

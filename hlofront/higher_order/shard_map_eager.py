@@ -1,4 +1,4 @@
-"""Values that Python asks for while shard_map stages a function outside of other functions.
+"""Concrete values, requested by Python while shard_map stages a function outside of others.
 
 Outside of jit the operands of shard_map are arrays, so that a value on which a branch of Python
 depends can be computed: what has been staged so far runs as a program, and its results are operands
@@ -32,7 +32,7 @@ MapParams = Any
 
 
 class EagerStaging(StagingTrace):
-    """The staging of a function that shard_map maps over arrays, whose values can be asked for.
+    """The staging of a function that shard_map maps over arrays, with concrete values on request.
 
     Args:
       debug_info: names for messages.
@@ -186,8 +186,8 @@ def known_program(table: CacheTable, program: ClosedJaxpr, runs: bool) -> Closed
     Args:
       table: the table.
       program: the program.
-      runs: whether it only runs: then programs are equal that differ in rules of derivatives. In
-        others these are known by the text, and so are programs without a digest.
+      runs: whether it only runs: then programs that differ only in derivative rules are equal.
+          Otherwise these rules, and programs without a digest, are compared by their text.
     """
     digest = program_digest(program)
     key = digest if runs and digest is not None else (digest, str(program))

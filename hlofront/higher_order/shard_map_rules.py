@@ -61,7 +61,7 @@ def _equation(
     in_specs: Specs,
     out_specs: Specs,
 ) -> Equation:
-    """Return an equation with another program, and so other operands and results."""
+    """Return an equation with another program, and therefore other operands and results."""
     params = {
         **equation.params,
         "jaxpr": program,
@@ -135,7 +135,7 @@ def _unnamed(params: ShardMapParams, spec: PartitionSpec) -> tuple[Any, ...]:
 
 
 def _shared(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
-    """Return the cotangent of a result, of which each device gets its share.
+    """Return each device's share of the cotangent of a result.
 
     Without `check_vma` a result that is the same on all devices along an axis may stem from each of
     them: its cotangent is divided among them.
@@ -156,7 +156,7 @@ def _transposed(
     linear: Flags,
     has_cotangent: Flags,
 ) -> _Transposed:
-    """Return the transposed program, of which the cotangents are the first inputs.
+    """Return the transposed program, whose first inputs are the cotangents.
 
     Args:
       program: the program on each device.
@@ -221,8 +221,8 @@ class _Residual(NamedTuple):
     """A known value that the unknown part reads, by where it comes from.
 
     Attributes:
-      source: "saved" if the known operation returns it for this purpose alone; else the "input" or
-        "output" of the known operation that it is.
+      source: "saved" if the known operation returns it only for this purpose; else "input" or
+          "output", as it is among those of the known operation.
       number: its number among those.
     """
 
@@ -292,7 +292,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
 def _split(
     program: ClosedJaxpr, params: ShardMapParams, out_specs: Specs, unknown: Flags
 ) -> _Parts:
-    """Return the parts of a program, of which some inputs are unknown.
+    """Return the known and unknown parts of a program some of whose inputs are unknown.
 
     A residual without axes gets one, along which the values of all devices are concatenated.
     """

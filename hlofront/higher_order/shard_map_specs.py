@@ -78,7 +78,9 @@ def expanded(specs: object, full: object, name: str, full_name: str) -> list[Par
             for spec in _expanded_at_leaf(leaf, part)
         ]
     except ValueError as error:
-        raise ValueError(f"shard_map {name} is no pytree prefix of {full_name}: {error}") from None
+        raise ValueError(
+            f"shard_map {name} is not a pytree prefix of {full_name}: {error}"
+        ) from None
 
 
 def _expanded_at_leaf(spec: object, part: object) -> list[PartitionSpec | None]:
@@ -133,7 +135,7 @@ def check_lengths(
             )
         ndim = aval.ndim if isinstance(aval, ShapedArray | AbstractRef) else 0
         if len(spec.partitions) > ndim:
-            scalar = "; a scalar wants PartitionSpec()" if not ndim else ""
+            scalar = "; a scalar needs PartitionSpec()" if not ndim else ""
             raise ValueError(
                 f"shard_map applied to the function {function!r} was given an {name} entry which "
                 f"is too long: {spec} has {len(spec.partitions)} entries, and {label} is of type "
@@ -205,8 +207,9 @@ def check_same(
         listed = ", ".join(map(repr, missing))
         raise ValueError(
             f"shard_map applied to the function {function!r} was given out_specs which require "
-            f"replication which can't be statically inferred: {label} has the spec {spec}, by "
-            f"which it is the same on all devices along the mesh axis {listed}, and is of type "
+            f"replication which can't be statically inferred: {label} has the spec {spec}, which "
+            f"says that it is the same on all devices along the mesh axis {listed}, and is of type "
             f"{aval.str_short()}, which may vary along it. Name the axis in the spec; or sum over "
-            "it, as by jax.lax.psum; or, if the values are the same, pass check_vma=False."
+            "it, for example with jax.lax.psum; or, if the values are the same, pass "
+            "check_vma=False."
         )

@@ -1,4 +1,4 @@
-"""Shardy's rules for custom operations: which axes of operands and results are split alike."""
+"""Shardy's rules for custom operations: which axes of operands and results are split together."""
 
 # pyright: strict
 
@@ -76,15 +76,16 @@ class ArrayMapping(tuple[str | CompoundFactor, ...]):
 def _check_name(name: object, owner: str) -> None:
     if not isinstance(name, str) or not _FACTOR.fullmatch(name):
         raise ValueError(
-            f"the entries of {owner} are names of factors, which begin with a letter and go on "
-            f"with letters, digits and underscores: got {name!r}"
+            f"the entries of {owner} are names of factors, which consist of letters, digits and "
+            f"underscores and begin with a letter: got {name!r}"
         )
 
 
 class SdyShardingRule:
     """A rule by which Shardy propagates shardings between an operation's operands and results.
 
-    A factor stands for the same size wherever it occurs, and the axes that have it are split alike.
+    A factor stands for the same size wherever it occurs, and the axes that have it are split the
+    same way.
 
     Example, the rule of a matrix product, `"i k, k j -> i j"` with `reduction_factors=("k",)`::
 
@@ -98,15 +99,15 @@ class SdyShardingRule:
       operand_mappings: an ArrayMapping per operand.
       result_mappings: an ArrayMapping per result.
       reduction_factors: the factors that the operation sums or otherwise reduces over, so that its
-        shards are to be combined.
+          shards must be combined.
       need_replication_factors: the factors along which the operation cannot be split.
       permutation_factors: the factors along which the operation exchanges data between shards.
-      **factor_sizes: the sizes of the factors that occur in compound factors alone.
+      **factor_sizes: the sizes of the factors that occur only in compound factors.
 
     Raises:
       TypeError: if a size is not an integer.
-      ValueError: if a factor has a size and is an axis of its own, or has none and is no axis, or
-        is not in the rule, or is of two kinds.
+      ValueError: if a factor that is an axis has a size, a factor that is not an axis lacks one, or
+          a factor is not in the rule or of two kinds.
     """
 
     __slots__ = (
@@ -147,7 +148,7 @@ class SdyShardingRule:
             for name in getattr(self, kind):
                 if name not in factors:
                     raise ValueError(
-                        f"{kind} has {name!r}, which is no factor of the rule: it has "
+                        f"{kind} has {name!r}, which is not a factor of the rule: it has "
                         f"{sorted(factors)}"
                     )
                 if name in kinds:
@@ -336,8 +337,8 @@ def _check_sizes(mappings: Sequence[ArrayMapping], sizes: Mapping[str, object]) 
     unsized = sorted(used - whole - set(sizes))
     if unsized:
         raise ValueError(
-            f"the factor {unsized[0]!r} is in compound factors alone, so that its size is to be "
-            f"given, as in {unsized[0]}=2"
+            f"the factor {unsized[0]!r} occurs only in compound factors, so its size is required, "
+            f"as in {unsized[0]}=2"
         )
 
 
@@ -383,7 +384,7 @@ def _mapping(text: str) -> ArrayMapping:
         token = _TOKEN.match(rest, position)
         if token is None:
             raise ValueError(
-                f"{rest[position:].strip()!r} is no factor of the sharding rule: factors begin "
+                f"{rest[position:].strip()!r} is not a factor of the sharding rule: factors begin "
                 "with a letter, and '...' has three dots"
             )
         position = token.end()

@@ -1,4 +1,4 @@
-"""smap: shard_map along one mesh axis, with axis numbers in the place of PartitionSpecs."""
+"""smap: shard_map along one mesh axis, with axis numbers instead of PartitionSpecs."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -21,7 +21,7 @@ def smap(
 ) -> Any:
     """Return a function that runs `f` along one axis of the mesh in context, as `shard_map` does.
 
-    Axis numbers say how arguments and results are split, in the place of PartitionSpecs.
+    Axis numbers say how arguments and results are split, instead of PartitionSpecs.
 
     Args:
       f: a function of pytrees of arrays, which are the parts of its arguments on one device.
@@ -56,9 +56,7 @@ def _specs_of_axes(axes: object, axis_name: Hashable, name: str) -> object:
         if axis is None:
             return PartitionSpec()
         if not isinstance(axis, int) or axis < 0:
-            raise TypeError(
-                f"smap {name} has the numbers of axes, from 0 on, and None: got {axis!r}"
-            )
+            raise TypeError(f"smap {name} must be nonnegative axis numbers or None: got {axis!r}")
         return PartitionSpec(*[None] * axis, axis_name)
 
     return tree.tree_map(spec, axes, is_leaf=is_none)

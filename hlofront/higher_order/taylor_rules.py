@@ -43,7 +43,7 @@ def moving_flags(series: Iterable[Series]) -> Flags:
 
 
 def terms_of(series: Iterable[Series]) -> list[ArrayLike]:
-    """Return the terms of all series, one after another."""
+    """Return the terms of all series, concatenated."""
     return [term for s in series if not isinstance(s, ZeroSeries) for term in s]
 
 

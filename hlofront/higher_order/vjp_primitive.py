@@ -136,7 +136,7 @@ class VJPHiPrimitive:
         raise self._missing("any use", "`expand`")
 
     def vjp_fwd(self, nzs_in: PyTree, /, *args: Any) -> Any:
-        """Return the result and a pytree of residuals, and if wanted which results have a tangent.
+        """Return the result, a pytree of residuals, and if requested which results have a tangent.
 
         Args:
           nzs_in: per operand, whether it has a tangent that is not zero.

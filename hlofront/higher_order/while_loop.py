@@ -43,7 +43,7 @@ from hlofront.transforms.simplify import forwarded
 
 # Operands: the constants of the condition, the constants of the body, and the first carry. The
 # jaxprs have no constants. The condition returns a boolean; under vmap it may return one per
-# example, along the leading axes of all of the carry: examples continue while theirs is True.
+# example, along the leading axes of all of the carry: each example continues while its own is True.
 while_p = Primitive("while", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit

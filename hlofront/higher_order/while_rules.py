@@ -134,10 +134,10 @@ def _no_reverse_mode() -> ValueError:
     """Return the error for reverse-mode differentiation of a while loop."""
     return ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-        "dynamic start/stop values: how many steps there will be is not known, and so not how much "
-        "room to keep for what each of them computes. Instead:\n"
+        "dynamic start/stop values: the number of steps is unknown, and so is the memory that "
+        "their intermediate values need. Instead, use:\n"
         "  * lax.scan, or lax.fori_loop with integers of Python as bounds, where the number of "
-        "steps is known, or a bound of it is: a step that is not needed returns its carry;\n"
+        "steps or an upper bound is known: a step that is not needed returns its carry;\n"
         "  * lax.custom_root for iterations to a solution of an equation, and custom_vjp wherever "
         "you know the derivative of the whole loop;\n"
         "  * jvp or jacfwd: forward mode goes through the loop."
@@ -282,7 +282,7 @@ def _of_inputs(program: ClosedJaxpr, chosen: Flags) -> ClosedJaxpr:
 def _once(program: ClosedJaxpr, unknown: Flags) -> ClosedJaxpr:
     """Remove the effects of a program that the loop of known values has already performed.
 
-    The removed equations depend on known values alone and have no results.
+    The removed equations depend only on known values and have no results.
     """
     jaxpr = program.jaxpr
     if not jaxpr.effects:
@@ -368,8 +368,8 @@ def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
     several = bool(condition.out_avals[0].shape)
     while True:
         over_axis, (condition_varies,) = batch_program(condition, axis, (*cond_consts, *carry))
-        # Each example has its own number of iterations. This also holds if another batch axis has:
-        # the condition then has both leading axes, and so has all of the carry.
+        # Each example has its own number of iterations. This also holds if another batch axis does:
+        # the condition and all of the carry then have both leading axes.
         own_steps = condition_varies or (several and any(carry))
         if own_steps and not all(carry):
             carry = (True,) * len(carry)

@@ -1,8 +1,8 @@
 """The primitives of custom_jvp and custom_vjp calls, and their functions as wrapped functions.
 
-Interpreters of this package keep a function and its rules as parameters of the primitive. Those of
-other packages are given them as `WrappedFun`s of flat values, which they may transform and bind
-again as `subfuns`.
+Interpreters of this package keep a function and its rules as parameters of the primitive.
+Interpreters of other packages receive them as `WrappedFun`s of flat values, which they may
+transform and bind again as `subfuns`.
 """
 
 from collections.abc import Callable, Sequence
@@ -187,7 +187,7 @@ class _VJPRules:
         return [*[Zero(typeof(x).to_tangent_aval()) for x in captured], *departing]
 
     def out_trees(self) -> tuple[PyTreeDef, PyTreeDef, list[int | None]]:
-        """Return the tree definitions of results and residuals, none of which is an operand."""
+        """Return the tree definitions of results and residuals, if no residual is an operand."""
         results, residuals, _ = self.result()
         result_tree = tree.tree_structure([0] * len(results))
         residual_tree = tree.tree_structure([0] * len(residuals))

@@ -58,7 +58,7 @@ def test_a_traced_start_is_not_known():
         (
             lambda: lax.reduce((X, X[0]), (0.0, 0.0), lambda a, b: a, (0,)),
             ValueError,
-            "operands of one shape",
+            "operands of equal shape",
         ),
         (lambda: lax.reduce_window(X, 1, add, (1, 2)), TypeError, "inconsistent dtypes"),
         (lambda: lax.reduce_window(X, (0.0,), add, (1, 2)), ValueError, "same tree structure"),
