@@ -465,7 +465,7 @@ class SymbolicSize:
 
 # Type -> the function that gives the aval of such a value, and makes it a valid operand; the entry
 # of a type is also that of its subclasses. Packages add to the table. The functions return
-# ShapedArrays, but for tokens, which only operations on tokens ask about.
+# ShapedArrays, except for tokens, which only operations on tokens accept.
 pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
 _aval_of_type = pytype_aval_mappings.get
 
@@ -505,7 +505,7 @@ def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) ->
     pytype_aval_mappings[type_] = aval_of
 
 
-# The functions for values with a state, which have a type and are no operands of array operations.
+# The functions for values with a state, which have a type but are not operands of array operations.
 types_of_mutable_values: set[Callable[[Any], Any]] = set()
 
 
@@ -522,7 +522,7 @@ def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
       x: an array, tracer, NumPy array, Python scalar, or token, whose aval is an AbstractToken.
 
     Raises:
-      TypeError: if x is nothing of these, or a NumPy array of a dtype that no device has.
+      TypeError: if x is none of these, or a NumPy array of a dtype that no device supports.
       ValueError: if x has the method `__jax_array__`, which only functions of jax.numpy call.
 
     Example:
@@ -550,7 +550,7 @@ def _inherited(type_: type[Any]) -> Callable[[Any], Any] | None:
     """Return the function for values of a type's nearest base class, or None if there is none."""
     for base in type_.__mro__[1:-1]:
         if base in pytype_aval_mappings:
-            # Compare the name of the module: importing numpy.ma costs more than this floor.
+            # Compare the name of the module: importing numpy.ma would be slow.
             if base is np.ndarray and type_.__module__.startswith("numpy.ma"):
                 return _no_masked_arrays
             return pytype_aval_mappings[base]
@@ -563,7 +563,7 @@ def _of_python_scalar(x: complex) -> ShapedArray:
 
 def _no_masked_arrays(x: object) -> ShapedArray:
     raise ValueError(
-        "NumPy masked arrays are no operands: their masks would be ignored. Fill the masked "
+        "NumPy masked arrays are not valid operands: their masks would be ignored. Fill the masked "
         "elements with arr.filled(value), or work on arr.data and arr.mask."
     )
 

@@ -31,7 +31,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
     Every variable is bound once, before it is used; every equation has results of the types and
     effects that the rules of its primitive infer from its operands (results may differ from that
-    in weak types alone); and a jaxpr has all the effects of its equations.
+    only in weak types); and a jaxpr has all the effects of its equations.
 
     Raises:
       JaxprTypeError: with the broken rule, the equation and the program.

@@ -40,7 +40,7 @@ class CompileTimeTrace(RuleTrace):
 
 
 def interpreter_of(trace: Trace) -> Trace:
-    """Return what interprets a function whose operations on tracers `trace` writes down."""
+    """Return the interpreter of a function whose operations on tracers are recorded by `trace`."""
     return CompileTimeTrace(trace) if state.folding.value else trace
 
 

@@ -59,7 +59,7 @@ class Slice:
         """
         start, stop, step = slc.indices(size)
         if step < 1:
-            raise ValueError(f"a slice with a step of at least 1 is wanted: got {slc}")
+            raise ValueError(f"expected a slice with a step of at least 1, got {slc}")
         return cls(start, len(range(start, stop, step)), step)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -23,8 +23,8 @@ class DerivedCache(Generic[Key, Value]):
     A value must not refer to its program, which would then live until the next garbage collection.
 
     Args:
-      limit: the maximum number of values per program, of which the oldest is evicted first; None
-        for no limit.
+      limit: the maximum number of values per program, None for no limit. The oldest value is
+          evicted first.
     """
 
     __slots__ = ("limit",)

@@ -36,7 +36,7 @@ class OwnEffect(Effect):
 
 
 class EffectTypes:
-    """The classes of effects that something may have, to which other packages add theirs.
+    """The classes of effects that something may have; other packages may add classes.
 
     Args:
       attribute: the name of the attribute of these classes that is True.

@@ -1,7 +1,7 @@
 """The option `no_collectives`: operations that communicate along some mesh axes are refused.
 
-Collectives are refused along these axes when their result is typed, and so is an operation on
-arrays that Explicit axes split, if the type of its result says that the axis no longer splits it.
+Collectives along these axes are refused when their result is typed. So is an operation on arrays
+split along Explicit axes if, by its type, its result is no longer split along the axis.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -146,7 +146,7 @@ def check_sums(name: object, summed: Iterable[Hashable], spec: PartitionSpec) ->
         return
     for axis in summed:
         if axis in forbidden and axis not in spec.unreduced:
-            raise _refusal(name, axis, "adds up along it: ask for a result unreduced along it")
+            raise _refusal(name, axis, "adds up along it: request a result unreduced along it")
 
 
 def _specs(avals: Iterable[AbstractValue]) -> list[PartitionSpec]:

@@ -117,7 +117,7 @@ class MutableHiType(AbstractValue):
 
     is_high = True
     has_qdd = True
-    # Whether values are only written to; hlofront treats all alike.
+    # Whether values are only written to; hlofront makes no difference.
     is_writer = False
 
     def lo_ty_qdd(self, state: Any, /) -> list[AbstractValue]:
@@ -193,8 +193,8 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
     """Register a class of values that consist of several arrays.
 
     Its values may be operands of `HiPrimitive`s, and arguments and results of functions that are
-    transformed, where they are pytrees of their low values. Those of a class with the method
-    `cur_qdd` have a state, and are no pytrees: their type is a MutableHiType.
+    transformed, where they are pytrees of their low values. Values of a class with the method
+    `cur_qdd` have a state, and are not pytrees: their type is a MutableHiType.
 
     Args:
       val_cls: the class.

@@ -43,7 +43,7 @@ class DropVar(Var):
 
 
 class Literal:
-    """A constant that stands in an equation itself: a scalar by default.
+    """A constant written in the equation itself: by default, a scalar.
 
     It may be an array with the option `jax_use_simplified_jaxpr_constants`.
     """

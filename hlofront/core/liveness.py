@@ -30,7 +30,7 @@ def live_and_read(
     equations: Sequence[Equation], outputs: Iterable[Atom], smaller: Smaller | None = None
 ) -> tuple[list[Equation], set[Atom]]:
     """Return what `live_equations` returns, and the atoms that these equations or outputs read."""
-    # Literals stand in it too: each equals only itself.
+    # It may contain literals as well: each equals only itself.
     needed = set(outputs)
     live: list[Equation] = []
     for equation in reversed(equations):

@@ -22,7 +22,7 @@ class ManualAxisType:
       unreduced: the axes along which devices hold summands of the value.
       reduced: the axes along which the value's cotangent consists of summands.
       unreduced_kind: whether devices hold summands along the unreduced axes, as by default, or
-        values of which the maximum or the minimum is meant.
+          values whose maximum or minimum is the result.
 
     Raises:
       TypeError: if `unreduced_kind` is no UnreducedKind, or a set is a text.
@@ -56,7 +56,7 @@ class ManualAxisType:
         if made is None:
             if sum(map(len, sets)) != len(sets[0] | sets[1] | sets[2]):
                 raise ValueError(
-                    "a manual axis is varying, unreduced or reduced, and one of these alone: got "
+                    "a manual axis is exactly one of varying, unreduced and reduced: got "
                     f"varying={set(sets[0])}, unreduced={set(sets[1])}, reduced={set(sets[2])}"
                 )
             made = object.__new__(cls)

@@ -1,4 +1,4 @@
-"""Meshes of devices with named axes (Mesh), and their axes alone (AbstractMesh)."""
+"""Meshes of devices with named axes (Mesh), and meshes without devices (AbstractMesh)."""
 
 import dataclasses
 import enum
@@ -19,7 +19,7 @@ from hlofront.core.partition import PartitionSpec, axes_of
 if TYPE_CHECKING:
     from hlofront.bridge.client import Device, DeviceList
 
-# One name of a mesh axis, or one for each axis; None where a default stands for it.
+# One name of a mesh axis, or one for each axis; None for a default.
 AxisNames = Hashable | Iterable[Hashable]
 
 
@@ -60,7 +60,7 @@ def _types(axis_types: object, names: tuple[Hashable, ...], what: str) -> tuple[
         )
     if len(types) != len(names):
         raise ValueError(
-            f"{what} wants one AxisType for each of its {len(names)} axes, {names}: got {types}"
+            f"{what} requires one AxisType for each of its {len(names)} axes, {names}: got {types}"
         )
     return types
 
@@ -231,7 +231,7 @@ class AbstractMesh(NamedAxes):
         sizes, names = tuple(axis_sizes), _names(axis_names)
         if len(sizes) != len(names):
             raise ValueError(
-                f"AbstractMesh wants a name for each axis: got the sizes {sizes} and the names "
+                f"AbstractMesh requires a name for each axis: got the sizes {sizes} and the names "
                 f"{names}"
             )
         types = _types(axis_types, names, "AbstractMesh")
@@ -298,7 +298,7 @@ class AbstractMesh(NamedAxes):
         return self.update(axis_types=tuple(name_to_type.get(name, each) for name, each in pairs))
 
     def _without_devices(self, name: str) -> ValueError:
-        return ValueError(f"{self!r} has no {name}: an AbstractMesh is of no devices, a Mesh is")
+        return ValueError(f"{self!r} has no {name}: an AbstractMesh has no devices, a Mesh does")
 
     @property
     def devices(self) -> np.ndarray:
@@ -490,7 +490,7 @@ class Mesh(NamedAxes):
         """The part of the mesh whose devices belong to this process.
 
         Raises:
-          ValueError: if that is no block of the mesh.
+          ValueError: if they do not form a block of the mesh.
         """
         local = set(self.local_devices)
         if len(local) == self.size:
@@ -500,7 +500,7 @@ class Mesh(NamedAxes):
         block = tuple(slice(low, high + 1) for low, high in zip(positions.min(0), positions.max(0)))
         part = self.devices[block]
         if part.size != len(local):
-            raise ValueError(f"the devices of this process are no block of {self!r}")
+            raise ValueError(f"the devices of this process do not form a block of {self!r}")
         return self.update(devices=part)
 
     def update(

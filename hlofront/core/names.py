@@ -75,7 +75,9 @@ def named_scope(name: str) -> Generator[None, None, None]:
       TypeError: as the scope is entered, if `name` is not a string.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"named_scope wants a string, got {name!r} of type {type(name).__name__}")
+        raise TypeError(
+            f"named_scope requires a string, got {name!r} of type {type(name).__name__}"
+        )
     token = _stack.set((*_stack.get(), name))
     try:
         yield
@@ -293,7 +295,7 @@ def named_call(fun: Callable[..., object], *, name: str | None = None) -> Callab
       TypeError: if `fun` is not callable; from the call, if `name` is not a string.
     """
     if not callable(fun):
-        raise TypeError(f"named_call wants a function, got {source.shortened(repr(fun))}")
+        raise TypeError(f"named_call requires a function, got {source.shortened(repr(fun))}")
     label = source.callable_name(fun) if name is None else name
 
     def named(*args: object, **kwargs: object) -> Any:

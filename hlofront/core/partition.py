@@ -72,11 +72,11 @@ def check_kind(unreduced: Collection[Hashable], kind: object) -> UnreducedKind |
 def cotangent_kind(
     kind: UnreducedKind | None, reduced: Collection[Hashable]
 ) -> UnreducedKind | None:
-    """Return the kind of cotangents of values of a kind, which are reduced along these axes.
+    """Return the unreduced kind of cotangents of values that are reduced along these axes.
 
     Raises:
-      ValueError: if devices have maxima or minima of parts: which one is the value, and so has its
-        derivative, they do not know.
+      ValueError: if devices have maxima or minima of parts: no device knows which part is the
+          extremum, so the derivative is undefined.
     """
     if kind not in (None, UnreducedKind.sum):
         raise ValueError(
@@ -123,17 +123,17 @@ class PartitionSpec:
     """The mesh axes along which each axis of an array is split. Equal specs are one object.
 
     Args:
-      partitions: per axis of the array None, if it is not split; the name of a mesh axis; a
-        tuple of names, of which the first is the outermost; or `PartitionSpec.UNCONSTRAINED`,
-        if XLA decides. Axes of the array without an entry are not split.
+      partitions: per axis of the array None, if it is not split; the name of a mesh axis; a tuple
+        of names, outermost first; or `PartitionSpec.UNCONSTRAINED`, if XLA decides. Axes of the
+        array without an entry are not split.
       unreduced: names of mesh axes along which the array consists of summands to be added.
       reduced: names of mesh axes along which its cotangent consists of summands.
       unreduced_kind: whether devices have summands along the unreduced axes, as by default, or
-        values of which the array is the maximum or the minimum.
+          values whose maximum or minimum is the array.
 
     Raises:
-      TypeError: if `unreduced` or `reduced` is no set, `unreduced_kind` is no UnreducedKind, or a
-        name cannot be hashed.
+      TypeError: if `unreduced` or `reduced` is not a set, `unreduced_kind` is not an UnreducedKind,
+          or a name cannot be hashed.
       ValueError: if a name is in more than one of the three, a tuple of names holds a tuple, or
         there is a kind without unreduced axes.
     """

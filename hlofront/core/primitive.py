@@ -47,9 +47,10 @@ class Primitive:
     # The engine's cache: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
     eager: dict[Hashable, Any]
 
-    # Whether operands may be mutable references, as of no other operation that holds no program.
+    # Whether operands may be mutable references. Otherwise, only primitives with subprograms accept
+    # them.
     ref_primitive = False
-    # Whether an operand may be a future, as of those operations alone that await one.
+    # Whether an operand may be a future: true only of the `*_done` primitives, which await one.
     takes_futures = False
     # Whether the result is a new mutable reference.
     ref_allocating = False

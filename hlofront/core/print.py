@@ -2,9 +2,9 @@
 
     { lambda a:f32[3]; b:f32[3]. let c:f32[3] = mul b a in (c,) }
 
-Constants stand before the semicolon, inputs after it; unused results are `_`. Variables are named
-in the order of printing. A subprogram is printed inside its equation or, if it is long or occurs
-more than once, before the program under its own name.
+Constants precede the semicolon, inputs follow it; unused results are `_`. Variables are named in
+the order of printing. A subprogram is printed inside its equation or, if it is long or occurs more
+than once, before the program under its own name.
 
 Programs are recognized by their attribute `eqns`, since core/jaxpr.py imports this module.
 """
@@ -246,7 +246,7 @@ class Printing:
             return show.block("(", [self.program(_opened(member)) for member in value], ")")
         fields = getattr(type(value), "_fields", None) if isinstance(value, tuple) else None
         if fields and any(_is_program(member) and _calls(member) for member in value):
-            # The text of each member alone would repeat the programs that they share.
+            # The text of each member on its own would repeat the programs that they share.
             members = [
                 show.concat((f"{field}=", self.value(member)))
                 for field, member in zip(fields, value, strict=True)

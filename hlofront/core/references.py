@@ -110,7 +110,7 @@ class RefMeta(type):
     """The class of `Ref`, for which tracers of references are instances too."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        # Other values may have an attribute of this name, as objects that stand for a reference.
+        # Other values may have an attribute of this name, such as objects that wrap a reference.
         return super().__instancecheck__(instance) or (
             isinstance(instance, Tracer) and is_reference(instance.aval)
         )
@@ -214,7 +214,7 @@ def full_slice(size: int) -> Slice:
 
 
 def shape_after(shape: tuple[int, ...], transforms: Sequence[NDIndexer]) -> tuple[int, ...]:
-    """Return the shape of what indexers, one after the other, select of an array."""
+    """Return the shape of the part of an array that indexers, applied in order, select."""
     return transforms[-1].get_indexer_shape() if transforms else shape
 
 

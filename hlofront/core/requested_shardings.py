@@ -1,7 +1,7 @@
-"""The shardings that users ask of operations, as the parameters of equations hold them.
+"""The shardings that users request for results, in the form that equations' parameters hold.
 
 A parameter `sharding` or `out_sharding` of an equation is None, or a NamedSharding over an
-AbstractMesh whose PartitionSpec names axes of type Explicit alone.
+AbstractMesh whose PartitionSpec names only axes of type Explicit.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
 from hlofront.core.partition import PartitionEntry, PartitionSpec
 
-# NamedSharding, of floor 7.
+# NamedSharding, of layer 7.
 _make: Callable[[Mesh | AbstractMesh, PartitionSpec], NamedSharding] | None = None
 
 
@@ -31,18 +31,18 @@ def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedShard
       ValueError: if the spec names an axis that the mesh does not have.
     """
     if _make is None:
-        raise RuntimeError("shardings are of the floor pjrt: import hlofront")
+        raise RuntimeError("import hlofront before using shardings")
     return _make(mesh, spec)
 
 
 def asks_nothing(sharding: object) -> bool:
-    """Return whether a sharding is None or over an empty mesh, as those of avals may be."""
+    """Return whether a sharding is None or over an empty mesh, as an aval's sharding may be."""
     mesh = getattr(sharding, "mesh", None)
     return sharding is None or (mesh is not None and mesh.empty)
 
 
 def requested(name: str, sharding: object, argument: str = "out_sharding") -> NamedSharding | None:
-    """Return the parameter of an equation for a sharding that a user asks of its result.
+    """Return the parameter of an equation for the sharding that a user requests for its result.
 
     Args:
       name: the name of the operation, for messages.
@@ -50,7 +50,7 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> Na
       argument: the name of the argument, for messages.
 
     Returns:
-      A NamedSharding over an AbstractMesh; None if nothing is asked.
+      A NamedSharding over an AbstractMesh; None if nothing is requested.
 
     Raises:
       TypeError: if it is of another type.
@@ -88,8 +88,8 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> Na
         if kind is not AxisType.Explicit:
             raise ValueError(
                 f"`{argument}` of {name} names axes of type Explicit, and {axis} of {spec} is of "
-                f"type {kind}: along axes of type Auto XLA splits arrays, as "
-                "with_sharding_constraint tells it"
+                f"type {kind}: arrays are split along axes of type Auto by XLA; use "
+                "with_sharding_constraint"
             )
     return result
 
@@ -148,12 +148,12 @@ def split_by(sharding: object) -> Split | None:
     return Split(mesh.abstract_mesh, spec)
 
 
-def sharding_of(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
+def sharding_of(aval: ShapedArray, *neighbors: ArrayLike) -> NamedSharding | None:
     """Return the sharding of an array's type as a parameter of equations.
 
     Args:
       aval: the type of the array.
-      beside: values that are on its mesh, if it is split along no axis.
+      neighbors: values that are on its mesh, if it is split along no axis.
 
     Returns:
       A NamedSharding with an entry per axis; None if nothing splits any of the arrays and there is
@@ -163,7 +163,7 @@ def sharding_of(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
         return named_sharding(*aval.split)
     mesh = None
     # Derivatives of what ran where XLA splits some axes are taken outside.
-    for value in beside:
+    for value in neighbors:
         mesh = typeof(value).mesh
         if mesh is not None:
             break
@@ -178,18 +178,18 @@ def _along_no_axis(mesh: AbstractMesh, ndim: int) -> NamedSharding:
     return named_sharding(mesh, PartitionSpec(*[None] * ndim))
 
 
-def cotangent_sharding(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
+def cotangent_sharding(aval: ShapedArray, *neighbors: ArrayLike) -> NamedSharding | None:
     """Return the sharding of the cotangents of an array's type as a parameter of equations.
 
     Args:
       aval: the type of the array.
-      beside: values that are on its mesh, if it is split along no axis.
+      neighbors: values that are on its mesh, if it is split along no axis.
 
     Returns:
       A NamedSharding with an entry per axis; None if nothing splits any of the arrays and there is
       no mesh in context.
     """
-    return sharding_of(cotangent_of(aval), *beside)
+    return sharding_of(cotangent_of(aval), *neighbors)
 
 
 def permuted(sharding: NamedSharding | None, axes: Sequence[int]) -> NamedSharding | None:

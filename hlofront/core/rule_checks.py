@@ -83,6 +83,6 @@ def _check_type(
     if (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
         raise JaxprTypeError(
             f"the {rule} rule of {primitive.name} gives a {derivative} of type "
-            f"{actual.str_short(True)} for its {value} of type {aval.str_short(True)}, where a "
-            f"{derivative} is of type {wanted.str_short(True)}"
+            f"{actual.str_short(True)} for its {value} of type {aval.str_short(True)}, expected "
+            f"type {wanted.str_short(True)}"
         )

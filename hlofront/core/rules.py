@@ -131,15 +131,16 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 class LoweringTable(RuleTable[LoweringRule]):
     """A rule table in which a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
 
-    The rules in `on_platform` precede the general ones. Those with a condition, as in
-    `@lower(sin_p, platform="cpu", when=is_large)`, do so for equations that meet it; it is asked
-    with the builder. A general rule that reads the platform is registered with `platform="each"`:
-    a program for several platforms calls it once for each.
+    The rules in `on_platform` precede the general ones. A rule with a condition, as in
+    `@lower(sin_p, platform="cpu", when=is_large)`, does so only for equations that meet it; the
+    condition is called with the builder. A general rule that reads the platform is registered with
+    `platform="each"`: a program for several platforms calls it once for each.
 
     The modules with rules of a primitive are imported when one of them is looked up, and before
     another package gives one, which then stands next to them or replaces them. `in` and iteration
-    see what has been imported. An equation imports those that concern it: a module whose name ends
-    in a platform's has rules for that platform alone, and one in `dtypes` for results of these.
+    see what has been imported. An equation imports the modules that it needs: a module whose name
+    ends in a platform's name has rules only for that platform, and a module in `dtypes` only for
+    results of its dtypes.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
@@ -152,7 +153,7 @@ class LoweringTable(RuleTable[LoweringRule]):
         self.on_each: set[PrimitiveLike] = set()
         # The modules with rules that are still to be imported, by the names of primitives.
         self.modules: dict[str, list[str]] = {}
-        # The names of dtypes, by modules with rules for results of these dtypes alone.
+        # The names of dtypes, by modules with rules only for results of these dtypes.
         self.dtypes: dict[str, frozenset[str]] = {}
         # The names of primitives, platforms and dtypes whose modules have all been imported.
         self._loaded: set[tuple[str, tuple[str, ...], object]] = set()
@@ -279,7 +280,7 @@ class LoweringTable(RuleTable[LoweringRule]):
     def _own_rule(
         self, primitive: PrimitiveLike, platform: str, builder: object
     ) -> LoweringRule | None:
-        """Return the rule for this platform alone, or None if the equation is not one for it."""
+        """Return the rule for only this platform, or None if it does not apply to the equation."""
         rule = self.on_platform.get((primitive, platform))
         condition = self.conditions.get((primitive, platform))
         return rule if condition is None or condition(builder) else None
@@ -350,7 +351,7 @@ def _everything_saveable(*_: object, **__: object) -> bool:
 
 
 class SavingRules:
-    """A table of partial evaluation rules in JAX's form, which are asked what may be saved.
+    """A table of partial evaluation rules in JAX's form, which are called with a saving policy.
 
     `table[primitive] = rule` makes `rule(saveable, unknown, instantiated, equation)` the rule that
     splits equations of the primitive in jaxprs, with known operands that are all instantiated and
@@ -484,7 +485,7 @@ effects: RuleTable[EffectsRule] = RuleTable(
     "effects", _PRIMITIVES, "(*avals, **params) -> the effects it has"
 )
 staged: RuleTable[StagedRule] = RuleTable(
-    "staged", "hlofront/higher_order", "(trace, *args, **params) -> results, written down"
+    "staged", "hlofront/higher_order", "(trace, *args, **params) -> staged results"
 )
 run: RuleTable[RunRule] = RuleTable(
     "run",

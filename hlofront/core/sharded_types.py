@@ -1,6 +1,6 @@
 """The types of results over a mesh: what infer rules leave to the tables `sharding` and `varying`.
 
-Infer rules are about shapes and dtypes alone. They see operands without the mesh axes that split
+Infer rules are only about shapes and dtypes. They see operands without the mesh axes that split
 them or that they vary along, and this module adds to their results what these tables say.
 """
 
@@ -98,7 +98,7 @@ def plain_aval(aval: AbstractValue) -> AbstractValue:
 
 
 def _request(params: Params) -> Split | None:
-    """Return the mesh and spec of the sharding that an operation's parameters ask for, or None."""
+    """Return the mesh and spec of the sharding that an operation's parameters request, or None."""
     for name in _REQUESTS:
         requested_sharding: Any = params.get(name)
         mesh = getattr(requested_sharding, "mesh", None)
@@ -252,9 +252,10 @@ def _check_extremes(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
             continue
         if primitive.name not in _MOVE_ELEMENTS and _MAKE_EXTREMES.get(primitive.name) is not kind:
             raise ValueError(
-                f"{primitive} takes no operand with unreduced_kind={kind.name}, of which devices "
-                f"have the {kind.name} of their parts: got {types_text(avals)}. Make one value of "
-                f"them first, by reshard(x, jax.P(...)), or lax.p{kind.name} in shard_map."
+                f"{primitive} does not accept an operand with unreduced_kind={kind.name}: each "
+                f"device holds only the {kind.name} of its part. Got {types_text(avals)}. Combine "
+                f"the parts first, with reshard(x, jax.P(...)), or lax.p{kind.name} in "
+                "shard_map."
             )
 
 
@@ -274,9 +275,9 @@ def _check_requested_kind(
     elif kind is None or kind is _MAKE_EXTREMES.get(name, UnreducedKind.sum):
         return
     raise ShardingTypeError(
-        f"{name} of {types_text(avals)} was asked by out_sharding= for a result split as {spec}, "
-        "whose unreduced_kind is not what it makes: reduce_max makes UnreducedKind.max, reduce_min "
-        "makes min, reshape keeps that of its operand, and others make sum"
+        f"{name} of {types_text(avals)}: out_sharding= requests a result split as {spec}, whose "
+        "unreduced_kind does not match the operation: reduce_max makes UnreducedKind.max, "
+        "reduce_min makes min, reshape keeps that of its operand, and others make sum"
     )
 
 
@@ -286,7 +287,7 @@ def _with_own_unreduced(
     """Return a requested spec with the axes along which the operand of a reduction is unreduced.
 
     Raises:
-      ValueError: if a reshape is asked to combine values along such axes.
+      ValueError: if a reshape would combine values along such axes.
     """
     if primitive.name not in ("reshape", "reduce_sum", "reduce_max", "reduce_min"):
         return spec
@@ -312,7 +313,7 @@ def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> PartitionSpec:
     }
     name = primitive.name
     if name == "dot_general" and not any(spec.unreduced for spec in sums):
-        # The cotangents of its operands are summed up, and so need not be reduced.
+        # The cotangents of its operands are summed up, so they need not be reduced.
         return PartitionSpec()
     if name == "mul" and len(sums) == 2:
         # A product of summands and a value that all devices have is one of summands.
@@ -321,7 +322,7 @@ def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> PartitionSpec:
             return own
     if len(sums) > 1:
         raise ShardingTypeError(
-            f"{primitive} wants operands that are unreduced, and reduced, along the same mesh "
+            f"{primitive} requires operands that are unreduced, and reduced, along the same mesh "
             f"axes: got {types_text(avals)}. Add up the summands first, by reshard(x, jax.P(...))."
         )
     own = sums.pop() if sums else PartitionSpec()
@@ -467,12 +468,12 @@ def _with_manual_types(
 
 
 def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
-    """Return the manual type of the result of operands; `process` makes them vary alike."""
+    """Return the manual type of the result of operands; `process` makes them vary alike first."""
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
     others = {aval.manual_axis_type.with_varying(()) for aval in avals}
     if len(others) > 1:
         raise ShardingTypeError(
-            f"{primitive} wants operands that are unreduced along the same manual axes: got "
+            f"{primitive} requires operands that are unreduced along the same manual axes: got "
             f"{types_text(avals)}"
         )
     own = others.pop()

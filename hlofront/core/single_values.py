@@ -4,7 +4,7 @@ from typing import Any
 
 
 class SingleValue:
-    """A type whose values consist of themselves alone; high_types.py has those of others."""
+    """A type whose low values are just its values; high_types.py has the other types."""
 
     __slots__ = ()
 

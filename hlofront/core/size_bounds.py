@@ -142,7 +142,8 @@ class Assumptions:
         for relation, is_zero in self._about(term, anywhere=False):
             scale = abs(relation[0][1])
             low, high = self._bounds(_eliminated(term, terms, relation))
-            # The sum is what is left, plus or minus a multiple of the relation, by the scale.
+            # The sum is the remainder, plus or minus a multiple of the relation, divided by the
+            # scale.
             adds = _sign(coefficient) == _sign(relation[0][1])
             if is_zero or adds:
                 least = max(least, _ceiling(low, scale))

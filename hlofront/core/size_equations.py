@@ -182,9 +182,9 @@ class _Solver:
         )
         sizes = ", ".join(f"'{d.size}' of {d.name}" for d in dimensions)
         return ValueError(
-            f"Cannot solve for values of dimension variables {set(unknown)}: they are found from "
-            f"sizes that are linear in one unknown variable, and what is left is {sizes}. "
-            f"{self._shapes}. Give an argument an axis of the size of each variable."
+            f"Cannot solve for values of dimension variables {set(unknown)}: variables are found "
+            "from sizes that are linear in one unknown variable, and the remaining equations are "
+            f"{sizes}. {self._shapes}. Give an argument an axis of the size of each variable."
         )
 
 

@@ -209,7 +209,7 @@ def symbolic_shape(
 
 
 def symbolic_dim_bounds(dimension: int | SizeExpression) -> tuple[float, float]:
-    """Return the least and the greatest value of a size, as far as its constraints tell.
+    """Return the smallest and the largest value of a size that its constraints imply.
 
     Args:
       dimension: a symbolic size, or an int, whose bounds are itself.

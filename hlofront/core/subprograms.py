@@ -202,7 +202,8 @@ def subprograms_in(equations: Sequence[Equation]) -> Iterator[Subprogram]:
 def may_hold_programs(primitive: Primitive) -> bool:
     """Return whether a primitive has a rule of subprograms, or is of another package.
 
-    Our primitives are known by their rules of types, as those of lowering are imported later.
+    Our primitives are recognized by their type rules, because their lowering rules are imported
+    later.
     """
     if primitive in rules.subprograms:
         return True
@@ -233,7 +234,7 @@ def executed_by(equation: Equation) -> Subprogram | None:
 
 
 def branches_of(equation: Equation) -> list[Subprogram]:
-    """Return the programs of which an equation runs one, by the value of its first operand."""
+    """Return the programs one of which an equation runs, chosen by its first operand's value."""
     return [part for part in subprograms_of(equation) if part.role == "branch"]
 
 

@@ -101,7 +101,7 @@ class Term:
         return Term(exponents.items())
 
     def divided_by(self, other: "Term") -> "Term | None":
-        """Return the quotient of two terms, or None if it is no term."""
+        """Return the quotient of two terms, or None if it is not a term."""
         exponents = dict(self.factors)
         for factor, exponent in other.factors:
             left = exponents.pop(factor, 0) - exponent
@@ -417,7 +417,7 @@ def is_size(x: object) -> bool:
     """Return whether a value is a size: an int, of Python or NumPy, or an expression."""
     if isinstance(x, SizeExpression):
         return True
-    # Arrays and tracers of integers have this method too, and are no sizes.
+    # Arrays and tracers of integers have this method as well, but are not sizes.
     if not hasattr(x, "__index__") or hasattr(x, "aval"):
         return False
     # NumPy's arrays have it whatever their shape and dtype.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @final
 class UndefinedPrimal:
-    """A linear operand of a transpose rule, of which only the aval is known.
+    """A linear operand of a transpose rule; only its aval is known.
 
     Attributes:
       aval: the aval.

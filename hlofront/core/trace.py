@@ -67,9 +67,9 @@ class Trace:
     def process_as_current(
         self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params
     ) -> Value:
-        """Interpret an operation that an interpreter above passes on for want of own operands.
+        """Interpret an operation forwarded by an outer trace that owns none of its operands.
 
-        This is the current interpreter meanwhile, which runs the operations of rules, too.
+        This becomes the current trace, so operations of rules run under it as well.
         """
         with interpreting_with(self):
             return self.process(primitive, args, params)
@@ -282,10 +282,10 @@ class Tracer(ArrayOperators):
     def nbytes(self) -> int:
         return self.aval.size * self.aval.dtype.itemsize
 
-    # Higher than that of arrays, so that NumPy operations with both are left to the tracer.
+    # Higher than that of arrays, so that NumPy defers operations with both to the tracer.
     __array_priority__ = 1000
 
-    # JAX's name for a symbolic size; no array stands for one.
+    # JAX's name for a symbolic size; no array is one.
     dimension_as_value = None
 
     def to_concrete_value(self) -> Value:
@@ -433,7 +433,7 @@ def _needs_value(name: str, *, called: bool) -> Value:
     def member(self: Tracer, *args: object) -> Value:
         value = self.computed_value() if name == "item" else self.to_concrete_value()
         if value is None or (self.has_derivative and name != "item"):
-            what = f"the {name}() method was called" if called else f"{name!r} was asked for"
+            what = f"the {name}() method was called" if called else f"{name!r} was requested"
             raise errors.ConcretizationTypeError(self, f"The problem: {what} on a traced array.")
         is_scalar = isinstance(value, int | float | complex)
         attribute = getattr(np.asarray(value) if is_scalar else value, name)
@@ -530,8 +530,8 @@ def process(primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) ->
     return (_get() or _engine).process(primitive, args, params)
 
 
-# The number of functions with types that vary along manual axes that are being traced, in all
-# threads, and the function that makes the operands of an operation vary alike.
+# The number of functions being traced, in all threads, whose types vary along manual axes, and the
+# function that makes the operands of an operation vary along the same axes.
 _matching = 0
 _matching_lock = threading.Lock()
 _Match = Callable[[AnyPrimitive, tuple[Value, ...], Params], tuple[Value, ...]]
@@ -539,7 +539,7 @@ _match: _Match = lambda primitive, args, params: args
 
 
 def plug_in_matching(match: _Match) -> None:
-    """Set the function that makes operands vary alike; primitives/varying.py calls this once."""
+    """Set the function that makes operands vary equally; primitives/varying.py calls this once."""
     global _match
     _match = match
 
@@ -568,8 +568,8 @@ class interpreting_with:
 
     def __enter__(self) -> Trace:
         trace = self.trace
-        # The flag is part of the C++ jit key: while tracing, a jitted function that is called with
-        # arrays alone must be traced too, not run.
+        # The flag is part of the C++ jit key: while tracing, even a jitted function that is called
+        # with only arrays must be traced, not run.
         eager = trace is _engine
         self.token = _current.set(None if eager else trace)
         self.before = _swap_flag(_unset if eager else True)

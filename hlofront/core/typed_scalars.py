@@ -1,7 +1,7 @@
 """Scalars of Python with a dtype, which they keep when x64 is switched: TypedInt and others.
 
-They stand for Python scalars where functions with derivatives see them: as operands of rules, as
-residuals, and as results that pass unchanged.
+They replace Python scalars in differentiated functions: as operands of rules, as residuals, and as
+results that are passed through.
 """
 
 from typing import Any, Self
@@ -12,7 +12,7 @@ from hlofront.core.aval import ShapedArray, register_value_type
 
 
 class _TypedScalar:
-    """A scalar of Python with the dtype of the weakly typed array that it stands for."""
+    """A Python scalar with the dtype of the weakly typed array that it represents."""
 
     __slots__ = ()
     dtype: NumPyDType

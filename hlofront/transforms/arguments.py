@@ -14,7 +14,7 @@ _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
 class ArgumentPlan:
-    """A plan of which arguments of a function are static, donated or inputs of its program.
+    """A plan that says which arguments of a function are static, donated, or program inputs.
 
     Raises:
       ValueError: if a position or name is not one of the function's, or is static and donated.
@@ -145,10 +145,9 @@ class ArgumentPlan:
                 if not required:
                     return None
                 raise ValueError(
-                    "Non-hashable static arguments are not supported: "
-                    f"{self._name_of(where)} is {value!r} of type {type(value)}. "
-                    "Pass something that can be hashed and compared, such as a tuple "
-                    "in the place of a list."
+                    f"Non-hashable static arguments are not supported: {self._name_of(where)} is "
+                    f"{value!r} of type {type(value)}. Pass something that can be hashed and "
+                    "compared, such as a tuple instead of a list."
                 ) from error
         return tuple(StaticValue(where, value) for where, value in (*values, *named))
 

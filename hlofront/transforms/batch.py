@@ -79,7 +79,7 @@ register_value_type(BatchTracer, lambda tracer: tracer.aval)
 
 
 def mark_closed_over(values: Sequence[Value]) -> None:
-    """Note that a function with a custom rule closed over values, of which some are batched."""
+    """Note that a function with a custom rule closed over values some of which are batched."""
     for x in values:
         while type(x) is BatchTracer:
             tag = x._trace.tag  # pyright: ignore[reportPrivateUsage]

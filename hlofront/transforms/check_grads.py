@@ -353,13 +353,13 @@ class _Point:
         return checked_leaves
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
-        """Return message lines on which arguments have wrong derivatives when each varies alone."""
+        """Return message lines on the arguments whose derivatives are wrong if only they vary."""
         if len(self.moving) > _MOST_LOOKED_AT:
-            return [f"({len(self.moving)} arguments vary: too many to try each alone)"]
+            return [f"({len(self.moving)} arguments vary: too many to vary one at a time)"]
         off = {self.paths[i]: alone(i) for i in self.moving}
         wrong = [f"  {path}: off by {size:.3g}" for path, size in off.items() if size]
         right = ", ".join(path for path, size in off.items() if not size)
-        lines = ["where one argument varies alone:", *wrong]
+        lines = ["if only one argument varies:", *wrong]
         return [*lines, f"  not off: {right}"] if right else lines
 
 
@@ -516,7 +516,7 @@ def _compare(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relati
     where = f" at {[int(i) for i in worst]}" if worst else ""
     return (
         f"{int(wrong.sum())} of {wrong.size} elements are off, most{where} by "
-        f"{float(distance[worst]):.3g}: {derivative[worst]:.6g}, and should be {wanted[worst]:.6g} "
+        f"{float(distance[worst]):.3g}: got {derivative[worst]:.6g}, expected {wanted[worst]:.6g} "
         f"(allowed: {allowed:.3g} and {relative:.3g} of the size)"
     )
 

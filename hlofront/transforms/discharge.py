@@ -138,7 +138,7 @@ def _discharged(program: ClosedJaxpr, written: tuple[bool, ...] | None) -> Disch
 
 
 def _debug_info(info: DebugInfo, written: Sequence[bool]) -> DebugInfo:
-    """Return the debug info of a discharged program, of which new arrays are the last results."""
+    """Return the debug info with the updated references' values appended to the results."""
 
     def arg_names() -> tuple[str, ...]:
         names = info.arg_names or ()

@@ -120,13 +120,13 @@ def linearize(
     has_aux: bool = False,
     is_vjp: bool = False,
 ) -> PyTree:
-    """Run a function, and write down its derivative as a program that is linear in tangents.
+    """Run a function, and record its derivative as a program that is linear in tangents.
 
     Args:
       traceable: a function of pytrees, or a wrapped one.
       primals_ft: its arguments, as a sequence.
       has_aux: whether it returns a pair, whose second member is not differentiated.
-      is_vjp: whether the program is transposed later, which rules of VJPHiPrimitives ask.
+      is_vjp: whether the program is transposed later, which rules of VJPHiPrimitives need to know.
 
     Returns:
       The result; per leaf of it whether its tangent is a symbolic zero; the jaxpr from the tangents
@@ -182,8 +182,8 @@ def backward_pass(
       consts: the values of its constants.
       primals_in: per input its value, or an UndefinedPrimal where the program is linear in it.
       cts_in: the cotangents of the outputs, which may be `Zero`s.
-      return_logs: whether to return a pair of the cotangents and the logs of operations, of which
-        no operation here has any.
+      return_logs: whether to return a pair of the cotangents and the logs of operations; the logs
+          are always empty here.
 
     Returns:
       A cotangent per input; those of inputs with a value are `Zero`s.
@@ -218,7 +218,7 @@ def batch_jaxpr_axes(
     in_axes: Axes,
     out_axes_dest: Sequence[int | ZeroIfMapped | None],
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """Return a batched program, with the batch axes of its outputs as they are wanted.
+    """Return a batched program whose outputs have the requested batch axes.
 
     Args:
       closed_jaxpr: the program of one example.
@@ -231,7 +231,7 @@ def batch_jaxpr_axes(
       The program, and per output whether it has the batch axis.
 
     Raises:
-      ValueError: if an output varies over the batch and its wanted axis is None.
+      ValueError: if an output varies over the batch and its requested axis is None.
     """
     program = closed(closed_jaxpr)
     batched: list[bool] = []
@@ -320,7 +320,7 @@ def move_binders_to_back(closed_jaxpr: Program, to_move: Sequence[bool]) -> Clos
 
 
 def prune_closed_jaxpr_outputs(jaxpr: Program, used_outputs: Sequence[bool]) -> ClosedJaxpr:
-    """Return a program with some of its outputs alone; its equations all stay."""
+    """Return a program with only some of its outputs; all its equations stay."""
     program = closed(jaxpr)
     outvars = [atom for atom, used in zip(program.jaxpr.outvars, used_outputs, strict=True) if used]
     return program.replace(jaxpr=program.jaxpr.replace(outvars=outvars))

@@ -36,9 +36,10 @@ class ShapeDtypeStruct:
     Args:
       shape: the sizes of its axes.
       dtype: the dtype of its elements.
-      sharding: a Sharding, PartitionSpec or Format, or None. Of a Format, `sharding` is its
-        sharding and `format` the Format; programs are lowered for arguments of its layout.
-      weak_type: whether the dtype is weak, as that of a Python scalar.
+      sharding: a Sharding, PartitionSpec or Format, or None. If it is a Format, the attribute
+          `sharding` is the Format's sharding and `format` the Format; programs are lowered for
+          arguments of its layout.
+      weak_type: whether the dtype is weak, like that of a Python scalar.
       manual_axis_type: the axes of shard_map along which it varies or is reduced; None for none.
       is_ref: whether it describes a mutable reference to such an array.
 
@@ -67,7 +68,7 @@ class ShapeDtypeStruct:
         is_ref: bool = False,
     ):
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct wants a dtype, got None")
+            raise ValueError("ShapeDtypeStruct requires a dtype, got None")
         self.shape = tuple(shape)
         self.dtype = dtype_of(dtype)
         if isinstance(sharding, PartitionSpec):
@@ -270,7 +271,7 @@ class Signature:
         """Return a name per pytree leaf of (args, kwargs), such as `x`, `params['w']` or `rest[2]`.
 
         Args:
-          args_and_kwargs: the arguments, or the dynamic ones alone.
+          args_and_kwargs: the arguments, or only the dynamic ones.
           positions: the positions in the call of the positional arguments in `args_and_kwargs`.
         """
         args, kwargs = args_and_kwargs
@@ -305,12 +306,12 @@ def check_callable(fun: object, what: str = "a transformation") -> None:
     if issubclass(type(fun), staticmethod | classmethod):
         kind = type(fun).__name__
         raise TypeError(
-            f"{what} wants a function, got the {kind} object {fun!r}: transform the function "
+            f"{what} requires a function, got the {kind} object {fun!r}: transform the function "
             f"first, and make a {kind} of the result"
         )
     if not callable(fun):
         raise TypeError(
-            f"Expected a callable value: {what} wants a function, got "
+            f"Expected a callable value: {what} requires a function, got "
             f"{source.shortened(repr(fun))} of type {type(fun)}"
         )
     refuse_generators(fun, what)
@@ -324,7 +325,7 @@ def check_hashable(*functions: object) -> None:
         except TypeError as error:
             raise TypeError(
                 f"{error}: programs are cached by the functions that they are traced from. Define "
-                "__hash__ beside __eq__; a dataclass has it with frozen=True or eq=False."
+                "__hash__ as well as __eq__; a dataclass has it with frozen=True or eq=False."
             ) from None
 
 
@@ -381,7 +382,7 @@ def result_paths(out_tree: PyTreeDef | None, prefix: str = "result") -> tuple[st
     if out_tree is None:
         return ()
     numbered = tree.tree_unflatten(out_tree, range(out_tree.num_leaves))
-    # What a pytree node adds on unflattening, such as float0 arrays, is no output.
+    # Values that a pytree node adds on unflattening, such as float0 arrays, are not outputs.
     return tuple(
         prefix + tree.keystr(path)
         for path, number in tree.tree_leaves_with_path(numbered)

@@ -501,7 +501,7 @@ def at_positions(
     argnums: int | Sequence[int],
     too_few: type[Exception] = TypeError,
 ) -> tuple[tuple[PyTree, ...], Callable[..., PyTree]]:
-    """Return the arguments at `argnums`, and `fun` as a function of these arguments alone.
+    """Return the arguments at `argnums`, and `fun` as a function of only these arguments.
 
     Raises:
       too_few: if there are not as many arguments.

@@ -116,9 +116,9 @@ def jacrev(
       allow_int: whether integer and boolean arguments are allowed; their derivatives are of float0.
 
     Returns:
-      A function of the same arguments. It returns the pytree of results of `fun`, each with the
-      pytree of derivatives in place of an array: of shape `result.shape + argument.shape`. With
-      `has_aux` it returns that and the auxiliary values.
+      A function of the same arguments. It returns the pytree of results of `fun`, with each array
+      replaced by a pytree of derivatives of shape `result.shape + argument.shape`. With `has_aux`
+      it returns a pair of that and the auxiliary values.
 
     Raises:
       TypeError: from the call, if an argument's dtype cannot be differentiated.
@@ -252,7 +252,7 @@ def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
 
 
 def _typed_like(x: ArrayLike, wanted: ShapedArray) -> ArrayLike:
-    """Return derivatives weakly typed where `wanted` is, which has their dtype."""
+    """Return derivatives with the weak types of `wanted`, which has their dtypes."""
     aval = typeof(x)
     return convert(x, aval.dtype, wanted.weak_type) if aval.dtype == wanted.dtype else x
 

@@ -23,8 +23,8 @@ def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
     Raises:
       TracerLeakError: if a tracer is still referenced.
     """
-    # A collection walks over all objects of the process, so it is only made for a trace that
-    # reference counting alone has not deleted: a reference cycle is no leak.
+    # A collection walks over all objects of the process, so it only runs for a trace that reference
+    # counting has not deleted: a reference cycle is not a leak.
     if reference() is None:
         return
     gc.collect()

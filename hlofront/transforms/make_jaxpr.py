@@ -83,8 +83,8 @@ def bad_argument(
                 f"Error interpreting argument to {source.describe_callable(fun)} as an abstract "
                 f"array. The problematic value is {source.shortened(repr(leaf))} of type "
                 f"{type(leaf)} and was passed to the function at path {name}.\n{error}\n"
-                "Where a function needs a value that is no array, mark the argument as static: "
-                "static_argnums or static_argnames of jit."
+                "If a function needs a value that is not an array, mark the argument as static, "
+                "with static_argnums or static_argnames of jit."
             )
     return TypeError(f"an argument of {source.describe_callable(fun)} is not an array")
 
@@ -111,7 +111,7 @@ def make_jaxpr(
       TypeError: if `fun` cannot be called.
     """
     if not callable(fun):
-        raise TypeError(f"make_jaxpr wants a function, got {fun!r} of type {type(fun)}")
+        raise TypeError(f"make_jaxpr requires a function, got {fun!r} of type {type(fun)}")
     refuse_generators(fun, "make_jaxpr")
     plan = ArgumentPlan(fun, static_argnums, what="Function passed to make_jaxpr")
 
@@ -179,7 +179,7 @@ def closure_convert(
         if given_tree != in_tree:
             raise TypeError(
                 "the closure-converted function was called with arguments of another structure: "
-                f"wanted {in_tree}, got {given_tree}"
+                f"expected {in_tree}, got {given_tree}"
             )
         consts = [
             next(added_values) if m else c for c, m in zip(program.consts, moved, strict=True)

@@ -155,7 +155,7 @@ def new_eqn_recipe(
 
 
 class PartialTrace(SplitTrace):
-    """A trace of known and unknown values that asks `custom_partial_eval_rules` first."""
+    """A trace of known and unknown values that tries `custom_partial_eval_rules` first."""
 
     __slots__ = ()
 
@@ -218,7 +218,7 @@ class PartialTrace(SplitTrace):
         """Return the value of a JaxprTracer: a known one, or a tracer of the program.
 
         Raises:
-          TypeError: if it is unknown, and nothing says what it is.
+          TypeError: if it is unknown and not described.
         """
         if not isinstance(x, JaxprTracer) or x._trace is not self:  # pyright: ignore[reportPrivateUsage]
             return x
@@ -262,7 +262,7 @@ def lower_jaxpr(
 ) -> tuple[ClosedJaxpr, list[AbstractValue]]:
     """Return a jaxpr of low values, and the avals of its results.
 
-    The jaxprs of hlofront hold low values alone: a value that consists of several arrays is several
+    The jaxprs of hlofront hold only low values: a value that consists of several arrays is several
     inputs. So the result is the argument.
 
     Args:

@@ -36,31 +36,31 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """A marker for `f_vjp.with_refs`: the cotangent of an argument is wanted."""
+    """A marker for `f_vjp.with_refs`: the cotangent of an argument is requested."""
 
     __slots__ = ()
 
 
 class DontWant(_Mark):
-    """A marker for `f_vjp.with_refs`: the cotangent of an argument is not wanted."""
+    """A marker for `f_vjp.with_refs`: the cotangent of an argument is not requested."""
 
     __slots__ = ()
 
 
 class DidntWant(_Mark):
-    """A marker in place of an unwanted cotangent: a pytree without leaves."""
+    """A marker instead of an unwanted cotangent: a pytree without leaves."""
 
     __slots__ = ()
 
 
 class NotNeeded(_Mark):
-    """A marker in place of an argument that is not a residual: a pytree without leaves."""
+    """A marker instead of an argument that is not a residual: a pytree without leaves."""
 
     __slots__ = ()
 
 
 class GradRef(_Mark):
-    """A marker in place of a cotangent that was added to a reference: a pytree without leaves."""
+    """A marker instead of a cotangent that was added to a reference: a pytree without leaves."""
 
     __slots__ = ()
 
@@ -175,8 +175,8 @@ class Pullback:
             references, to which the cotangents of their arguments are added.
 
         Returns:
-          A function of a cotangent like the result; its results have DidntWant() in place of
-          unwanted cotangents, and GradRef() in place of those that were added to references.
+          A function of a cotangent like the result; its results have DidntWant() instead of
+          unwanted cotangents, and GradRef() instead of those that were added to references.
 
         Raises:
           ValueError: if `wanted` is not a pytree of these like the arguments.
@@ -188,7 +188,7 @@ class Pullback:
             for x, ref in zip(leaves, references, strict=True)
         ):
             raise ValueError(
-                "with_refs wants ad.GradValue(), ad.DontWant() or a reference for each array of "
+                "with_refs requires ad.GradValue(), ad.DontWant() or a reference for each array of "
                 f"the arguments, whose structure is {self.in_tree}: got {wanted}."
             )
         flags = tuple([type(x) is GradValue for x in leaves])
@@ -203,7 +203,7 @@ class Pullback:
             raise ValueError(
                 "unexpected tree structure.\n\nThe argument to a VJP function returned by "
                 "`jax.vjp` must match the pytree structure of the result of the differentiated "
-                f"function {self.spec.signature.where}: wanted {out_tree}, got {given_tree}."
+                f"function {self.spec.signature.where}: expected {out_tree}, got {given_tree}."
             )
         for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
             cotangent_aval, wanted = abstract(leaf), aval.to_cotangent_aval()

@@ -87,7 +87,7 @@ def dead_code_program(
 def _smaller_program(
     program: ClosedJaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...]
 ) -> tuple[ClosedJaxpr | None, tuple[bool, ...]]:
-    """Return None in place of a program without dead code: a cached value must not hold its key."""
+    """Return None for a program without dead code: a cached value must not hold its key."""
     jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
     if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
         program.jaxpr.live = program.jaxpr.eqns

@@ -63,7 +63,7 @@ class JitTracer(Tracer):
         return self._trace.value_of(self)
 
     def become(self, other: "JitTracer") -> None:
-        """Stand for the variable that another tracer of the jaxpr stands for."""
+        """Represent the same variable as another tracer of the jaxpr."""
         self._var = other._var
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class JitTracer(Tracer):
 
     @property
     def val(self) -> Atom:
-        """The variable, or literal, of the jaxpr that the tracer stands for."""
+        """The variable, or literal, of the jaxpr that the tracer represents."""
         return self._var
 
     @property
@@ -162,7 +162,7 @@ class StagingTrace(RuleTrace):
     debug_info: DebugInfo | None
     # The values that an enclosing program calls this one with, or ().
     operands: Sequence[object]
-    # Programs that captured values of this one, and so are valid only inside it.
+    # Programs that captured values of this one, so that they are valid only inside it.
     programs_of: dict[object, object]
 
     def __init__(self, debug_info: DebugInfo | None = None, operands: Sequence[object] = ()):
@@ -398,13 +398,13 @@ def _refuse_what_is_no_array(primitive: Primitive, avals: Sequence[AbstractValue
     for position, aval in enumerate(avals):
         if type(aval) is AbstractFuture and not primitive.takes_futures:
             raise TypeError(
-                f"{primitive} wants arrays, and operand {position} is a future of type {aval}: "
-                "await it by the method done of what psum_scatter_start returned"
+                f"{primitive} requires arrays, and operand {position} is a future of type {aval}: "
+                "await it with the method `done` of the value that psum_scatter_start returned"
             )
         if is_reference(aval):
             raise ValueError(
-                f"{primitive} wants arrays, and operand {position} is a mutable reference of type "
-                f"{aval}: read it with [...]"
+                f"{primitive} requires arrays, and operand {position} is a mutable reference of "
+                f"type {aval}: read it with [...]"
             )
 
 
@@ -418,7 +418,7 @@ def _forget_inferred() -> None:
 EAGER = "eager execution"
 
 _LITERAL_TYPES = (bool, int, float, complex)
-# Further classes, of other packages, whose scalars stand in equations.
+# Further classes, of other packages, whose scalars are literals of equations.
 literalable_types: set[type] = set()
 
 

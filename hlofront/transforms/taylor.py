@@ -49,7 +49,7 @@ def expand(
     Args:
       primitive: the primitive.
       primals: its operands.
-      series: one per operand, of which one at least is not the symbolic zero series.
+      series: one per operand; at least one is not the symbolic zero series.
       params: its parameters.
 
     Returns:
@@ -229,7 +229,7 @@ def jet_flat(
 def _series_needed(jaxpr: Jaxpr) -> set[Var]:
     """Return the variables whose series the series of the outputs depend on.
 
-    What is compared, rounded or used as an index is needed by its value alone.
+    Only the values of operands that are compared, rounded or used as indices are needed.
     """
     needed = {atom for atom in jaxpr.outvars if isinstance(atom, Var) and _moves(atom)}
     for equation in reversed(jaxpr.eqns):

@@ -240,7 +240,7 @@ def transpose_program(
     Args:
       program: a closed jaxpr.
       linear: per input, whether the program is linear in it; others are known.
-      nonzero: per output, whether its cotangent is nonzero, and so an input of the result.
+      nonzero: per output, whether its cotangent is nonzero, and therefore an input of the result.
       instantiate: per linear input, or for all, whether its cotangent is an output even if zero.
       weak: per nonzero cotangent, whether it is weakly typed; by default where the output is.
 

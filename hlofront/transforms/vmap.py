@@ -59,7 +59,7 @@ def vmap(
 
     Raises:
       TypeError: if `fun` cannot be called, or axes are not integers.
-      ValueError: if axes are out of range, differ in size, or are no prefix of the arguments.
+      ValueError: if axes are out of range, differ in size, or are not a prefix of the arguments.
     """
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):

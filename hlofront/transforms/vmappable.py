@@ -25,7 +25,7 @@ class _Rules(NamedTuple):
     from_element: Callable[..., Value]
 
 
-# The class of a value of unknown type is unknown, where they are asked.
+# The class of a value of unknown type is not known where these are called.
 _rules: dict[type, _Rules] = {}
 _spec_types: set[type] = set()
 _indices: dict[type, Callable[[AxisSize], Array]] = {}

@@ -130,7 +130,7 @@ def donation_vector(
     Args:
       donate_argnums: positions of the donated arguments.
       donate_argnames: names of the donated keyword arguments.
-      in_tree: the structure of (args, kwargs), or of args alone.
+      in_tree: the structure of (args, kwargs), or of only args.
       kws: whether the structure holds keyword arguments.
     """
     numbers = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))

@@ -76,7 +76,7 @@ def test_types_say_along_which_manual_axes_values_vary():
     assert str(other) == "float32[8]{V:x, U:y}"
     assert str(other.to_cotangent_aval()) == "float32[8]{V:x, R:y}"
     assert pickle.loads(pickle.dumps(other)) is other
-    with pytest.raises(ValueError, match="one of these alone"):
+    with pytest.raises(ValueError, match="exactly one of"):
         ManualAxisType(varying={"x"}, reduced={"x"})
 
 

@@ -110,7 +110,7 @@ def test_a_mesh_without_devices():
     assert (explicit.auto_axes, explicit.explicit_axes) == (("x",), ("y",))
     assert pickle.loads(pickle.dumps(mesh)) is copy.deepcopy(mesh) is mesh
     for name in ("devices", "device_ids", "local_mesh", "local_devices", "is_multi_process"):
-        with pytest.raises(ValueError, match="AbstractMesh is of no devices"):
+        with pytest.raises(ValueError, match="AbstractMesh has no devices"):
             getattr(mesh, name)
     with pytest.raises(ValueError, match="a name for each axis"):
         AbstractMesh((2, 2), ("x",))

@@ -40,15 +40,15 @@ class Phrase:
 # Words after "is no" that make it idiomatic: "is no longer", "is no more than".
 _IDIOMS = "longer|more|less|such|need|way|reason|doubt|other|one|difference|larger|smaller|greater"
 PHRASES = (
-    Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"', 46),
-    Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 28),
+    Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"', 13),
+    Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 16),
     Phrase(
-        "no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"', 74
+        "no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"', 56
     ),
-    Phrase("beside", r"\bbeside\b", '"next to", "with", "as well as" or "except"', 47),
-    Phrase("of which", r"\bof which\b", 'two sentences, or "whose"', 96),
-    Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"', 8),
-    Phrase("place of", r"\bin (the )?place of\b", '"instead of"', 48),
+    Phrase("beside", r"\bbeside\b", '"next to", "with", "as well as" or "except"', 44),
+    Phrase("of which", r"\bof which\b", 'two sentences, or "whose"', 78),
+    Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"', 7),
+    Phrase("place of", r"\bin (the )?place of\b", '"instead of"', 33),
     Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/RESULTS.md", 24),
     Phrase(
         "of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"', 55
@@ -60,9 +60,9 @@ PHRASES = (
     Phrase("by chance", r"\bby chance\b", '"random" or "randomly generated"'),
     Phrase("by hand", r"\b(run|runs|started|tried) by hand\b", '"manually"', 1),
     Phrase("for lack of", r"\bfor lack of\b", '"without"'),
-    Phrase("for want of", r"\bfor want of\b", '"without"', 2),
+    Phrase("for want of", r"\bfor want of\b", '"without"', 1),
     Phrase("thereby", r"\bthereby\b", '"so"'),
-    Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"', 8),
+    Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"', 7),
     Phrase("becomes of", r"\bbecomes of\b", '"what happens to"', 2),
     Phrase("door", r"\bdoors?\b", '"re-export module"', 9),
     Phrase("house", r"\bhouse\b", '"conventions"', 3),

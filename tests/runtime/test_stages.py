@@ -133,7 +133,7 @@ def test_make_jaxpr_eval_shape_and_closure_convert():
     assert hlofront.eval_shape(scaled, X, {"a": 1.0})["same"].dtype == np.float32
     with pytest.raises(TypeError, match="at path d"):
         hlofront.eval_shape(scaled, X, "text")
-    with pytest.raises(TypeError, match="wants a function"):
+    with pytest.raises(TypeError, match="requires a function"):
         hlofront.make_jaxpr(3)
 
     def outer(x, y):
@@ -152,7 +152,7 @@ def test_named_scopes_are_in_the_metadata():
 
     text = hlofront.jit(lambda x: block(x)).lower(1.0).compile().as_text()
     assert 'op_name="jit(<lambda>)/attention/inner/sin"' in text
-    with pytest.raises(TypeError, match="wants a string"), hlofront.named_scope(3):
+    with pytest.raises(TypeError, match="requires a string"), hlofront.named_scope(3):
         pass
 
 
