@@ -184,7 +184,7 @@ def _is_all_ours(traceback: types.TracebackType | None) -> bool:
 
 def _remove_frames_keeping_all(error: BaseException) -> None:
     whole = UnfilteredTraceback(
-        f"{type(error).__name__}, with all of its traceback. Below, the user's frames alone."
+        f"{type(error).__name__}, with all of its traceback. Below, only the user's frames."
     )
     for name in ("__traceback__", "__cause__", "__context__", "__suppress_context__"):
         _assign(whole, name, getattr(error, name))

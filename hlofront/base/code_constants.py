@@ -18,7 +18,7 @@ def with_constants(template: Function, **values: object) -> Function:
 
     Unlike a closure, the copy has no free variables: libraries that intercept calls assign another
     function's code to its `__code__`, which Python refuses for closures, and copy functions from
-    their code and globals alone. It also runs a little faster.
+    only their code and globals. It also runs a little faster.
     """
     function = cast(FunctionType, template)
     code = function.__code__

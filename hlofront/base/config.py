@@ -102,7 +102,7 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     ),
     "jax_include_full_tracebacks_in_locations": (
         True,
-        "gives operations in HLO the user's whole stack, not the innermost line alone",
+        "gives operations in HLO the user's whole stack, not only the innermost line",
     ),
     "jax_legacy_prng_key": ("allow", "is what untyped keys do", choice("allow", "warn", "error")),
     "jax_memory_fitting_effort": (0.0, "is XLA's effort to save memory, from -1 to 1"),
@@ -145,7 +145,8 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
 _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "hlofront_warn_recompiles": (
         5,
-        "is the number of recompilations at one line of the user's from which it is told; 0 never",
+        "is the number of recompilations at one line of the user's code from which on they are "
+        "reported; 0 never",
     ),
     "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
@@ -229,7 +230,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is how our own frames leave a traceback",
         choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
     ),
-    "jax_transfer_guard": (None, "sets the three transfer guards at once", _GUARD),
+    "jax_transfer_guard": (None, "sets all three transfer guards", _GUARD),
     "jax_transfer_guard_device_to_device": (None, "is what a copy between devices does", _GUARD),
     "jax_transfer_guard_device_to_host": (None, "is what a copy to the host does", _GUARD),
     "jax_transfer_guard_host_to_device": (None, "is what a copy from the host does", _GUARD),

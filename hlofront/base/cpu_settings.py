@@ -10,12 +10,12 @@ class CpuSettings(NamedTuple):
     """The kinds of code that lowering adds for CPUs; modules for other platforms get none of it.
 
     Attributes:
-      fences: whether values that XLA would recompute at every use are stored, as
-        lowering/fences.py says. XLA is then told to keep all barriers of the module.
-      formulas: whether slow operations of XLA are replaced, as lowering/cpu_formulas.py says. Most
-        formulas need barriers, and so fences, too.
-      guards: whether operations that XLA may compute wrongly are lowered in another way, as
-        bridge/xla_faults.py says.
+      fences: whether values that XLA would recompute at every use are materialized, see
+          lowering/fences.py. XLA then keeps all barriers of the module.
+      formulas: whether slow operations of XLA are replaced, see lowering/cpu_formulas.py. Most
+          formulas need barriers, and therefore fences.
+      guards: whether operations that XLA may compute wrongly are lowered in another way, see
+          bridge/xla_faults.py.
     """
 
     fences: bool = False

@@ -65,7 +65,9 @@ def dtype_of(dtype: Any) -> Any:
     except (KeyError, TypeError):
         pass
     if isinstance(dtype, type) and dtype in _abstract_classes:
-        raise TypeError(f"{dtype.__name__} is a kind of dtypes; wanted one dtype, such as float32")
+        raise TypeError(
+            f"{dtype.__name__} is a kind of dtypes; expected one dtype, such as float32"
+        )
     if isinstance(dtype, Array):
         raise ValueError("an array was given as a dtype: instead of dtype=x write dtype=x.dtype")
     resolved = np.dtype(dtype)
@@ -76,7 +78,7 @@ def dtype_of(dtype: Any) -> Any:
 
 @functools.cache
 def full_name(dtype: NumPyDType | ExtendedDType) -> str:
-    """Return the name of a dtype, such as float32; NumPy computes it again each time, in 2 us."""
+    """Return the name of a dtype, such as float32, cached: NumPy computes it each time."""
     return "float0" if dtype == float0 else dtype.name
 
 
@@ -135,7 +137,7 @@ def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any
     ):
         if not allow_extended_dtype:
             raise ValueError(
-                f"{dtype} is an extended dtype, and only ordinary ones are wanted here"
+                f"{dtype} is an extended dtype, and only ordinary dtypes are supported here"
             )
         return dtype
     canonical = np.dtype(None) if dtype is None else dtype_of(dtype)
@@ -156,7 +158,7 @@ def array_dtype(dtype: NumPyDType) -> NumPyDType:
         return (_of_array_64 if _x64.value else _of_array_32)[dtype]
     except KeyError:
         raise TypeError(
-            f"dtype {dtype} is not a valid JAX array type: wanted numbers or booleans in native "
+            f"dtype {dtype} is not a valid JAX array type: expected numbers or booleans in native "
             "byte order. Convert the array with .astype first."
         ) from None
 
@@ -260,7 +262,7 @@ def check_user_dtype_supported(dtype: object, where: str = "dtype") -> Any:
 
 
 def issubdtype(a: object, b: object) -> bool:
-    """Return whether a dtype is of a kind.
+    """Return whether a dtype belongs to a kind.
 
     Unlike `np.issubdtype`, it supports the dtypes of ml_dtypes and extended dtypes.
 

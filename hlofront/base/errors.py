@@ -102,7 +102,7 @@ class TracerArrayConversionError(JAXTypeError):
             f"shape {_aval_text(tracer)}."
         )
         fix = (
-            "use the jnp function in place of the np one; or, to run NumPy itself on the values "
+            "use the jnp function instead of the np one; or, to run NumPy itself on the values "
             "when they are known, wrap it in hlofront.pure_callback."
         )
         super().__init__(_concretization_message(headline, tracer, "", fix))
@@ -397,8 +397,8 @@ def add_operands(
     """Add a failed operation's operands to the text of an exception, and return it.
 
     It serves callers of rules that only have avals. The text names what the user wrote for each
-    operand, its shape and dtype, and the line that made it. Once the operands are more than avals,
-    later calls change nothing.
+    operand, its shape and dtype, and the line that made it. If the text is already there, later
+    calls change nothing.
     """
     own = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
     if own or len(error.args) != 1 or type(error.args[0]) is not str:

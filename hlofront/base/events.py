@@ -247,7 +247,7 @@ def _set_debug_modules(modules: str, local: bool) -> None:
 
 
 def _write_log(wanted: bool) -> None:
-    """Write hlofront's log to stderr if wanted, unless the program has set handlers."""
+    """Write hlofront's log to stderr if requested, unless the program has set handlers."""
     while _handlers:
         logger.removeHandler(_handlers.pop())
     if wanted and not logger.hasHandlers():

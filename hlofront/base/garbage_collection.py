@@ -9,11 +9,11 @@ from collections.abc import Generator
 def collection_paused() -> Generator[None]:
     """Pause the collection of garbage in a block that makes many objects that stay.
 
-    An import makes classes and functions that no one drops; to walk them after every 700 new
-    objects takes a sixth of the time to import hlofront. At the end all objects count as old, as
-    if they had survived the collections, so that the next collection of young ones does not walk
-    them either. Where the program has disabled the collector itself, or has frozen objects, the
-    block changes nothing.
+    An import makes classes and functions that are never dropped; walking them after every 700 new
+    objects would make the import of hlofront noticeably slower. At the end all objects count as
+    old, as if they had survived the collections, so that the next collection of young ones does not
+    walk them either. If the program has disabled the collector or frozen objects, the block changes
+    nothing.
     """
     if not gc.isenabled() or gc.get_freeze_count():
         yield

@@ -28,7 +28,7 @@ def lazy(
             return importlib.import_module(f"{package}.{name}")
         home = homes.get(name)
         if home is None:
-            # A star import and `help` ask for the list of the public names.
+            # Star imports and `help` use the list of public names.
             if name == "__all__":
                 return _public_names(package, (*modules, *homes))
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

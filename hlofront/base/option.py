@@ -106,7 +106,7 @@ def _check_device(value: object) -> object:
 def _check_axes(value: object) -> frozenset[Any]:
     if not isinstance(value, set | frozenset):
         raise TypeError(  # JAX raises this class.
-            f"names of mesh axes are wanted in a set or frozenset, got {value!r} of type "
+            f"expected a set or frozenset of names of mesh axes, got {value!r} of type "
             f"{type(value).__name__}"
         )
     return frozenset(cast("set[Any]", value))
@@ -251,7 +251,7 @@ class Option:
             if value is None and self.kind in (BOOL, INT, FLOAT, TEXT):
                 return self.default
             raise ValueError(
-                f"option {self.name} takes {self.kind.wanted}, and was given {value!r} "
+                f"option {self.name} takes {self.kind.wanted}, got {value!r} "
                 f"of type {type(value).__name__}. It {self.doc}."
             ) from None
 
@@ -277,9 +277,9 @@ class Option:
     def watch(self, hook: Callable[[Any, bool], None]) -> None:
         """Register `hook(value, local)`, which is called before each change of the option.
 
-        It is called at once if the process has a value other than the default. `local` is whether
-        only this thread's value changes; then it may be `unset`. A hook may refuse the value by
-        raising.
+        It is called immediately if the process has a value other than the default. `local` is
+        whether only this thread's value changes; then it may be `unset`. A hook may refuse the
+        value by raising.
         """
         if self.cell.get_global() != self.default:
             hook(self.cell.get_global(), False)
@@ -400,7 +400,7 @@ def add_option(
             option.set(kind.parse(text))
         except ValueError:
             raise ValueError(
-                f"environment variable {option.environment} takes {kind.wanted}, and is {text!r}"
+                f"environment variable {option.environment} takes {kind.wanted}, but is {text!r}"
             ) from None
     options[name] = option
     setattr(Config, name, property(lambda _: cell.value))
@@ -482,7 +482,7 @@ class Config:
 
 
 def _absl(name: str) -> Any:
-    """Import a module of absl-py, which programs need that ask for its flags, and no others."""
+    """Import a module of absl-py, which only programs that use its flags need."""
     return importlib.import_module(f"absl.{name}")
 
 

@@ -51,7 +51,7 @@ OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, Option
     "jax_disable_vmap_shmap_error": (False, "lets vmap name axes that shard_map uses"),
     "jax_distributed_debug": (False, "logs how processes of a cluster come together"),
     "jax_embedded_constants_max_bytes": (32, "bounds the constants that stay inside of jaxprs"),
-    "jax_enable_pgle": (False, "compiles anew with latencies that were profiled"),
+    "jax_enable_pgle": (False, "recompiles with profiled latencies"),
     "jax_enable_recoverability": (False, "lets processes of a cluster fail and return"),
     "jax_error_checking_behavior_divide": ("ignore", "is of error checks in jnp", _CHECKED),
     "jax_error_checking_behavior_nan": ("ignore", "is of error checks in jnp", _CHECKED),
@@ -69,7 +69,7 @@ OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, Option
     "jax_pallas_verbose_errors": (False, "is of Pallas kernels"),
     "jax_persistent_cache_enable_xla_caches": (
         "xla_gpu_per_fusion_autotune_cache_dir",
-        "keeps caches of XLA itself beside the executables",
+        "keeps XLA's own caches next to the executables",
         _TEXT_OR_NONE,
     ),
     "jax_pgle_aggregation_percentile": (90, "is of latencies that are profiled"),

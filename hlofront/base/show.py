@@ -149,7 +149,7 @@ def render(
       color: whether to write the ANSI escape codes of styles.
       note_prefix: the text before each note.
     """
-    # A line is its indentation, then text and, if colors are wanted, styles to switch to.
+    # A line is its indentation, then text and, if colors are on, styles to switch to.
     line: list[_Piece] = [""]
     lines = [line]
     notes: dict[int, list[str]] = {}

@@ -13,7 +13,7 @@ from typing import Any, cast
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import fast_parts, state
 
-# Returns the current stack as a C++ object, in 0.1 to 0.7 us.
+# Returns the current stack as a C++ object, which is fast.
 current = fast_parts.get_traceback
 
 Traceback = fast_parts.Traceback
@@ -466,7 +466,7 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
 
 
 def _holds(scope: object, line: int, column: int) -> bool:
-    # The body alone, as decorators and default values belong to the enclosing scope.
+    # Only the body, since decorators and default values belong to the enclosing scope.
     body: Any = getattr(scope, "body", scope)
     nodes = cast(list[Any], body) if isinstance(body, list) else [body]
     first, last = nodes[0], nodes[-1]

@@ -324,7 +324,7 @@ def tree_map(
       f: a function of a leaf of `tree`, and a subtree of each of `rest`.
       tree: the pytree.
       rest: pytrees that `tree` is a prefix of: where it has a leaf, `f` gets the whole subtree.
-      is_leaf: a predicate, called with nodes of `tree` alone; True makes the node a leaf.
+      is_leaf: a predicate, called only with nodes of `tree`; True makes the node a leaf.
 
     Raises:
       ValueError: if structures differ; the message names the key path.
@@ -477,6 +477,6 @@ def _not_composed(
     wanted = outer_treedef if inner_treedef is None else outer_treedef.compose(inner_treedef)
     return TypeError(
         "tree_transpose: the tree does not consist of inner structures in an outer one:\n"
-        f"  wanted {wanted}\n"
-        f"  given  {tree_structure(tree)}"
+        f"  expected {wanted}\n"
+        f"  got      {tree_structure(tree)}"
     )

@@ -40,7 +40,7 @@ def is_tree_node(typ: type) -> bool:
     """Return whether values of exactly this type are pytree nodes rather than leaves.
 
     Args:
-      typ: a class; subclasses of it are asked for themselves.
+      typ: a class; its subclasses are looked up separately.
     """
     return default_registry.is_node(typ)
 
@@ -71,7 +71,7 @@ def flatten_one_level_with_keys(tree: object) -> KeyedLevel:
       tree: a node, such as a list or a value of a registered class.
 
     Returns:
-      ((key, child) pairs, static): keys such as DictKey, and what the node keeps beside its
+      ((key, child) pairs, static): keys such as DictKey, and the node's data other than its
       children.
 
     Raises:

@@ -325,8 +325,8 @@ def raise_if_unsortable(
     path, keys = unsortable
     raise ValueError(
         f"the keys of the dict at {root}{keystr(path)} cannot be sorted, and a pytree needs their "
-        f"order for its leaves: {short_text(keys)}. Use keys that compare with <, of one type, or "
-        "a collections.OrderedDict, which keeps its own order"
+        f"order for its leaves: {short_text(keys)}. Use keys of one type that can be compared with "
+        "<, or a collections.OrderedDict, which keeps its own order"
     ) from error.__cause__
 
 

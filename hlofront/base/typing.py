@@ -24,7 +24,7 @@ class SupportsDType(Protocol):
 # A value that an operation accepts as an array.
 if TYPE_CHECKING:
     ArrayLike = Array | NumPyArray | np.bool_ | np.number[Any] | bool | int | float | complex
-else:  # At run time libraries ask isinstance(x, jax.typing.ArrayLike), which wants plain classes.
+else:  # Libraries call isinstance(x, jax.typing.ArrayLike), which requires plain classes.
     ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 # A dtype, or a value that names one: a string, a scalar type, or an array or object with a dtype.
 DTypeLike = str | type[Any] | np.dtype[Any] | ExtendedDType | SupportsDType

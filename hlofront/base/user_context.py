@@ -31,7 +31,7 @@ class UserContext:
         return self._option.cell.get_global()
 
     def set_global(self, value: object) -> None:
-        """Set the context's value for the process; threads in `with context(...)` keep theirs."""
+        """Set the context's value for the process; `with context(...)` overrides it."""
         self._option.set(_hashable(value))
 
     def __call__(self, value: object) -> Override:

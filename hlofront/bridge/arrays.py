@@ -31,7 +31,7 @@ READ_NOW: object = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 # C++ imports parts of jax where it constructs an array, so the shims are installed around it.
 
 
-# The parameters are C++ arrays, whose public type `Array` is in a floor above.
+# The parameters are C++ arrays, whose public type `Array` is in a higher layer.
 def pieces(array: Any) -> list[Any]:
     """Return a single-device array per addressable device, in the sharding's order."""
     with shims_installed:

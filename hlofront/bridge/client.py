@@ -80,7 +80,7 @@ _REDUCTIONS = {"sum": 0, "max": 1, "min": 2}
 def with_reduction(sharding: HloSharding, kind: str) -> HloSharding:
     """Return a new sharding, after setting how values along its unreduced axes are combined.
 
-    Where jaxlib knows sums alone, programs of other kinds are refused when they are lowered.
+    If jaxlib supports only sums, programs of other kinds are refused when they are lowered.
     """
     set_reduction: Callable[[int], None] | None = getattr(sharding, "set_reduction_op", None)
     if set_reduction is not None:
@@ -97,7 +97,7 @@ setattr(SingleDeviceSharding, _to_xla_hlo_sharding.__name__, _to_xla_hlo_shardin
 
 
 class AvalLike(Protocol):
-    """The protocol of an aval as jaxlib reads it: the class of avals is in a floor above."""
+    """The protocol of an aval as jaxlib reads it: the class of avals is in a higher layer."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -113,7 +113,7 @@ def make_cpu_client(**options: object) -> Client:
 def set_effort(build_options: object, name: str, effort: float) -> bool:
     """Set an effort of XLA's compiler, from -1 to 1; return whether this jaxlib has efforts.
 
-    Versions of jaxlib before 0.12 have efforts and levels, later ones levels alone.
+    Versions of jaxlib before 0.12 have efforts and levels, later ones only levels.
 
     Args:
       build_options: jaxlib's ExecutableBuildOptions.

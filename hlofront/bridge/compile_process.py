@@ -32,7 +32,7 @@ WITHOUT_TPU = {
     "TPU_STDERR_LOG_LEVEL": "3",
 }
 _PLATFORMS = ("tpu",)
-# It leaves attached TPUs alone.
+# It does not touch attached TPUs.
 worker = Worker(WITHOUT_TPU)
 
 

@@ -1,15 +1,15 @@
-"""The custom calls that a program from a stranger may have, each with a check of its types.
+"""The custom calls allowed in untrusted programs, each with a check of its types.
 
-A custom call names a function of this process, which trusts its caller: a Python callback reads a
-list by an index, and LAPACK writes as many elements as the sizes of its first operand ask for,
-whatever the size of its results. So a module that is read without trust may call only the targets
-of this table, with operands, results and options that fit each other.
+A custom call names a function of this process, which trusts its caller: a Python callback indexes a
+list, and LAPACK writes as many elements as its first operand's sizes imply, whatever the size of
+its results. So an untrusted module may call only the targets of this table, with operands, results
+and options that fit each other.
 
 A kernel's types are written as `operands -> results`. Each value is the letters of its sizes, the
 same letter being the same size, after any number of batch axes that all values share; "-" stands
-for no sizes. Then comes its element type, where that is not the kernel's own: `:r` the real type of
-the same precision, `:c` the complex one, `:i` int32. `k` is the lesser of `m` and `n`, and `h` is
-`n - 1`.
+for no sizes. Then comes its element type, if it is not the kernel's own: `:r` the real type of the
+same precision, `:c` the complex one, `:i` int32. `k` is the smaller of `m` and `n`, and `h` is `n -
+1`.
 
 This file imports nothing of hlofront: workers load it by its path.
 """
@@ -28,7 +28,7 @@ Shape = tuple["int | None", ...]
 
 
 class CustomCallError(ValueError):
-    """The error of a custom call that a stranger's program may not have."""
+    """The error of a custom call that an untrusted program must not contain."""
 
 
 class ValueType(NamedTuple):
@@ -79,8 +79,8 @@ class Kernel(NamedTuple):
       types: its operands and results; several if its options choose.
       options: the values that its options may have, by name; others may have any.
       condition: whether the sizes, by letter, fit each other and the options.
-      may_be_empty: whether matrices may have no elements. Other kernels then allocate as much as
-        stands in memory that nobody has written.
+      may_be_empty: whether matrices may have no elements. Other kernels would then read the amount
+          to allocate from uninitialized memory.
     """
 
     types: Sequence[str]
@@ -143,7 +143,7 @@ def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
 
 
 def _derived(letter: str, sizes: Mapping[str, int | None]) -> int | None:
-    """Return the size that a letter stands for, if others determine it."""
+    """Return the size that a letter stands for, if other letters determine it."""
     if letter == "k" and "n" in sizes and "m" in sizes:
         m, n = sizes["m"], sizes["n"]
         return None if m is None or n is None else min(m, n)
@@ -167,7 +167,7 @@ _FLAG = [True, False]
 
 
 def _svd_fits(sizes: Mapping[str, int], options: Mapping[str, object]) -> bool:
-    """Return whether the factors are as large as the mode asks for; "N" leaves them alone."""
+    """Return whether the factors are as large as the mode requires; "N" does not use them."""
     whole = sizes["u"] == sizes["m"] and sizes["v"] == sizes["n"]
     least = min(sizes["m"], sizes["n"])
     return whole or (options["mode"] != ord("A") and sizes["u"] == least and sizes["v"] == least)
@@ -422,7 +422,7 @@ _TARGETS: dict[str, Check] = {
 def check_custom_call(
     operation: "ir.Operation", registered: Collection[str], others: bool = False
 ) -> None:
-    """Raise a CustomCallError unless a stranger's program may have a custom call.
+    """Raise a CustomCallError unless an untrusted program may contain a custom call.
 
     Args:
       operation: the custom call.
@@ -440,7 +440,7 @@ def check_custom_call(
         if others:
             return
         raise CustomCallError(
-            f"it calls {target!r}, which is code outside of the program. Programs of strangers may "
+            f"it calls {target!r}, which is code outside of the program. Untrusted programs may "
             "call LAPACK and other kernels of jaxlib, with operands that fit them, and functions "
             "that this process has registered with jax.ffi"
         )

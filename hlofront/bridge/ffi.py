@@ -13,7 +13,7 @@ _PyCapsule_New.restype = ctypes.py_object
 _PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
-# The names that `register_ffi_target` was called with: strangers' programs may call them.
+# The names that `register_ffi_target` was called with: untrusted programs may call them.
 registered_targets: set[str] = set()
 
 # The classes that functions of buffers are called with.
@@ -78,7 +78,7 @@ def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Tell XLA that a foreign function may be called with a part of its batch.
+    """Declare to XLA that a foreign function may be called with a part of its batch.
 
     Where operands and results are split over devices along their first axes, each device then calls
     the function with its own part.

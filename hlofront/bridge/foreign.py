@@ -1,9 +1,9 @@
-"""Programs of strangers, which a worker process reads, checks and compiles in place of this one.
+"""Untrusted programs, which a worker process reads, checks and compiles.
 
-A module from a file may take MLIR's reader or XLA's compiler to an abort, an endless loop, or all
-memory. So a worker reads it, with limits of time, memory and stack; checks its operations and
-custom calls; and writes it again. This process parses only those bytes, and what it compiles for
-CPUs with them a worker compiles, too.
+A module from a file may make MLIR's reader or XLA's compiler abort, loop forever, or exhaust
+memory. So a worker reads it with limits on time, memory and stack, checks its operations and custom
+calls, and writes it again. This process parses only those bytes, and a worker also compiles all
+programs for CPUs that contain them.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
 
 
 READING = Limits(20, 2)
-# A program of 100 kB that is no constants has some 1,000 operations.
+# A program of 100 kB that does not consist of constants has some 1,000 operations.
 COMPILING = Limits(60, 600)
 _MEMORY = 4 << 30
 _MEMORY_PER_BYTE = 64
@@ -42,7 +42,7 @@ _STACK = 4 << 20
 
 
 class ForeignProgramError(ValueError):
-    """The error of a program from a stranger that cannot be read, or has what it may not have.
+    """The error of an untrusted program that cannot be read, or contains what it must not.
 
     Its text is the reason, to follow the name of the program and a colon.
     """
@@ -67,7 +67,7 @@ def verified(artifact: bytes, registered: frozenset[str], device_count: int) -> 
 
     Raises:
       ForeignProgramError: if the module cannot be read within the limits, or it has operations or
-        custom calls that a stranger's may not have.
+          custom calls that an untrusted program must not contain.
     """
     answer = _ask_worker(
         "verify",
@@ -151,13 +151,13 @@ def _ask_worker(request: str, program: bytes, limits: Limits, **more: object) ->
         raise _without_worker(error) from None
     except WorkerEnded as error:
         raise ForeignProgramError(
-            f"it ends the process that reads and compiles programs of strangers: {error}. If it is "
+            f"it ends the process that reads and compiles untrusted programs: {error}. If it is "
             "your own, load it with trust=True, which reads it in this process, without limits"
         ) from None
 
 
 def _without_worker(error: Exception) -> ForeignProgramError:
     return ForeignProgramError(
-        f"the process that reads programs of strangers cannot be started ({error}): load it with "
+        f"the process that reads untrusted programs cannot be started ({error}): load it with "
         "trust=True if it is your own"
     )

@@ -3,12 +3,12 @@
 
 The devices that a program spans, a clique, each write a record into the key-value store of the
 group: the address at which their process listens, and a number for each device that may connect
-there. Of two devices one connects to the other, sends that number, and both go on. gloo waits
-minutes for the record of a process that has failed, and for its connection.
+there. For each pair of devices, one connects to the other and sends that number, and both continue.
+gloo waits minutes for the record of a process that has failed, and for its connection.
 
-So the others take the part of the failed process. They write its records, with an address at which
+So the other processes impersonate the failed one. They write its records, with an address on which
 nobody listens; and each connects to its own address, sends the numbers that it may wait for, and
-closes the connection, which is an error for gloo at once.
+closes the connection, which makes gloo fail immediately.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Declarations of jaxlib's classes for type checkers alone: its extension modules have no stubs.
+"""Declarations of jaxlib's classes, only for type checkers: its extension modules have no stubs.
 
 Members that hlofront does not use are omitted. The methods of shardings are hlofront's own, see
 `pjrt/shardings.py` and `pjrt/named_shardings.py`.

@@ -55,7 +55,7 @@ def _register(module: ModuleType) -> None:
             xla_client.register_custom_call_target(
                 name, capsule, platform=platform, api_version=api_version
             )
-    # XLA may partition a batch of matrices over devices, each of which works on its own part.
+    # XLA may partition a batch of matrices over devices, so that each device works on its own part.
     if hasattr(module, "batch_partitionable_targets"):
         for name in module.batch_partitionable_targets():
             extension.register_custom_call_as_batch_partitionable(name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 _passmanager: ModuleType = importlib.import_module("jaxlib.mlir.passmanager")
 # The C++ parts of the dialects. MLIR itself imports the Python classes of a dialect's operations,
-# which takes 14 ms for StableHLO, when it first returns one as an instance of its class.
+# which takes a while for StableHLO, when it first returns one as an instance of its class.
 _stablehlo: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
 _DIALECTS: tuple[ModuleType, ...] = (
     _stablehlo,
@@ -151,16 +151,16 @@ def unreduced_word(kind: str) -> str:
       kind: "sum", "max" or "min".
 
     Raises:
-      ValueError: if jaxlib's Shardy knows sums alone.
+      ValueError: if jaxlib's Shardy supports only sums.
     """
     if kind == "sum":
         return ""
     if not hasattr(importlib.import_module("jaxlib.mlir.dialects.sdy"), "ReductionOp"):
         installed = ".".join(map(str, state.jaxlib_version))
         raise ValueError(
-            f"arrays with unreduced_kind={kind} need the Shardy of jaxlib 0.11 or newer, and that "
-            f"of jaxlib {installed}, which is installed, knows sums alone: combine the values "
-            "along unreduced axes first, or install a newer jaxlib"
+            f"arrays with unreduced_kind={kind} need the Shardy of jaxlib 0.11 or newer; the "
+            f"installed jaxlib {installed} supports only sums: combine the values along unreduced "
+            "axes first, or install a newer jaxlib"
         )
     return kind
 
@@ -218,8 +218,8 @@ def module_of_artifact(artifact: bytes) -> ir.Module:
     """Parse a StableHLO module in its portable form.
 
     Raises:
-      ValueError: if the bytes are no portable artifact, or one of a version that this jaxlib does
-        not read.
+      ValueError: if the bytes are not a portable artifact, or have a version that this jaxlib does
+          not read.
     """
     try:
         return _stablehlo.deserialize_portable_artifact(context, artifact)
@@ -228,7 +228,7 @@ def module_of_artifact(artifact: bytes) -> ir.Module:
 
 
 def why_unreadable(artifact: bytes, error: str) -> str:
-    """Return why jaxlib cannot read a portable artifact, of which it says `error`."""
+    """Return why jaxlib cannot read a portable artifact, given its `error`."""
     version = version_of_artifact(artifact)
     if version:
         return (

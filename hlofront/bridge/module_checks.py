@@ -1,4 +1,4 @@
-"""The check of a module from a stranger: which operations it has, and which functions they call.
+"""The check of an untrusted module: which operations it has, and which functions they call.
 
 This file imports nothing of hlofront but its neighbor: workers load both by their paths.
 """
@@ -30,7 +30,7 @@ _MOST_OPERATIONS = 20_000_000
 
 
 def check_module(module: "ir.Module", registered: Collection[str], device_count: int) -> None:
-    """Raise a ValueError unless a module is a program that a stranger's file may have.
+    """Raise a ValueError unless an untrusted file may contain a module.
 
     Sorts become stable: with a comparator that orders nothing, other sorts leave their array.
 
@@ -58,7 +58,7 @@ def check_module(module: "ir.Module", registered: Collection[str], device_count:
 
 
 def check_custom_calls(module: "ir.Module", registered: Collection[str]) -> None:
-    """Check the custom calls of a user's module again, which a stranger's is now a part of.
+    """Check the custom calls of a user's module again, which now contains an untrusted one.
 
     Raises:
       CustomCallError: if the types of one do not fit its target.
@@ -96,7 +96,7 @@ def _check_devices(operation: "ir.Operation", name: str, device_count: int) -> N
 
 
 def _read_texts(attribute: Any) -> None:
-    """Read the texts in an attribute: one that is no UTF-8 ends the process, which may die here."""
+    """Read the texts in an attribute: invalid UTF-8 ends the process, which may die here."""
     if isinstance(attribute, ir.DictAttr):
         for named in attribute:
             _read_texts(attribute[named.name])
@@ -111,7 +111,7 @@ class _Count:
     """The number of operations in a function, and the functions that these refer to.
 
     Raises:
-      ValueError: if an operation is none that a stranger's file may have.
+      ValueError: if an operation is not allowed in an untrusted file.
     """
 
     def __init__(self, function: "ir.Operation", registered: Collection[str], device_count: int):

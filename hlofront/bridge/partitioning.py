@@ -40,8 +40,8 @@ _plugin_apis: list[object] = []
 def register_partitioner(partition: Partition) -> None:
     """Register the function that partitions custom calls of both targets, once per process.
 
-    jaxlib's compiler asks it, and those of plugins that are loaded now or later. They call it in
-    threads of their own, while another thread waits for the executable.
+    It is called by jaxlib's compiler, and by the compilers of plugins that are loaded now or later,
+    from their own threads, while another thread waits for the executable.
     """
     _partition.append(partition)
     for api in (None, *_plugin_apis):
@@ -49,7 +49,7 @@ def register_partitioner(partition: Partition) -> None:
 
 
 def note_plugin(api: object) -> None:
-    """Let the compiler of a plugin ask the function that partitions custom calls."""
+    """Let the compiler of a plugin call the function that partitions custom calls."""
     _plugin_apis.append(api)
     for partition in _partition:
         _register(partition, api)
@@ -74,7 +74,7 @@ def _register(partition: Partition, api: object) -> None:
             (sharding,) = partitioned.results
         return partitioned.bytecode, list(partitioned.operands), sharding
 
-    # GSPMD asked these how shardings pass through a call. Shardy has rules in their place.
+    # GSPMD called these to learn how shardings pass through a call. Shardy has rules instead.
     def refuse(*_: object) -> HloSharding:
         raise RuntimeError("Shardy passes shardings through custom calls, by their rules")
 

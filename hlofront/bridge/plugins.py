@@ -65,7 +65,7 @@ def api_version(path: str) -> tuple[int, int]:
     jaxlib would abort the process on some of the libraries that are refused here.
 
     Raises:
-      NotAPlugin: if it is not a library, has no entry point, or is of no version that jaxlib knows.
+      NotAPlugin: if it is not a library, has no entry point, or its version is unknown to jaxlib.
     """
     if not os.path.exists(path):
         raise NotAPlugin("is not there")
@@ -95,8 +95,8 @@ def api_version(path: str) -> tuple[int, int]:
     if version[0] != _MAJOR:
         newer = "a newer jaxlib" if version[0] > _MAJOR else "another jaxlib"
         raise NotAPlugin(
-            f"offers {shown}, and this jaxlib ({jaxlib_version()}) speaks {_MAJOR}.x: it is made "
-            f"for {newer}"
+            f"offers {shown}, but this jaxlib ({jaxlib_version()}) supports {_MAJOR}.x: the plugin "
+            f"is made for {newer}"
         )
     if api.struct_size < ctypes.sizeof(_Api) or not all(api.functions):
         raise NotAPlugin(f"claims {shown}, and its table has no functions to start it")
@@ -147,8 +147,8 @@ def make_client(
     Args:
       name: the plugin's name.
       options: the plugin's options.
-      coordination: the coordination client of a process of a group, by whose key-value store the
-        plugin meets those of the others; None for a process alone.
+      coordination: the coordination client of a process of a group, through whose key-value store
+          the plugin finds those of the other processes; None for a single process.
 
     Raises:
       JaxRuntimeError: if the plugin finds no device.
@@ -222,7 +222,7 @@ def absent_devices(
       options: the plugin's options for the topology.
 
     Raises:
-      JaxRuntimeError: if the plugin knows no topology of this name.
+      JaxRuntimeError: if the plugin has no topology of this name.
     """
     if platform == "tpu":
         described = xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)

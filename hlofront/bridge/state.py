@@ -57,7 +57,7 @@ class _JaxIsRefused:
             return None
         for finder in sys.meta_path:
             if finder is not self and finder.find_spec(name, path, target) is not None:
-                # Loaders need no base class at run time, and importing theirs would take time.
+                # Loaders need no base class at run time, and importing it would take time.
                 return importlib.machinery.ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
         return None
 

@@ -1,4 +1,4 @@
-"""Worker processes, which parse and compile in place of this one, and may die.
+"""Worker processes, which parse and compile instead of this process, and may die.
 
 MLIR and XLA abort the process where one of their internal checks fails, and some inputs take them
 endless time or memory. A worker is started on first use, answers one request after the other, and
@@ -73,8 +73,8 @@ class Worker:
             try:
                 return process.ask(request, seconds)
             except BaseException:
-                # After an interrupt, too: the pending answer would be read as that of the next
-                # request.
+                # After an interrupt as well: otherwise the pending answer would be read as the next
+                # request's.
                 self.end()
                 raise
 

@@ -122,14 +122,14 @@ def limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
 
 
-# ---- programs of strangers -----------------------------------------------------------------------
+# ---- untrusted programs --------------------------------------------------------------------------
 
 
 def verified(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     """Read a module in StableHLO's portable form, check it, and write it as this jaxlib does.
 
-    The result is bytecode of StableHLO alone, that this process has parsed, verified, written and
-    converted to HLO.
+    The result is bytecode that contains only StableHLO, which this process has parsed, verified,
+    written and converted to HLO.
     """
     ir, passes = tools.ir, import_module("jaxlib.mlir.passmanager")
     checks = checks_of_modules()

@@ -2,9 +2,9 @@
 
 A fault gives wrong numbers, or ends the process, where the program is right. Each has a row here
 until no supported jaxlib has it. A row says which programs may meet the fault, and how they are
-guarded: by options of XLA's compiler, or by code elsewhere, which asks `is_present`. Its test shows
-the fault in a program that is compiled without guards, and its absence with them: it fails under
-the first jaxlib that needs the row no longer.
+guarded: by options of XLA's compiler, or by code elsewhere, which calls `is_present`. Its test
+shows the fault in a program that is compiled without guards, and its absence with them: it fails
+under the first jaxlib that no longer needs the row.
 
 The option `hlofront_xla_guards` turns all guards off. An option of XLA's that the user sets, among
 `compiler_options` or in XLA_FLAGS, has the user's value, and that guard is off.
@@ -92,8 +92,8 @@ FAULTS = (
         lowered_in="hlofront/lowering/reducing_cpu.py",
         operations=frozenset(("stablehlo.maximum", "stablehlo.minimum")),
     ),
-    # LLVM computes what it knows of a NaN while it compiles; the conversion of one to an integer,
-    # in XLA's exponential, is any number. A selection of NaNs does not depend on it.
+    # LLVM folds operations on a constant NaN; the conversion of a NaN to an integer, in XLA's
+    # exponential, gives any number. A selection of NaNs does not depend on it.
     Fault(
         name="exponentials of NaN",
         effect="the exponential of a NaN that is found while a program is compiled is any number",

@@ -113,7 +113,7 @@ def bisect(
     """Return the first version of jaxlib, or git revision, at which a function's program changes.
 
     The program has changed if its optimized HLO differs structurally from the first version's, or
-    as `when` or `command` say. Versions in which it does not compile are skipped.
+    according to `when` or `command`. Versions in which it does not compile are skipped.
 
     Args:
       function: a function of arrays, jitted or not.
@@ -135,9 +135,9 @@ def bisect(
       NoEnvironment: if git or pip do not know the range.
     """
     if (jaxlib is None) == (at is None):
-        raise ValueError("bisect wants one range: of jaxlib, or of git revisions")
+        raise ValueError("bisect requires one range: of jaxlib versions, or of git revisions")
     if when is not None and command is not None:
-        raise ValueError("bisect wants a condition or a command, not both")
+        raise ValueError("bisect takes a condition or a command, not both")
     question = _question_of(when, command)
     if jaxlib is not None:
         names = versions_between(jaxlib)
@@ -149,7 +149,7 @@ def bisect(
 
     else:
         if file is None:
-            raise ValueError("bisect of git revisions wants file='FILE:FUNCTION'")
+            raise ValueError("bisect of git revisions requires file='FILE:FUNCTION'")
         path, _, function_name = file.rpartition(":")
         names = revisions_between(pathlib.Path(path), str(at))
 
@@ -157,7 +157,7 @@ def bisect(
             return at_revision(pathlib.Path(path), function_name, specs, name, tell)
 
     if len(names) < 2:
-        raise ValueError(f"bisect wants at least two versions: {jaxlib or at} has {len(names)}")
+        raise ValueError(f"bisect requires at least two versions: {jaxlib or at} has {len(names)}")
     return _Search(names, compiled, question).run()
 
 
@@ -269,7 +269,7 @@ def versions_between(text: str) -> list[str]:
     published = published_versions()
     for end in ends:
         if end not in published:
-            raise NoEnvironment(f"pip knows no jaxlib {end}; the newest is {published[-1]}")
+            raise NoEnvironment(f"pip does not find jaxlib {end}; the newest is {published[-1]}")
     first, last = map(_order, ends)
     return [name for name in published if first <= _order(name) <= last]
 

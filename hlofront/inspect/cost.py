@@ -70,7 +70,7 @@ def description_for(compiled: Compiled, described: Description | None) -> Descri
     platforms = ("cuda", "gpu") if described.platform == "cuda" else (described.platform,)
     if device.platform not in platforms and described.platform in ("cpu", "cuda", "tpu"):
         raise TargetError(
-            f"the program is compiled for {named(device)}, and its cost was asked for "
+            f"the program is compiled for {named(device)}, but its cost was requested for "
             f"{described.name}: compile it inside of `with hlofront.target({described.name!r})`"
         )
     return described

@@ -23,9 +23,9 @@ def diff(
 ) -> Diff:
     """Return the differences between two programs.
 
-    Names, source lines, install paths and orders without meaning are no differences; nor is the
-    schedule of a compiled program, unless `schedule` is True. XLA's flags that differ are among the
-    changes, also of equal programs.
+    Names, source lines, install paths and irrelevant orders do not count as differences; nor does
+    the schedule of a compiled program, unless `schedule` is True. Differing XLA flags are among the
+    changes, even of equal programs.
 
     Args:
       a: text of a jaxpr, StableHLO or HLO; the path of a file of such text; a result of `trace`,

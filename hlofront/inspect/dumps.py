@@ -23,14 +23,14 @@ def dumped(
     """Return a function that compiles `function` for its arguments while XLA dumps every pass.
 
     The files are those of `XLA_FLAGS="--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.*
-    --xla_dump_emitter_re=^llvm"`, but of this program alone: `timeline` reads what each pass
+    --xla_dump_emitter_re=^llvm"`, but only of this program: `timeline` reads what each pass
     changed, `kernels` the code of its kernels. The function does not run, and executables in caches
     on disk are not used.
 
     Args:
       function: the function to compile, jitted or not.
       folder: the folder for the files, which is made if there is none. It must be empty, as the
-        dumps of two compilations cannot be told apart.
+          dumps of two compilations cannot be distinguished.
       target: the device to compile for: a result of `hlofront.target`, or its name; by default the
         current device.
 
@@ -59,7 +59,7 @@ def dumped(
                     "xla_dump_to": str(path),
                     "xla_dump_hlo_pass_re": ".*",
                     "xla_dump_hlo_as_text": True,
-                    # From jaxlib 0.12 on, LLVM IR is dumped where it is asked for.
+                    # From jaxlib 0.12 on, LLVM IR is dumped only on request.
                     "xla_dump_emitter_re": "^llvm",
                 }
             )

@@ -26,8 +26,8 @@ from hlotools.profiles.profile import Profile, described_programs, joined, opera
 from hlotools.profiles.xplane import ProfileError, parse_xplane, read_xplane
 
 _GPUS = ("cuda", "rocm")
-# XLA launches operations of GPUs together as graphs, of which profiles have the kernels and not the
-# operations. No graph has so many.
+# XLA launches operations on GPUs together as graphs, and profiles show a graph's kernels without
+# its operations. No graph reaches this size.
 _WITHOUT_GRAPHS = {"xla_gpu_graph_min_graph_size": 2**31 - 1}
 
 
@@ -46,10 +46,10 @@ def profile(
     a graph, so that its time is known: what is between operations may be less otherwise.
 
     Args:
-      function: the function to run, jitted or not. Of arguments that it donates, each run gets
-        copies, made beforehand.
+      function: the function to run, jitted or not. Each run gets copies, made beforehand, of the
+          arguments that it donates.
       runs: the number of runs that are measured, each until its results are there.
-      warm_ups: the number of runs before them, of which the first compiles.
+      warm_ups: the number of runs before them; the first one compiles.
       target: the device whose rates give bounds for the times, such as "cuda:h100"; by default
         no bounds.
       log_dir: a folder to write the profile to, as `jax.profiler.trace` does; None to write none.
@@ -110,13 +110,13 @@ def profiles_in(
     The file has the programs' HLO, so that those that ran under jax can be read as well.
 
     Args:
-      path: a file `HOST.xplane.pb`, or a folder that `jax.profiler.trace` wrote to, of which the
-        last recording is read.
+      path: a file `HOST.xplane.pb`, or a folder that `jax.profiler.trace` wrote to, whose last
+          recording is read.
       target: the device whose rates give bounds for the times, such as "cuda:h100".
 
     Raises:
       OSError: if the file cannot be read.
-      ProfileError: if the file is no profile, or has no operation of a program of known HLO.
+      ProfileError: if the file is not a profile, or has no operation of a program of known HLO.
     """
     space = read_xplane(path)
     described = description_of(target)

@@ -1,4 +1,4 @@
-"""The mesh that a lowered or compiled program's shardings speak of.
+"""The mesh that a lowered or compiled program's shardings refer to.
 
 It is apart from the description of shardings, which needs MLIR: pages of text need a mesh, too.
 """

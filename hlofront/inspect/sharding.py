@@ -59,7 +59,7 @@ class _Line(NamedTuple):
 def _lines_of_arguments(compiled: Compiled) -> dict[str, _Line]:
     """Return the source line that first uses each argument, by the argument's name.
 
-    That line asks for a collective of which XLA says only that it serves the argument.
+    XLA relates some collectives only to an argument; they are attributed to this line.
     """
     program = compiled._traced.program
     info = program.debug_info

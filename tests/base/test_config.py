@@ -132,13 +132,13 @@ def test_values_are_checked(name, good, bad):
         config.update(name, value)
         assert config.read(name) == value
     for value in bad:
-        with pytest.raises(ValueError, match=f"option {name} takes .* was given"):
+        with pytest.raises(ValueError, match=f"option {name} takes .* got"):
             config.update(name, value)
         assert config.read(name) == good[-1]
 
 
 def test_a_refused_choice_lists_the_choices():
-    with pytest.raises(ValueError, match=r"'allow', 'warn', 'raise'.*given 'bogus' of type str"):
+    with pytest.raises(ValueError, match=r"'allow', 'warn', 'raise'.*got 'bogus' of type str"):
         module.numpy_rank_promotion("bogus")
 
 
@@ -420,7 +420,7 @@ def test_a_bad_environment_variable_is_an_error_that_names_it(variable, value, w
     option = options[variable.lower()]
     monkeypatch.setenv(variable, value)
     monkeypatch.delitem(options, option.name)
-    with pytest.raises(ValueError, match=f"{variable} takes {wanted}.*, and is '{value}'"):
+    with pytest.raises(ValueError, match=f"{variable} takes {wanted}.*, but is '{value}'"):
         module.add_option(option.name, option.default, option.kind, option.doc)
 
 

@@ -386,7 +386,7 @@ def test_transpose():
 
 @pytest.mark.parametrize("tree", [[{"a": 1}], [{"a": (1, 2)}, {"a": 3}], {"a": [1, 2]}, 3])
 def test_transpose_of_something_else(tree):
-    with pytest.raises(TypeError, match=r"wanted PyTreeDef\(\[\{'a': \*\}, \{'a': \*\}\]\)"):
+    with pytest.raises(TypeError, match=r"expected PyTreeDef\(\[\{'a': \*\}, \{'a': \*\}\]\)"):
         tree_transpose(tree_structure([0, 0]), tree_structure({"a": 0}), tree)
 
 

@@ -76,7 +76,7 @@ def test_what_cannot_be_had_is_a_column_with_its_reason(tmp_path):
     with options["hlofront_environments_dir"](str(tmp_path)):
         found = compare.compare(f, x, jaxlib=["current", "abc"], target=["tpu:v9:1x1"])
     assert found.columns[0].error is None
-    assert "'abc' is no version of jaxlib" in found.errors["jaxlib abc"]
+    assert "'abc' is not a version of jaxlib" in found.errors["jaxlib abc"]
     assert "v9" in found.errors["tpu:v9:1x1"]
     assert not found.equal and "not compiled" in found.text()
 
@@ -104,7 +104,7 @@ def test_programs_that_call_back_are_refused():
 
     with pytest.raises(ValueError, match="calls back to Python"):
         compare.compare(called, x, jaxlib=["current"])
-    with pytest.raises(ValueError, match="wants versions"):
+    with pytest.raises(ValueError, match="requires versions"):
         compare.compare(f, x)
     with pytest.raises(ValueError, match="FILE:FUNCTION"):
         compare.compare(f, x, at=["HEAD"])

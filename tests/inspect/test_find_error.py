@@ -79,7 +79,7 @@ def test_a_narrower_dtype_and_a_narrower_range():
 
     report = find_error(narrow)(points)
     says(report, "rounding", "convert_element_type", "astype")
-    assert "rounding: convert_element_type alone has an error of" in str(report)
+    assert "rounding: convert_element_type by itself has an error of" in str(report)
     says(find_error(lambda x: jnp.exp(x) / 1e30)(f32(95)), "overflow", "exp", "jnp.exp(x)")
     squares = find_error(lambda x: jnp.sqrt(x * x))(f32(1e-25))
     says(squares, "underflow", "mul", "x * x")

@@ -76,7 +76,7 @@ def test_what_runs_code_of_this_process_runs_here_alone():
 
 
 def test_a_jaxlib_that_is_none():
-    with pytest.raises(NoEnvironment, match="'newest' is no version of jaxlib"):
+    with pytest.raises(NoEnvironment, match="'newest' is not a version of jaxlib"):
         find_error(jnp.sin, against="jaxlib newest")(x)
     with pytest.raises(ValueError, match="or under another jaxlib, such as 'jaxlib 0"):
         find_error(jnp.sin, against="jaxlib")

@@ -214,7 +214,7 @@ def here(
 ) -> Column:
     """Return the column of this process's compiler, for an attached or a compile-only device.
 
-    The disk caches are off: to load an executable would not tell how long XLA compiles.
+    The disk caches are off: loading an executable would not show how long XLA compiles.
     """
     tell(f"compiling for {label}")
     caches_off = (_disk_cache(False), _whole_disk_cache(False))

@@ -132,7 +132,7 @@ class Comparison:
         ]
 
     def html(self) -> str:
-        """Return an HTML page: the table, each program next to the first one, and each alone."""
+        """Return an HTML page: the table, each program next to the first, and each by itself."""
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values])
             for row in self.rows()
@@ -222,9 +222,9 @@ def compare(
     """
     jaxlib, target, at = list(jaxlib), list(target), list(at)
     if not (jaxlib or target or at):
-        raise ValueError("compare wants versions of jaxlib, targets or git revisions to compare")
+        raise ValueError("compare requires versions of jaxlib, targets or git revisions to compare")
     if at and file is None:
-        raise ValueError("compare at git revisions wants file='FILE:FUNCTION'")
+        raise ValueError("compare at git revisions requires file='FILE:FUNCTION'")
     columns: list[Column] = []
     if jaxlib:
         artifact = Artifact(jitted(function).lower(*args))

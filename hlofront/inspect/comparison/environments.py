@@ -83,7 +83,7 @@ def environments_folder() -> pathlib.Path:
 
 def _checked(jaxlib: str) -> str:
     if jaxlib != "current" and not re.fullmatch(r"\d+\.\d+\.\d+(\.\d+)?", jaxlib):
-        raise NoEnvironment(f"{jaxlib!r} is no version of jaxlib: give one such as 0.10.2")
+        raise NoEnvironment(f"{jaxlib!r} is not a version of jaxlib, such as 0.10.2")
     return jaxlib
 
 

@@ -1,4 +1,4 @@
-"""The processes that run programs under other versions of jaxlib, one program after another."""
+"""The processes that run programs under other versions of jaxlib, one program at a time."""
 
 import json
 import os

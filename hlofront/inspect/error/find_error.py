@@ -39,22 +39,22 @@ def find_error(
 ) -> Callable[..., ErrorReport]:
     """Return a function that finds the operations at which the results of `fun` lose digits.
 
-    The returned function traces `fun` and runs its jaxpr one operation at a time, in the dtypes
-    that it has and in float64 as well, also inside jitted functions, derivatives, custom rules,
-    branches and loops. It reports where the relative error jumps to ten times that of the operands
-    or more, if a result of `fun` is wrong by more than the tolerance because of it: with the source
-    line, the operands, the loop's iteration, and the reason. A `cancellation` subtracts numbers
-    that are nearly equal, or adds up such; an `ill-conditioned` operation amplifies the error of
-    its operands; `rounding` is the operation's own error; an `overflow` or `underflow` leaves the
-    range of the dtype; and at a `decision` an integer or boolean is another one than in the
-    reference, as of a comparison or an `argmax`, and what follows differs therefore.
+    The returned function traces `fun` and runs its jaxpr one operation at a time, in its own dtypes
+    and in float64, also inside jitted functions, derivatives, custom rules, branches and loops. It
+    reports where the relative error jumps to ten times that of the operands or more, if a result of
+    `fun` is wrong by more than the tolerance because of it: with the source line, the operands, the
+    loop's iteration, and the reason. A `cancellation` subtracts nearly equal numbers, or adds up
+    numbers that nearly cancel; an `ill-conditioned` operation amplifies the error of its operands;
+    `rounding` is the operation's own error; an `overflow` or `underflow` leaves the range of the
+    dtype; and at a `decision` an integer or boolean differs from the reference, for example the
+    result of a comparison or an `argmax`, so that everything that follows differs.
 
         report = find_error(loss)(params, batch)
         print(report)
 
     The error of an array is that of the whole array, by its norm, or that of the worst tenth of
     its elements, whichever is larger: elements that happen to be near zero do not count. Values
-    that float64 cannot tell from zero, either, are listed as `undetermined`.
+    that float64 cannot distinguish from zero either are listed as `undetermined`.
 
     Long loops run step by step, each step compiled, and only those at whose end the error has
     jumped run one operation at a time, at most 16 of them. Operations without a form in float64,
@@ -81,7 +81,9 @@ def find_error(
       TypeError: if the returned function is called while another is traced.
     """
     if tolerance is not None and not tolerance > 0:
-        raise ValueError(f"find_error wants a positive tolerance, such as 1e-3: got {tolerance!r}")
+        raise ValueError(
+            f"find_error requires a positive tolerance, such as 1e-3: got {tolerance!r}"
+        )
     version = jaxlib_version(against)
     if against != "float64" and not isinstance(against, Device) and version is None:
         raise ValueError(

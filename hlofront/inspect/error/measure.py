@@ -6,7 +6,7 @@ from hlofront.base.dtypes import ExtendedDType, finfo, issubdtype
 from hlofront.base.typing import ArrayLike, DType, NumPyArray
 from hlofront.inspect.stepwise.operands import typed
 
-# The largest number of elements of which the distribution of errors is computed.
+# The distribution of errors is computed from at most this many elements.
 _MOST_SAMPLED = 1 << 16
 
 

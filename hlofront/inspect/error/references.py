@@ -40,7 +40,7 @@ class Reference(ABC):
         """Run a whole program, compiled, on operands of the reference; return its results."""
 
     def keeps_dtypes(self, equation: Equation) -> bool:
-        """Return whether the reference can compute an equation in the program's dtypes alone."""
+        """Return whether the reference can compute an equation only in the program's dtypes."""
         return False
 
 

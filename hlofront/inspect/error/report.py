@@ -105,7 +105,7 @@ class ErrorOrigin:
                 f"becomes {error}"
             )
         if self.kind == "rounding":
-            return f"rounding: {name} alone has an error of {written_error(self.own_error)}"
+            return f"rounding: {name} by itself has an error of {written_error(self.own_error)}"
         if self.kind == "decision":
             if not self.differing:
                 return f"decision: {name} jumps between values, and the error becomes {error}"
@@ -225,7 +225,7 @@ class ErrorReport:
             if len(self.operations) > 4:
                 lines.append(f"and {len(self.operations) - 4} more operations")
         elif self.undetermined:
-            lines.append("no operation loses them at once, but these leave nothing to compare:")
+            lines.append("no single operation loses them, but these leave nothing to compare:")
             lines += [f"  {each.brief()}" for each in self.undetermined[:5]]
         elif all(each.error <= each.tolerance for each in self.lost):
             lines.append(

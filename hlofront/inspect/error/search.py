@@ -66,7 +66,7 @@ class Pair(StepValue):
         self.error = error
         # The trails of an error that exceeds the tolerance.
         self.trails = trails
-        # Whether it depends on a value of which the reference has no digits, either.
+        # Whether it depends on a value that has no correct digits even in the reference.
         self.is_undetermined = is_undetermined
 
 
@@ -190,14 +190,15 @@ class ErrorSearch(StepwiseRun[Pair]):
             else:
                 start = self._start(level, equation, operands, position, value)
                 if start is None:
-                    # The reference does not know better: it goes on with the program's values.
+                    # The reference is not more precise here: it continues with the program's
+                    # values.
                     return Pair(x, equation, self.reference.lift(x), is_undetermined=True)
                 inherited.append(Trail(start, equation, None))
         value.trails = self.handed_on(inherited, equation)
         return value
 
     def handed_on(self, trails: Iterable[Trail], origin: "Equation | str") -> tuple[Trail, ...]:
-        """Return trails of operands as those of a result."""
+        """Return trails of operands as trails of a result."""
         if isinstance(origin, str):
             return self.together(trails)
         return self.together(

@@ -1,8 +1,8 @@
 """The search for a NaN inside loops.
 
-Short loops are run step by step. Long ones are compiled and run whole; where a result is bad, a
-second program that keeps account says at which step each part of the carry went bad, and that step
-alone is run one operation at a time.
+Short loops are run step by step. Long ones are compiled and run whole; if a result is bad, a
+second, instrumented program finds the step at which each part of the carry went bad, and only that
+step is run one operation at a time.
 """
 
 from collections.abc import Callable, Sequence
@@ -145,7 +145,7 @@ class _Loop:
             return self.search.together(
                 Trail(trail.start, self.equation, trail) for trail in trails
             )
-        # No reruns are left, or the operations one by one have different results.
+        # No reruns are left, or the operations give different results when run one at a time.
         host = np.asarray(value.array)
         level: Level[Value] = Level(self.level.program, self.inside(time))
         mask = self.search.mask(host, which)

@@ -77,7 +77,7 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
 
     @abstractmethod
     def literal_value(self, array: ArrayLike, name: str) -> V:
-        """Return a constant that stands in an equation as a value."""
+        """Return a constant in an equation as a value."""
 
     @abstractmethod
     def operation(self, level: Level[V], equation: Equation, operands: list[V]) -> list[V]:
