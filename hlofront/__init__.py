@@ -100,6 +100,7 @@ with _collection_paused():
     from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
     from hlofront.runtime.dispatch import eager_rules as _rules
     from hlofront.runtime.dispatch import engine as _engine
+    from hlofront.runtime.dispatch import iteration as _iteration
     from hlofront.runtime.dispatch.eval_shape import eval_shape as eval_shape
     from hlofront.runtime.dispatch.jit import jit as jit
     from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
@@ -122,6 +123,7 @@ del (
     _collective_batching,
     _dynamic_slicing_rules,
     _engine,
+    _iteration,
     _rules,
     _scattering_rules,
     _sharding_products,
@@ -186,8 +188,8 @@ __getattr__, __dir__ = _lazy(
         "get_mesh": "hlofront.core.mesh_context",
         "set_mesh": "hlofront.core.mesh_context",
         "use_abstract_mesh": "hlofront.core.mesh_context",
-        "pmap": "hlofront.runtime.sharding.pmap",
-        "effects_barrier": "hlofront.runtime.dispatch.host_calls",
+        "pmap": "hlofront.runtime.dispatch.pmap",
+        "effects_barrier": "hlofront.runtime.dispatch.tokens",
         "make_user_context": "hlofront.base.user_context",
         "print_environment_info": "hlofront.runtime.debugging.environment",
         "fits": "hlofront.inspect.memory_fit",

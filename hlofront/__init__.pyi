@@ -123,8 +123,8 @@ from hlofront.runtime.compilation.recompilation import max_compiles as max_compi
 from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
 from hlofront.runtime.debugging.environment import print_environment_info as print_environment_info
 from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
+from hlofront.runtime.dispatch.pmap import pmap as pmap
 from hlofront.runtime.dispatch.stages import Lowered, Traced
-from hlofront.runtime.sharding.pmap import pmap as pmap
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.linear_transpose import linear_transpose as linear_transpose
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr

@@ -14,19 +14,19 @@ from hlofront.primitives.process_parts import (
 )
 from hlofront.primitives.process_parts import ltg_abstract_eval as ltg_abstract_eval
 from hlofront.primitives.process_parts import ltg_batcher as ltg_batcher
+from hlofront.runtime.array.host_local import (
+    global_array_to_host_local_array as global_array_to_host_local_array,
+)
+from hlofront.runtime.array.host_local import (
+    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
+)
+from hlofront.runtime.array.host_local import (
+    host_local_array_to_global_array as host_local_array_to_global_array,
+)
+from hlofront.runtime.array.host_local import (
+    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
+)
 from hlofront.runtime.processes.gathering import assert_equal as assert_equal
 from hlofront.runtime.processes.gathering import broadcast_one_to_all as broadcast_one_to_all
 from hlofront.runtime.processes.gathering import process_allgather as process_allgather
 from hlofront.runtime.processes.gathering import sync_global_devices as sync_global_devices
-from hlofront.runtime.processes.host_local import (
-    global_array_to_host_local_array as global_array_to_host_local_array,
-)
-from hlofront.runtime.processes.host_local import (
-    global_array_to_host_local_array_impl as global_array_to_host_local_array_impl,
-)
-from hlofront.runtime.processes.host_local import (
-    host_local_array_to_global_array as host_local_array_to_global_array,
-)
-from hlofront.runtime.processes.host_local import (
-    host_local_array_to_global_array_impl as host_local_array_to_global_array_impl,
-)

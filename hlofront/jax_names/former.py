@@ -40,7 +40,7 @@ DEPRECATED: dict[str, dict[str, tuple[str, str]]] = {
         "MeshAxisName": ("hlofront.lowering.extension_modules", "MeshAxisName"),
         "MeshComputation": ("hlofront.runtime.dispatch.stages", "Lowered"),
         "MeshExecutable": ("hlofront.runtime.dispatch.executable", "Executable"),
-        "_UNSPECIFIED": ("hlofront.runtime.sharding.jit_layouts", "UNSPECIFIED"),
+        "_UNSPECIFIED": ("hlofront.runtime.dispatch.jit_layouts", "UNSPECIFIED"),
     },
     "jax.scipy.special": at("hlofront.scipy.special.legendre", "lpmn lpmn_values"),
 }

@@ -69,7 +69,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     # equinox; brainevent
     "jax._src.dispatch": {
         "apply_primitive": ("hlofront.runtime.dispatch.engine", "apply_primitive"),
-        "wait_for_tokens": ("hlofront.runtime.dispatch.host_calls", "effects_barrier"),
+        "wait_for_tokens": ("hlofront.runtime.dispatch.tokens", "effects_barrier"),
     },
     # orbax
     "jax._src.distributed": {"global_state": (_PARTS, "global_state")},
@@ -165,7 +165,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     # jaxlib; brainstate, quaxed
     "jax._src.sharding_impls": {
         **at("hlofront.sharding", "NamedSharding PartitionSpec SingleDeviceSharding"),
-        "UNSPECIFIED": ("hlofront.runtime.sharding.jit_layouts", "UNSPECIFIED"),
+        "UNSPECIFIED": ("hlofront.runtime.dispatch.jit_layouts", "UNSPECIFIED"),
         "canonicalize_sharding": (_PARTS, "canonicalize_sharding"),
         "make_single_device_sharding": ("hlofront.pjrt.shardings", "on_device"),
     },

@@ -450,6 +450,6 @@ __getattr__, __dir__ = _lazy(
         **dict.fromkeys(
             ("ragged_all_to_all", "ragged_all_to_all_p"), "hlofront.primitives.ragged_exchanges"
         ),
-        "with_sharding_constraint": "hlofront.runtime.sharding.jit_shardings",
+        "with_sharding_constraint": "hlofront.runtime.dispatch.jit_shardings",
     },
 )

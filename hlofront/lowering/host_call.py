@@ -24,7 +24,7 @@ class Channels(NamedTuple):
 class HostCall:
     """A call from a module to the host, of a function of flat arrays.
 
-    runtime/dispatch/host_calls.py makes the function that the device's runtime calls.
+    runtime/compilation/host_calls.py makes the function that the device's runtime calls.
     """
 
     __slots__ = (

@@ -34,6 +34,8 @@ FLOORS = {
     "jax_names": 10,
 }
 TOP = 10
+# The folders of floor 8, from the lowest to the highest: each imports those before it.
+RUNTIME = "sharding array checks compilation dispatch processes debugging export bundle".split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,12 +92,14 @@ class Module:
         return hash(self.name)
 
 
-def floor_of(module_name: str) -> int:
-    """The floor of a module of ours, by its dotted name."""
+def floor_of(module_name: str) -> tuple[int, int]:
+    """The floor of a module of ours, by its dotted name, and in runtime/ its folder's place."""
     parts = module_name.split(".")
     if parts[0] == TOOLS.name:
-        return -1
-    return FLOORS.get(parts[1], TOP) if len(parts) > 1 else TOP
+        return -1, 0
+    floor = FLOORS.get(parts[1], TOP) if len(parts) > 1 else TOP
+    place = RUNTIME.index(parts[2]) if parts[1:2] == ["runtime"] and len(parts) > 2 else 0
+    return floor, place
 
 
 @functools.cache

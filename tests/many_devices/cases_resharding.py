@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hlofront as jax
+from hlofront.pjrt import host_value
 from hlofront.runtime.array import array as array_methods
-from hlofront.runtime.array import host_value
 from hlofront.runtime.sharding import resharding, shared_memory
 from hlofront.sharding import AxisType, Mesh, NamedSharding
 from hlofront.sharding import PartitionSpec as P

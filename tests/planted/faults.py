@@ -280,7 +280,7 @@ FAULTS = (
     Fault(
         "jit with one device accepts arguments of another",
         "class of an error",
-        "hlofront/runtime/sharding/jit_shardings.py",
+        "hlofront/runtime/dispatch/jit_shardings.py",
         'check_on_device(device, requested, leaves, lambda i: f"argument {names[i]}")',
         "pass",
     ),

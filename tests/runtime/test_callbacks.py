@@ -17,7 +17,7 @@ import hlofront
 from hlofront import debug, lax
 from hlofront.errors import JaxRuntimeError
 from hlofront.experimental import io_callback
-from hlofront.runtime.dispatch import host_calls
+from hlofront.runtime.compilation import host_calls
 from tests import on_platforms
 from tests.house.source import ROOT
 

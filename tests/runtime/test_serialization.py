@@ -15,7 +15,7 @@ import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
 from hlofront.pjrt import cache_file
-from hlofront.runtime.dispatch import serialization
+from hlofront.runtime.export import serialization
 
 
 def again(function, *args, **options):

@@ -39,7 +39,7 @@ from hlofront.inspect.stepwise.run import (
 )
 from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.random.keys import key_data
-from hlofront.runtime.debugging.program_walk import selected
+from hlofront.runtime.checks.program_walk import selected
 
 # The maximum number of trails of one array.
 _MOST_TRAILS = 8

@@ -18,7 +18,7 @@ from hlofront.inspect.nan.search import TrailSearch, Value
 from hlofront.inspect.nan.subprogram_search import ProgramSearch
 from hlofront.inspect.stepwise.report_parts import Values, facts
 from hlofront.inspect.stepwise.trails import Start, Trail
-from hlofront.runtime.debugging.nan_search import nonfinite
+from hlofront.runtime.checks.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.dispatch.stages import Traced, Wrapped
 from hlofront.transforms.simplify import dead_code_program

@@ -27,7 +27,7 @@ from hlofront.inspect.stepwise.run import (
     index_in_operands,
 )
 from hlofront.inspect.stepwise.trails import Start, Trail
-from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
+from hlofront.runtime.checks.nan_search import NanSearch, nonfinite
 
 # The maximum number of trails of one array.
 _MOST_TRAILS = 8

@@ -33,7 +33,7 @@ from hlofront.numpy import full, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.slicing import stack
-from hlofront.runtime.debugging.nan_search import nonfinite
+from hlofront.runtime.checks.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 
 # Loops of at most this many operations over all steps run one operation at a time.

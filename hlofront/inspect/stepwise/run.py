@@ -12,7 +12,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses, live_equations
 from hlofront.inspect.stepwise.operands import ELEMENTWISE, elements_of, expression_of
 from hlofront.inspect.stepwise.report_parts import Inside, source_line_of, written
-from hlofront.runtime.debugging.program_walk import ProgramWalk
+from hlofront.runtime.checks.program_walk import ProgramWalk
 
 # Arrays of at most this many bytes stay until their program ends, for the report's expressions.
 _SMALL = 1 << 16

@@ -1,6 +1,6 @@
 """Array: jaxlib's class of arrays with our methods."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -21,12 +21,11 @@ from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.operators import await_class_members, await_operators
 from hlofront.core.trace import ambiguous_truth
 from hlofront.pjrt import clients
+from hlofront.pjrt.deletion import check_not_deleted, deleted
+from hlofront.pjrt.host_value import fetched, host_value, prefetch
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.shardings import on_device
 from hlofront.runtime.array import exchange, printing, shards
-from hlofront.runtime.array.deletion import check_not_deleted, deleted
-from hlofront.runtime.array.host_value import fetched, host_value, prefetch
-from hlofront.runtime.array.iteration import rows
 from hlofront.runtime.array.transfer import copied
 
 jax_shims.provide("jax.core", "ShapedArray", ShapedArray)
@@ -38,8 +37,11 @@ register_value_type(ArrayImpl, lambda array: array.aval)
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
-def _member(function: Method) -> Method:
-    """Set a function as a method of arrays, under its own name."""
+def member(function: Method) -> Method:
+    """Set a function as a method of arrays, under its own name.
+
+    Modules of higher layers set those that run programs.
+    """
     function.__qualname__ = f"ArrayImpl.{function.__name__}"
     setattr(ArrayImpl, function.__name__, function)
     if not function.__name__.startswith("__"):
@@ -54,7 +56,7 @@ def _property(name: str, get: Callable[[Array], object], doc: str) -> None:
         setattr(type_, name, property(get, doc=doc))
 
 
-_of_cpp = {name: member for name, member in vars(ArrayImpl).items() if not name.startswith("__")}
+_of_cpp = {name: value for name, value in vars(ArrayImpl).items() if not name.startswith("__")}
 
 # ---- type and devices --------------------------------------------------------------------------
 
@@ -94,7 +96,7 @@ _property(
 )
 
 
-@_member
+@member
 def devices(self: Array) -> set[Device]:
     """Return the set of devices that the array is on."""
     check_not_deleted(self)
@@ -111,7 +113,7 @@ _property("addressable_shards", shards.addressable_shards, "Its parts on this pr
 _property("global_shards", shards.global_shards, "Its parts on all of its devices.")
 
 
-@_member
+@member
 def addressable_data(self: Array, index: int) -> Array:
     """Return the shard on the `index`-th of this process's devices, as an array.
 
@@ -134,7 +136,7 @@ ArrayImpl.device_buffers = _gone("device_buffers", "[s.data for s in arr.address
 # ---- memory ------------------------------------------------------------------------------------
 
 
-@_member
+@member
 def block_until_ready(self: Array) -> Array:
     """Wait until the array is computed, and return it.
 
@@ -151,7 +153,7 @@ def block_until_ready(self: Array) -> Array:
 _block = _of_cpp["block_until_ready"]
 
 
-@_member
+@member
 def copy_to_host_async(self: Array) -> None:
     """Start to copy the array to the host, so that a later read waits less."""
     check_not_deleted(self)
@@ -168,7 +170,7 @@ def _unless_deleted(name: str, doc: str) -> None:
         return ask(self)
 
     method.__name__, method.__doc__ = name, doc
-    _member(method)
+    member(method)
 
 
 _unless_deleted("is_ready", "Whether the array is computed, without waiting for it.")
@@ -178,12 +180,12 @@ _unless_deleted("platform", "The name of the platform it is on, such as 'cpu'.")
 _unless_deleted("clone", "Another array that shares this one's memory.")
 
 
-@_member
+@member
 def __copy__(self: Array) -> Array:
     return copied(self)
 
 
-@_member
+@member
 def __deepcopy__(self: Array, memo: object) -> Array:
     return copied(self)
 
@@ -191,7 +193,7 @@ def __deepcopy__(self: Array, memo: object) -> Array:
 # ---- value -------------------------------------------------------------------------------------
 
 
-@_member
+@member
 def __array__(
     self: Array, dtype: DTypeLike | None = None, context: object = None, copy: bool | None = None
 ) -> NumPyArray:
@@ -201,7 +203,7 @@ def __array__(
     return np.array(value, dtype=dtype, copy=copy)
 
 
-@_member
+@member
 def item(self: Array, *args: int | tuple[int, ...]) -> bool | int | float | complex:
     """Return the only element as a Python scalar, or the element at a flat index or at indices.
 
@@ -212,13 +214,13 @@ def item(self: Array, *args: int | tuple[int, ...]) -> bool | int | float | comp
     return host_value(self).item(*args)
 
 
-@_member
+@member
 def tolist(self: Array) -> Any:
     """Return the elements as Python scalars in nested lists; of a scalar, the Python scalar."""
     return host_value(self).tolist()
 
 
-@_member
+@member
 def tobytes(self: Array, order: str = "C") -> bytes:
     """Return the bytes of the elements, in the order "C" or "F".
 
@@ -237,29 +239,29 @@ def _scalar(array: Array) -> Any:
     return host_value(array).item()
 
 
-@_member
+@member
 def __bool__(self: Array) -> bool:
     if self.aval.size != 1:
         raise ambiguous_truth(self.aval)
     return bool(host_value(self))
 
 
-@_member
+@member
 def __int__(self: Array) -> int:
     return int(_scalar(self))
 
 
-@_member
+@member
 def __float__(self: Array) -> float:
     return float(_scalar(self))
 
 
-@_member
+@member
 def __complex__(self: Array) -> complex:
     return complex(_scalar(self))
 
 
-@_member
+@member
 def __index__(self: Array) -> int:
     aval = self.aval
     if aval.ndim or not issubdtype(aval.dtype, np.integer):
@@ -270,7 +272,7 @@ def __index__(self: Array) -> int:
     return host_value(self).item()
 
 
-@_member
+@member
 def __len__(self: Array) -> int:
     shape = self.aval.shape
     if not shape:
@@ -278,23 +280,7 @@ def __len__(self: Array) -> int:
     return shape[0]
 
 
-@_member
-def __iter__(self: Array) -> Iterator[Array]:
-    if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
-    check_not_deleted(self)
-    return rows(self)
-
-
-@_member
-def __reversed__(self: Array) -> Iterator[Array]:
-    if not self.aval.shape:
-        raise TypeError("reversed() of a 0-d array")
-    check_not_deleted(self)
-    return rows(self, backwards=True)
-
-
-@_member
+@member
 def __setitem__(self: Array, index: object, value: object) -> NoReturn:
     raise TypeError(
         "arrays are immutable, so that items cannot be assigned. Instead of x[idx] = y write "
@@ -303,7 +289,7 @@ def __setitem__(self: Array, index: object, value: object) -> NoReturn:
     )
 
 
-@_member
+@member
 def __delitem__(self: Array, index: object) -> NoReturn:
     raise TypeError(
         "arrays are immutable, so that items cannot be deleted. Instead of del x[idx] make an "

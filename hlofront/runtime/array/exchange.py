@@ -13,8 +13,8 @@ from hlofront.bridge.client import ArrayImpl, Device, SingleDeviceSharding
 from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.pjrt import clients
-from hlofront.runtime.array.deletion import check_not_deleted
-from hlofront.runtime.array.host_value import host_value
+from hlofront.pjrt.deletion import check_not_deleted
+from hlofront.pjrt.host_value import host_value
 from hlofront.runtime.array.transfer import copied
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,

@@ -1,6 +1,5 @@
 """KeyArray: an array of random keys, around the array of integers that they are stored as."""
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from types import EllipsisType
 from typing import Any, NoReturn
@@ -16,11 +15,12 @@ from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.core.aval import ShapedArray, Split, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
+from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.primitives.keys import Generator, KeyDType
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array import shards, transfer
-from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.sharding.storage import element_rank, sharding_of_keys, stored_sharding
 
 
 class KeyArray(fast_parts.Array):
@@ -278,12 +278,7 @@ def of_base(dtype: ExtendedDType, children: Iterable[Array]) -> KeyArray:
     """Return the array of an extended dtype that one array of plain elements represents."""
     (base,) = children
     shape = base.shape
-    return KeyArray(ShapedArray(shape[: len(shape) - _element_rank(dtype)], dtype), base)
-
-
-def _element_rank(dtype: ExtendedDType) -> int:
-    """Return how many axes the representation of one element has."""
-    return len(dtype.physical(())[0])
+    return KeyArray(ShapedArray(shape[: len(shape) - element_rank(dtype)], dtype), base)
 
 
 fast_parts.call_registry.register_node(
@@ -314,36 +309,9 @@ def _stored_format(target: Format, aval: ShapedArray) -> Format:
     layout, sharding = target.layout, target.sharding
     if isinstance(layout, Layout):
         layout.mode(aval, f"the value of device_put, {aval.str_short()},")
-        count = aval.ndim + _element_rank(aval.dtype)
+        count = aval.ndim + element_rank(aval.dtype)
         layout = Layout((*layout.major_to_minor, *range(aval.ndim, count)), layout.tiling)
     return Format(layout, sharding and stored_sharding(sharding, aval))
-
-
-def stored_sharding(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of the integers behind keys from that of the keys: no key is split."""
-    if type(sharding) is not NamedSharding:
-        return sharding
-    entries = sharding.spec.partitions
-    if any(entries[aval.ndim :]):  # XLA chose to split within the keys as well.
-        return sharding
-    count = min(len(entries), aval.ndim) + _element_rank(aval.dtype)
-    return _with_entries(sharding, count)
-
-
-def sharding_of_keys(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of keys from that of their integers, with an entry for each axis."""
-    return _with_entries(sharding, aval.ndim) if type(sharding) is NamedSharding else sharding
-
-
-@functools.lru_cache(maxsize=256)
-def _with_entries(sharding: NamedSharding, count: int) -> NamedSharding:
-    """Return a NamedSharding with `count` entries in its spec: truncated, or padded with None."""
-    spec = sharding.spec
-    entries = spec.partitions
-    if len(entries) == count:
-        return sharding
-    padded = (*entries, *(None,) * (count - len(entries)))
-    return sharding.update(spec=spec.update(partitions=padded[:count]))
 
 
 def base_of(x: object) -> Any:

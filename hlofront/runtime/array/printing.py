@@ -4,8 +4,8 @@ import numpy as np
 
 from hlofront.base.typing import Array
 from hlofront.bridge.members import sharding_of
+from hlofront.pjrt.host_value import host_value
 from hlofront.pjrt.named_shardings import has_summands
-from hlofront.runtime.array.host_value import host_value
 
 _PREFIX = "Array("
 

@@ -4,7 +4,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge.arrays import pieces
 from hlofront.bridge.client import ArrayImpl, Device, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import device_of, sharding_of
-from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.runtime.array.printing import array_str
 
 

@@ -29,14 +29,14 @@ from hlofront.core.requested_shardings import over_devices
 from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
+from hlofront.pjrt.deletion import check_not_deleted
+from hlofront.pjrt.host_value import host_value, prefetch
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.named_shardings import has_summands
 from hlofront.pjrt.shardings import Index
 from hlofront.primitives import placing
 from hlofront.primitives.creating import of_rank
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
-from hlofront.runtime.array.deletion import check_not_deleted
-from hlofront.runtime.array.host_value import host_value, prefetch
 from hlofront.runtime.array.relayout import laid_out
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,

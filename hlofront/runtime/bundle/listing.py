@@ -10,8 +10,8 @@ from hlofront.pjrt import cache_file, clients
 from hlofront.runtime.bundle.bundle_file import BundleError, read
 from hlofront.runtime.bundle.fingerprint import differing, fields_of_devices
 from hlofront.runtime.bundle.programs import exported_program
-from hlofront.runtime.dispatch.serialization import executable_header
 from hlofront.runtime.export.header_checks import reading_of
+from hlofront.runtime.export.serialization import executable_header
 from hlotools.terminal_text import on_one_line
 
 

@@ -20,12 +20,12 @@ from hlofront.runtime.compilation.pipeline import compilation_key
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedKey, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
+from hlofront.runtime.dispatch.jit_shardings import JitShardings
 from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
 from hlofront.runtime.export import header_checks
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.header_checks import reading_of
 from hlofront.runtime.sharding import placement
-from hlofront.runtime.sharding.jit_shardings import JitShardings
 from hlofront.transforms.arguments import ArgumentPlan
 
 

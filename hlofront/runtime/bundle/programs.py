@@ -34,11 +34,11 @@ from hlofront.runtime.bundle.fingerprint import (
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
 from hlofront.runtime.compilation.pipeline import CompilationKey, supply
 from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram
-from hlofront.runtime.dispatch.serialization import executable_header, loaded_program
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.header_checks import HeaderError, reading_of
 from hlofront.runtime.export.reading import read
 from hlofront.runtime.export.records import sharding_over
+from hlofront.runtime.export.serialization import executable_header, loaded_program
 from hlofront.transforms.arguments import StaticValue
 from hlofront.transforms.flatten import result_paths, stage_tree
 

@@ -20,11 +20,11 @@ from hlofront.runtime.bundle.bundle_file import (
 from hlofront.runtime.bundle.fingerprint import compilation_fields, context_text, function_fields
 from hlofront.runtime.compilation.pipeline import CompilationKey, compilation_key
 from hlofront.runtime.dispatch.jit import Jitted
-from hlofront.runtime.dispatch.serialization import fields_of
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced, Wrapped
 from hlofront.runtime.export.checks import DisabledSafetyCheck
 from hlofront.runtime.export.exporting import export_traced
 from hlofront.runtime.export.records import JSONObject
+from hlofront.runtime.export.serialization import fields_of
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
 

@@ -18,6 +18,7 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_beside_others, compile_options, mlir_lock
 from hlofront.pjrt.shardings import SingleDeviceSharding, on_device
 from hlofront.pjrt.targets import compiler_options, target_of
+from hlofront.runtime.sharding.chosen_shardings import compiled_shardings
 from hlofront.runtime.sharding.device_assignment import (
     CompiledShardings,
     DeviceAssignment,
@@ -25,7 +26,6 @@ from hlofront.runtime.sharding.device_assignment import (
     first_device,
 )
 from hlofront.runtime.sharding.partitioning import inspect_on_one_device, partition_of
-from hlofront.runtime.sharding.sharded_executable import compiled_shardings
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module
@@ -87,7 +87,9 @@ class AbsentExecutable:
             return None
         program = self._program()
         assert program is not None, f"the program that {self.name} was compiled from is gone"
-        return compiled_shardings(program, self.call, self.loaded, self.where)
+        return compiled_shardings(
+            program, self.kept_inputs, self.call.const_args, self.loaded, self.where
+        )
 
     def hlo_text(self) -> str:
         """Return XLA's optimized HLO."""

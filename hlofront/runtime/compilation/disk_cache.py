@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
     from hlofront.lowering.host_call import HostCall
     from hlofront.lowering.module import Module
-    from hlofront.runtime.dispatch.host_calls import HostFailures
+    from hlofront.runtime.compilation.host_calls import HostFailures
 
 HITS = "/jax/compilation_cache/cache_hits"
 MISSES = "/jax/compilation_cache/cache_misses"

@@ -27,14 +27,13 @@ from hlofront.pjrt.compile import (
     compiler_settings,
     mlir_lock,
 )
-from hlofront.runtime.compilation import disk_cache, foreign_programs, run_log
+from hlofront.runtime.checks import nan_checks
+from hlofront.runtime.compilation import disk_cache, foreign_programs, ir_dumps, run_log
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
+from hlofront.runtime.compilation.ir_dumps import dump_jaxpr, dump_module
 from hlofront.runtime.compilation.out_of_memory import explained
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, timings_of
-from hlofront.runtime.debugging import ir_dumps, nan_checks
-from hlofront.runtime.debugging.ir_dumps import dump_jaxpr, dump_module
-from hlofront.runtime.dispatch.executable import Executable, host_side
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
@@ -44,15 +43,7 @@ from hlofront.runtime.sharding.device_assignment import (
 if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
     from hlofront.lowering.module import Module
-    from hlofront.runtime.compilation.aot_targets import AbsentExecutable
-    from hlofront.runtime.dispatch.host_calls import HostFailures
-
-
-def sharded_executables() -> ModuleType:
-    """Import the module of executables for several devices, on first use."""
-    from hlofront.runtime.sharding import sharded_executable
-
-    return sharded_executable
+    from hlofront.runtime.compilation.host_calls import HostFailures
 
 
 _fences = options["hlofront_fences"]
@@ -102,10 +93,6 @@ def supply(program: ClosedJaxpr, supplier: Supplier) -> None:
 _modules: "DerivedCache[tuple[object, ...], Module]" = DerivedCache()
 # The compiled forms of a program: whether arguments are committed does not affect XLA.
 _compiled: DerivedCache[CompilationKey, CompiledProgram] = DerivedCache()
-# The executables of a program, by their key and whether results are committed.
-_executables: "DerivedCache[tuple[CompilationKey, bool], Executable | AbsentExecutable]" = (
-    DerivedCache()
-)
 
 
 def location_settings() -> ChangedOptions:
@@ -230,46 +217,10 @@ def settings_of(key: CompilationKey) -> dict[str, str]:
     return settings
 
 
-def executable_for(
-    program: ClosedJaxpr,
-    name: str,
-    device: ProgramDevices,
-    committed: bool = False,
-    donated: tuple[bool, ...] = (),
-    keep_unused: bool = False,
-    compiler_options: CompilerOptionPairs = (),
-    cpu_settings: CpuSettings | None = None,
-    locations: ChangedOptions | None = None,
-    layouts: LayoutModes | None = None,
-) -> "Executable | AbsentExecutable":
-    """Return the executable of a program for a device; compiled on first use, by one thread.
-
-    Args:
-      program, name, donated, keep_unused, cpu_settings, locations, layouts: as for `lowered`.
-      device: the device, or the DeviceAssignment of a program for several.
-      committed: whether results are committed to the device.
-      compiler_options: the user's options for this function.
-
-    Raises:
-      JaxRuntimeError: if XLA refuses the module or an option.
-      ValueError: if a program for several devices has ordered effects.
-    """
-    key = compilation_key(
-        name, device, donated, keep_unused, compiler_options, cpu_settings, locations, layouts
-    )
-    executables = _executables.of(program)
-    executable = executables.get((key, committed))
-    if executable is None:
-        check_not_forked(name)
-        compilation = Compilation(program, key)
-        compiled = compute_once(_compiled.of(program), key, compilation.run)
-        # If several threads compile a program, all use the executable of the first.
-        executable = executables.setdefault(
-            (key, committed), compilation.executable(compiled, committed)
-        )
-    elif run_log.current is not None:
-        run_log.current.hit(name)
-    return executable
+def compile_program(program: ClosedJaxpr, key: CompilationKey) -> CompiledProgram:
+    """Return the compiled form of a program, from disk or by XLA; on first use, by one thread."""
+    check_not_forked(key.name)
+    return compute_once(_compiled.of(program), key, Compilation(program, key).run)
 
 
 class Compilation:
@@ -295,14 +246,14 @@ class Compilation:
                 run_log.current.record("bundle", self._key.name)
             return supplied
         # Without lowering, a program's disk entry is identified by its digest, if it has one.
-        module = None if self._is_keyed_by_digest() else self._lowered()
+        module = None if self._is_keyed_by_digest() else self.lowered()
         cache_entry = self._cache_entry(module)
         stored = self._load(cache_entry, module) if cache_entry is not None else None
         if stored is not None:
             return stored
-        module = module or self._lowered()
+        module = module or self.lowered()
         dump_module(module)
-        host_failures = host_side().HostFailures() if module.callbacks else None
+        host_failures = _host_calls().HostFailures() if module.callbacks else None
         name = self._key.name
         with run_log.compiling(name, self._devices), timed(events.COMPILE, fun_name=name) as clock:
             try:
@@ -319,41 +270,6 @@ class Compilation:
             cache_entry.keep(made, module, clock.seconds)
         return compiled
 
-    def executable(
-        self, compiled: CompiledProgram, committed: bool
-    ) -> "Executable | AbsentExecutable":
-        """Wrap a compiled program for calls whose results are committed or not."""
-        program, name = self._program, self._key.name
-        loaded, call = compiled.loaded, compiled.call
-        if is_absent(self._device):
-            absent = _aot_targets().AbsentExecutable(
-                program, name, call, loaded, self._key.device, committed
-            )
-            absent.layouts = self._key.layouts
-            return absent
-        donates = any(self._key.donated)
-        if self._device_assignment is not None:
-            make = sharded_executables().ShardedExecutable
-            executable = make(
-                program,
-                name,
-                call,
-                loaded,
-                self._device_assignment,
-                donates,
-                compiled.host_failures,
-            )
-            key = self._key
-            executable.compare_first(
-                name,
-                f"{''.join(str(int(each)) for each in key.donated)} {key.compiler_options}",
-                lambda program: Compilation(program, key)._lowered().text(),
-            )
-        else:
-            executable = Executable(program, name, call, loaded, self._device, committed, donates)
-        executable.layouts = self._key.layouts
-        return executable
-
     def _is_keyed_by_digest(self) -> bool:
         # A key with source lines is known only after lowering.
         return (
@@ -362,7 +278,8 @@ class Compilation:
             and disk_cache.has_digest(self._program)
         )
 
-    def _lowered(self) -> "Module":
+    def lowered(self) -> "Module":
+        """Lower the program for the devices of its key."""
         key = self._key
         module = lowered(
             self._program,
@@ -415,7 +332,7 @@ class Compilation:
         if module is not None:
             call.const_args = module.const_args
         elif ir_dumps.are_on():
-            module = self._lowered()
+            module = self.lowered()
         else:
             warn_of_constants(self._program)
             _warn_of_donations(call.unusable)
@@ -429,7 +346,7 @@ class Compilation:
         """Compile a module; return what describes the executable, and the executable to call."""
         key, devices, client = self._key, self._devices, self._device.client
         if is_absent(self._device):
-            absent = _aot_targets().compile_absent(
+            absent = aot_targets().compile_absent(
                 self._program, key.name, module, key.device, dict(key.compiler_options)
             )
             return absent, CompiledProgram(absent, module, host_failures)
@@ -448,7 +365,7 @@ class Compilation:
                 return made, CompiledProgram(loaded, call, host_failures)
         callbacks: Sequence[object] = ()
         if module.callbacks:
-            host = host_side()
+            host = _host_calls()
             callbacks = [
                 host.host_function(call, client, host_failures) for call in module.callbacks
             ]
@@ -462,6 +379,13 @@ class Compilation:
         return loaded, CompiledProgram(loaded, module, host_failures)
 
 
+def _host_calls() -> ModuleType:
+    """Import the module of the host side of callbacks, on first use."""
+    from hlofront.runtime.compilation import host_calls
+
+    return host_calls
+
+
 def _partitioning() -> ModuleType:
     """Import the module of operations whose shardings the host decides, on first use."""
     from hlofront.runtime.sharding import partitioning
@@ -469,7 +393,7 @@ def _partitioning() -> ModuleType:
     return partitioning
 
 
-def _aot_targets() -> ModuleType:
+def aot_targets() -> ModuleType:
     """Import the module of compile-only programs, on first use."""
     from hlofront.runtime.compilation import aot_targets
 

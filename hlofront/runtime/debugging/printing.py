@@ -14,7 +14,7 @@ from hlofront.pjrt import clients
 from hlofront.primitives import callbacks
 from hlofront.primitives.callbacks import FlatDebugCallback, debug_callback_p, debug_print_p
 from hlofront.runtime.array.transfer import device_put
-from hlofront.runtime.dispatch.host_calls import call_on_the_host
+from hlofront.runtime.compilation.host_calls import call_on_the_host
 
 _logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from hlofront.lowering.partitioning import inspect_value
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options
-from hlofront.runtime.dispatch.executable import host_side
+from hlofront.runtime.compilation.host_calls import HostFailures, host_function
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.partitioning import partition_of
@@ -105,13 +105,13 @@ def value_shardings(lowered: Lowered) -> list[ValueSharding]:
         device_assignment=where,
         after_equation=after_equation,
     )
-    client, host = where.device.client, host_side()
+    client = where.device.client
     compile_module(
         client,
         module.ir_module,
         where.devices,
         compile_options(where.devices, chosen_outputs=where.chosen_outputs(traced.program)),
-        [host.host_function(call, client, host.HostFailures()) for call in module.callbacks],
+        [host_function(call, client, HostFailures()) for call in module.callbacks],
         partition_of(module, where),
     )
     counts: dict[ValueSharding, int] = {}

@@ -22,7 +22,11 @@ from hlofront.primitives.callbacks import (
     pure_callback_p,
 )
 from hlofront.runtime.array.key_array import array_of, base_of
-from hlofront.runtime.dispatch.host_calls import call_on_the_host, callback_error, checked_results
+from hlofront.runtime.compilation.host_calls import (
+    call_on_the_host,
+    callback_error,
+    checked_results,
+)
 from hlofront.runtime.sharding.device_assignment import first_device
 from hlofront.runtime.sharding.placement import choose_device, put
 from hlofront.transforms.flatten import check_hashable

@@ -11,9 +11,9 @@ from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import device_list_of, device_of
 from hlofront.core.trace import Tracer, leaked
-from hlofront.runtime.compilation.pipeline import sharded_executables
 from hlofront.runtime.compilation.traced_program import Function, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
+from hlofront.runtime.dispatch.executables import sharded_executables
 from hlofront.runtime.dispatch.references import discharged_call
 from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put

@@ -9,7 +9,6 @@ import numpy as np
 
 from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
-from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
@@ -17,7 +16,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, LoadedExecutable, Sharding, result_handler
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
+from hlofront.core.aval import AbstractToken, AbstractValue, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt.clients import check_not_forked
@@ -30,11 +29,12 @@ from hlofront.runtime.array.relayout import (
     laid_as_parameters,
     laid_out,
 )
+from hlofront.runtime.checks import nan_checks
 from hlofront.runtime.compilation.disk_cache import ProgramCall, StoredCall
 from hlofront.runtime.compilation.out_of_memory import explained
-from hlofront.runtime.debugging import nan_checks
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
 from hlofront.runtime.sharding.placement import on_device, put
+from hlofront.runtime.sharding.storage import holds_keys, is_float0, stored
 from hlofront.runtime.sharding.typed import in_memory_of
 
 
@@ -57,16 +57,16 @@ class FastPath(NamedTuple):
 CallAnswer = tuple[PyTree, FastPath | None, bool]
 
 
-def host_side() -> ModuleType:
-    """Import the module for programs with callbacks or ordered effects, on first use."""
-    from hlofront.runtime.dispatch import host_calls
+def tokens() -> ModuleType:
+    """Import the module of the tokens of programs with effects, on first use."""
+    from hlofront.runtime.dispatch import tokens
 
-    return host_calls
+    return tokens
 
 
 def _key_reuse() -> ModuleType:
     """Import the module that checks the reuse of keys, when an option enables it."""
-    from hlofront.runtime.debugging import key_reuse
+    from hlofront.runtime.checks import key_reuse
 
     return key_reuse
 
@@ -94,7 +94,6 @@ class Executable:
         "donates",
         "gives_keys",
         "handlers",
-        "host_calls",
         "kept_inputs",
         "kept_avals",
         "layouts",
@@ -104,6 +103,7 @@ class Executable:
         "plain",
         "sharding",
         "takes_stored",
+        "tokens",
         "unordered",
         "with_keys",
     )
@@ -139,7 +139,7 @@ class Executable:
             or AbstractToken in map(type, program.out_avals)
             or AbstractToken in map(type, program.in_avals)
         )
-        self.host_calls = None if self.plain else host_side()
+        self.tokens = None if self.plain else tokens()
         self.loaded = loaded
         # A weak reference, as the program holds its executables; a caller that runs one holds its
         # program.
@@ -150,11 +150,11 @@ class Executable:
         self.kept_inputs = call.kept_inputs
         in_avals = program.in_avals
         self.kept_avals = [stored(in_avals[i]) for i in call.kept_inputs]
-        takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept_inputs)
+        takes_keys = any(holds_keys(in_avals[i]) for i in call.kept_inputs)
         # Some arguments have another type on the device.
-        self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept_inputs)
+        self.takes_stored = takes_keys or any(is_float0(in_avals[i]) for i in call.kept_inputs)
         self.out_avals = program.out_avals
-        self.gives_keys = any(map(_holds_keys, self.out_avals))
+        self.gives_keys = any(map(holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
         self._put_constants()
 
@@ -184,7 +184,7 @@ class Executable:
             for value, aval in self.call.const_args
         ]
         self.handlers = [
-            self.host_calls.token_handler(device)
+            self.tokens.token_handler(device)
             if aval == token_aval
             else result_handler_of(aval, in_memory_of(aval, sharding), committed)
             for aval in self.out_avals
@@ -260,23 +260,23 @@ class Executable:
 
     def _run_with_tokens(self, args: Sequence[object]) -> list[Any]:
         """Execute after earlier programs with these ordered effects; store the new tokens."""
-        host_calls, device, ordered = self.host_calls, self.device, self.call.ordered
-        buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
+        tokens, device, ordered = self.tokens, self.device, self.call.ordered
+        buffers = [*tokens.take_tokens(ordered, device), *self.const_args]
         for position, aval in zip(self.kept_inputs, self.kept_avals, strict=True):
             x = args[position]
             if aval == token_aval:
-                buffers.append(host_calls.new_token(device) if x.array is None else x.array)
+                buffers.append(tokens.new_token(device) if x.array is None else x.array)
             else:
                 array = put(x, aval, device, self.committed)
                 # XLA does not say the layouts of programs with tokens, which are not its choice.
                 mode = self.layouts and self.layouts.inputs[position]
                 buffers.append(laid_out(array, mode or default_mode(aval, device)))
-        handlers = [host_calls.token_handler(device)] * len(ordered) + self.handlers
+        handlers = [tokens.token_handler(device)] * len(ordered) + self.handlers
         executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
         if self.unordered:
-            host_calls.keep_running(executed.consume_token())
+            tokens.keep_running(executed.consume_token())
         results = executed.consume_with_handlers(handlers)
-        host_calls.keep_tokens(ordered, device, results[: len(ordered)])
+        tokens.keep_tokens(ordered, device, results[: len(ordered)])
         return [
             Token(x) if aval == token_aval else x
             for x, aval in zip(results[len(ordered) :], self.out_avals, strict=True)
@@ -324,31 +324,16 @@ class Executable:
         )
 
 
-def _holds_keys(aval: AbstractValue) -> bool:
-    return isinstance(getattr(aval, "dtype", None), ExtendedDType)
-
-
-def _is_float0(x: object) -> bool:
-    return getattr(x, "dtype", None) == float0
-
-
-def stored(aval: object) -> Any:
-    """Return the aval of a value's storage: integers for keys, booleans for float0."""
-    if _is_float0(aval):
-        return ShapedArray(aval.shape, np.dtype(bool))
-    return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
-
-
 def storage_of(x: object) -> Any:
     """Return the array that is put on the device for an argument, such as the integers of keys."""
-    return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
+    return np.zeros(x.shape, bool) if is_float0(x) else base_of(x)
 
 
 def result_handler_of(
     aval: AbstractValue, sharding: Sharding, committed: bool
 ) -> Callable[[Any], object]:
     """Return the handler that turns a raw output into an array or a key array."""
-    if _is_float0(aval):
+    if is_float0(aval):
         return lambda _: np.zeros(aval.shape, float0)
     handler = result_handler(stored(aval), sharding, committed)
-    return key_handler(aval, handler) if _holds_keys(aval) else handler
+    return key_handler(aval, handler) if holds_keys(aval) else handler

@@ -24,7 +24,6 @@ from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refu
 from hlofront.pjrt import clients
 from hlofront.runtime.compilation import recompilation, run_log
 from hlofront.runtime.compilation.cache_report import cache_report, timings
-from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.recompilation import TraceKey
 from hlofront.runtime.compilation.traced_program import (
     CompilerOptionPairs,
@@ -39,19 +38,20 @@ from hlofront.runtime.dispatch.compiled_call import shard_argument
 from hlofront.runtime.dispatch.described_devices import described_devices
 from hlofront.runtime.dispatch.earlier_programs import EarlierPrograms
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
+from hlofront.runtime.dispatch.executables import executable_for
 from hlofront.runtime.dispatch.float0_results import without_float0
+from hlofront.runtime.dispatch.jit_layouts import JitLayouts, requested_modes, without_formats
+from hlofront.runtime.dispatch.jit_shardings import JitShardings
 from hlofront.runtime.dispatch.references import discharged_call, without_references
 from hlofront.runtime.dispatch.repeated_call import RepeatedCall
+from hlofront.runtime.dispatch.requested_memories import in_requested_memories
 from hlofront.runtime.dispatch.states import result_on_states, shape_on_states
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
     shardings_inside,
 )
-from hlofront.runtime.sharding.jit_layouts import JitLayouts, requested_modes, without_formats
-from hlofront.runtime.sharding.jit_shardings import JitShardings
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
-from hlofront.runtime.sharding.requested_memories import in_requested_memories
 from hlofront.runtime.sharding.typed import program_devices
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (

@@ -10,8 +10,8 @@ from hlofront.higher_order import discharging as discharging
 from hlofront.higher_order.jit_call import with_captured
 from hlofront.higher_order.selecting import where
 from hlofront.runtime.array.reference import Ref
-from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, TracedProgram
+from hlofront.runtime.dispatch.executables import executable_for
 from hlofront.runtime.sharding.placement import choose_placement
 from hlofront.transforms.discharge import discharge_program
 

@@ -21,13 +21,13 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
     ChangedOptions,
-    executable_for,
     location_settings,
     lowered,
 )
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, Function, TracedProgram
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
+from hlofront.runtime.dispatch.executables import executable_for
 from hlofront.runtime.dispatch.float0_results import described_results
 from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.sharding.device_assignment import (

@@ -27,13 +27,13 @@ from hlofront.primitives.creating import full
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.compilation.pipeline import cpu_settings_for
 from hlofront.runtime.dispatch.jit import Jitted
+from hlofront.runtime.dispatch.jit_shardings import JitShardings
 from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.dispatch.stages import Traced, Wrapped, platforms_named
 from hlofront.runtime.export.checks import DisabledSafetyCheck, check_custom_calls
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.fields import maximum_supported_calling_convention_version
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
-from hlofront.runtime.sharding.jit_shardings import JitShardings
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.grad import vjp

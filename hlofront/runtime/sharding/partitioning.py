@@ -26,8 +26,8 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding, reordered, replicated
 from hlofront.pjrt.partitioning import PartitionCall
 from hlofront.primitives.keys import is_key
-from hlofront.runtime.array.key_array import stored_sharding
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlofront.runtime.sharding.storage import stored_sharding
 from hlofront.transforms.flatten import ShapeDtypeStruct, stage_tree
 
 if TYPE_CHECKING:

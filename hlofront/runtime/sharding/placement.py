@@ -23,8 +23,8 @@ from hlofront.core.aval import MemorySpace, ShapedArray, host_values
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh_context import context_mesh
 from hlofront.pjrt import clients
+from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.shardings import on_device as on_device
-from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,

@@ -29,14 +29,14 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, spec_of
+from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.hlo_shardings import REPLICATED, tiles_of
+from hlofront.pjrt.host_value import host_value
 from hlofront.pjrt.named_shardings import added_up, has_summands, hlo_sharding, reordered
 from hlofront.pjrt.shardings import Index, on_device
 from hlofront.primitives.resharding import check_kinds
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import slice as slice_of
-from hlofront.runtime.array.deletion import check_not_deleted
-from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several

@@ -12,7 +12,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge.arrays import KEEP, batched_device_put, pieces
 from hlofront.bridge.client import Device, NamedSharding, Sharding, SingleDeviceSharding
 from hlofront.core.aval import ShapedArray
-from hlofront.runtime.array.host_value import host_value
+from hlofront.pjrt.host_value import host_value
 
 # XLA uses the memory of a NumPy array itself if its address is a multiple of this many bytes.
 _ALIGNMENT = 64

@@ -1,6 +1,5 @@
 """The executable of a program for several devices, and the splitting of its arguments."""
 
-import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,153 +9,36 @@ import numpy as np
 from hlofront.base.typing import Array
 from hlofront.bridge.client import (
     ArrayImpl,
-    HloSharding,
     LoadedExecutable,
-    NamedSharding,
-    OpSharding,
     Sharding,
 )
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
-from hlofront.core.aval import ShapedArray, spec_of
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.requested_shardings import spec_of_rank
 from hlofront.pjrt.clients import check_processes
-from hlofront.pjrt.named_shardings import from_hlo, means, replicated
-from hlofront.pjrt.shardings import over_mesh
+from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.primitives.keys import is_key
-from hlofront.runtime.array.deletion import check_not_deleted
-from hlofront.runtime.array.key_array import key_handler, stored_sharding
+from hlofront.runtime.array.key_array import key_handler
 from hlofront.runtime.compilation.disk_cache import ProgramCall
 from hlofront.runtime.dispatch.executable import (
     Executable,
     FastPath,
-    host_side,
     result_handler_of,
     storage_of,
-    stored,
+    tokens,
 )
+from hlofront.runtime.sharding.chosen_shardings import compiled_shardings
 from hlofront.runtime.sharding.cpu_queue import exchanges_values, meets_on_cpu, on_cpu
-from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.failure_flags import FailureFlags, failure_flags
 from hlofront.runtime.sharding.first_run import FirstRun, agreed_error, note_launch, note_start
 from hlofront.runtime.sharding.placement import readable
 from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
-from hlofront.runtime.sharding.typed import in_memory_of
+from hlofront.runtime.sharding.storage import stored
 
 if TYPE_CHECKING:
-    from hlofront.bridge.compile_process import SubprocessExecutable
-    from hlofront.runtime.dispatch.host_calls import HostFailures
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class InputSharding:
-    """The sharding and the number of axes of a program's input."""
-
-    sharding: NamedSharding
-    ndim: int
-
-
-def chosen_shardings(
-    described: Sequence[OpSharding] | None,
-    requested: Sequence[Sharding | None],
-    avals: Sequence[ShapedArray],
-    device_assignment: DeviceAssignment,
-    first: InputSharding | None = None,
-) -> list[Sharding]:
-    """Return the sharding of each value: the requested one, else the one that XLA chose.
-
-    Args:
-      described: XLA's sharding of each; None if the program has one device.
-      requested: the sharding requested for each, or None.
-      avals: the type of each on its devices.
-      device_assignment: the devices of the program.
-      first: the first NamedSharding of an input: a value with an equivalent sharding gets it as it
-        was written, with names of axes of size 1 and trailing None.
-    """
-    like = device_assignment.like or replicated(device_assignment.devices)
-    shardings: list[Sharding] = []
-    for i, (sharding, aval) in enumerate(zip(requested, avals, strict=True)):
-        if sharding is None:
-            if described is not None:
-                chosen = HloSharding.from_proto(described[i])
-                is_first = first is not None and first.ndim == aval.ndim
-                typed = _sharding_of_type(like, aval)
-                if typed is not None and means(chosen, typed, aval.ndim):
-                    sharding = typed
-                elif is_first and means(chosen, first.sharding, first.ndim):
-                    sharding = first.sharding
-                else:
-                    sharding = from_hlo(chosen, like, aval.ndim)
-            elif len(getattr(like, "spec", ())) <= aval.ndim:
-                sharding = like
-            else:
-                sharding = from_hlo(HloSharding.replicate(), like, aval.ndim)
-            sharding = in_memory_of(aval, sharding)
-        shardings.append(sharding)
-    return shardings
-
-
-def _sharding_of_type(like: Sharding, aval: ShapedArray) -> NamedSharding | None:
-    """Return the sharding that a type says over a mesh of which XLA splits other axes."""
-    if type(like) is not NamedSharding or not (like.mesh.explicit_axes and like.mesh.auto_axes):
-        return None
-    if aval.mesh is not None and aval.mesh is not like.mesh.abstract_mesh:
-        return None
-    return over_mesh(like.mesh, spec_of_rank(spec_of(aval), aval.ndim))
-
-
-def compiled_shardings(
-    program: ClosedJaxpr,
-    call: ProgramCall,
-    loaded: "LoadedExecutable | SubprocessExecutable",
-    device_assignment: DeviceAssignment,
-) -> CompiledShardings:
-    """Return the shardings of a compiled program: the requested ones, or XLA's choice.
-
-    Args:
-      program: the program.
-      call: the inputs that the executable takes, and its constants.
-      loaded: jaxlib's executable.
-      device_assignment: the devices of the program, and the requested shardings.
-    """
-    constants = [stored(aval) for _, aval in call.const_args]
-    taken_avals = [program.in_avals[i] for i in call.kept_inputs]
-    count = len(constants)
-    requested = [device_assignment.inputs[i] for i in call.kept_inputs]
-    taken = chosen_shardings(
-        loaded.get_parameter_shardings(),
-        [*[None] * count, *requested],
-        [*constants, *map(stored, taken_avals)],
-        device_assignment,
-    )
-    first = next(
-        (
-            InputSharding(sharding, aval.ndim)
-            for sharding, aval in zip(requested, taken_avals, strict=True)
-            if type(sharding) is NamedSharding and not is_key(aval)
-        ),
-        None,
-    )
-    outputs = chosen_shardings(
-        loaded.get_output_shardings(),
-        device_assignment.outputs or [None] * len(program.out_avals),
-        list(map(stored, program.out_avals)),
-        device_assignment,
-        first,
-    )
-    return CompiledShardings(
-        taken[:count],
-        taken[count:],
-        outputs,
-        list(map(_as_stored, taken[count:], taken_avals)),
-        list(map(_as_stored, outputs, program.out_avals)),
-    )
-
-
-def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of a value's buffer: for random keys, that of their array of integers."""
-    return stored_sharding(sharding, aval) if is_key(aval) else sharding
+    from hlofront.runtime.compilation.host_calls import HostFailures
 
 
 class ShardedExecutable(Executable):
@@ -186,7 +68,9 @@ class ShardedExecutable(Executable):
         host_failures: "HostFailures | None" = None,
     ):
         self.device_assignment = device_assignment
-        self.shardings = compiled_shardings(program, call, loaded, device_assignment)
+        self.shardings = compiled_shardings(
+            program, call.kept_inputs, call.const_args, loaded, device_assignment
+        )
         self.meets_on_cpu = meets_on_cpu(loaded, device_assignment.devices)
         # The processes whose devices it runs on, if they are several.
         numbers = sorted({device.process_index for device in device_assignment.devices})
@@ -270,7 +154,7 @@ class ShardedExecutable(Executable):
             executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
             token = executed.consume_token() if self.unordered else None
         if self.unordered:
-            host_side().keep_running(token)
+            tokens().keep_running(token)
         return executed.consume_with_handlers(self.handlers)
 
     def _take_error(self) -> RuntimeError | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import NumPyArray
-from hlofront.runtime.debugging.program_walk import Context, Operand, Outcome, ProgramWalk
+from hlofront.runtime.checks.program_walk import Context, Operand, Outcome, ProgramWalk
 
 
 def nonfinite(x: object) -> NumPyArray | None:

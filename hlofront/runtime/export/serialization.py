@@ -23,11 +23,11 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, run
 from hlofront.pjrt import cache_file, clients
 from hlofront.pjrt.compile import compile_options
-from hlofront.runtime.array.host_value import host_value
+from hlofront.pjrt.host_value import host_value
 from hlofront.runtime.compilation.disk_cache import NOT_REGISTERED, CompiledProgram, StoredCall
-from hlofront.runtime.compilation.pipeline import sharded_executables
 from hlofront.runtime.compilation.traced_program import TracedProgram
-from hlofront.runtime.dispatch.executable import Executable, storage_of, stored
+from hlofront.runtime.dispatch.executable import Executable, storage_of
+from hlofront.runtime.dispatch.executables import sharded_executables
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.stages import Compiled
 from hlofront.runtime.export import header_checks
@@ -40,6 +40,7 @@ from hlofront.runtime.export.records import (
     sharding_over,
 )
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlofront.runtime.sharding.storage import stored
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.stage import stage
 

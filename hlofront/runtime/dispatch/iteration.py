@@ -1,4 +1,4 @@
-"""Iteration over the rows of an array."""
+"""Iteration over the rows of an array: `__iter__` and `__reversed__`, which run programs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,14 +8,32 @@ from hlofront.bridge.client import NamedSharding, SingleDeviceSharding
 from hlofront.bridge.members import device_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import is_eager
+from hlofront.pjrt.deletion import check_not_deleted
+from hlofront.pjrt.host_value import host_value
 from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
 from hlofront.primitives.slicing import unstack
-from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.array.array import member
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.sharding.placement import host_put, placement_of, resharding
 
 # A compiled program returns this many rows at once: more take long to compile.
 _AT_ONCE = 32
+
+
+@member
+def __iter__(self: Array) -> Iterator[Array]:
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    check_not_deleted(self)
+    return rows(self)
+
+
+@member
+def __reversed__(self: Array) -> Iterator[Array]:
+    if not self.aval.shape:
+        raise TypeError("reversed() of a 0-d array")
+    check_not_deleted(self)
+    return rows(self, backwards=True)
 
 
 def rows(array: Array, backwards: bool = False) -> Iterator[Array]:

@@ -5,7 +5,7 @@ import numpy as np
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, to_numpy
 from hlofront.bridge.members import cache_numpy_value, cached_numpy_value, sharding_of
-from hlofront.runtime.array.deletion import check_not_deleted, deleted
+from hlofront.pjrt.deletion import check_not_deleted, deleted
 
 # NumPy gets the array's memory from C++, which on a CPU shares it for dtypes of the buffer
 # protocol; otherwise NumPy calls `__array__`, which is `fetched`.

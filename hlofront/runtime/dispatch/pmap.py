@@ -24,13 +24,13 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.process_parts import processes_along
 from hlofront.primitives.shaping import expand_dims, squeeze
-from hlofront.runtime.array.transfer import device_put
-from hlofront.runtime.dispatch import stages
-from hlofront.runtime.dispatch.jit import jit
-from hlofront.runtime.processes.host_local import (
+from hlofront.runtime.array.host_local import (
     global_array_to_host_local_array_impl,
     host_local_array_to_global_array_impl,
 )
+from hlofront.runtime.array.transfer import device_put
+from hlofront.runtime.dispatch import stages
+from hlofront.runtime.dispatch.jit import jit
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, check_callable
 from hlofront.transforms.stage import stage

@@ -17,7 +17,7 @@ from hlofront.core.subprograms import Subprogram, split_inputs
 from hlofront.core.trace import engine, interpreting_with
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.primitives.slicing import index_in_dim
-from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
+from hlofront.runtime.checks.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import EAGER, stage
 
 if TYPE_CHECKING:

@@ -1,10 +1,7 @@
-"""The host side of callbacks: the functions that programs call, their order and failures."""
+"""The host side of callbacks: the functions that compiled programs call, and their failures."""
 
-import atexit
 import logging
-import threading
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -13,16 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from hlofront.base import source
-from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.boundary import filter_traceback
 from hlofront.base.config import options
 from hlofront.base.dtypes import array_dtype, issubdtype
 from hlofront.base.elements import NumPyDType
 from hlofront.base.option import Override
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.bridge import failures, state
-from hlofront.bridge.client import Client, Device, host_transfers, result_handler
+from hlofront.bridge.client import Client, host_transfers
 from hlofront.core.aval import ShapedArray
-from hlofront.core.effects import Effect
 from hlofront.pjrt import clients
 from hlofront.primitives.reducing import greatest_value, least_value
 from hlofront.runtime.array.key_array import array_of
@@ -30,20 +26,16 @@ from hlofront.runtime.sharding.cpu_queue import on_cpu
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,
     host_put,
-    on_device,
     placement_on,
 )
 
 if TYPE_CHECKING:
-    from hlofront.bridge.jaxlib_types import ShardedToken
     from hlofront.lowering.host_call import HostCall
 
 Result = TypeVar("Result")
 
 _logger = logging.getLogger(__name__)
 _default_device = options["jax_default_device"]
-
-# ---- calls ---------------------------------------------------------------------------------------
 
 
 class HostFailures:
@@ -271,92 +263,3 @@ def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
         f"{origin}.",
         f"{said}\n{origin}, and is the cause of this error, with its own traceback.",
     )
-
-
-# ---- tokens --------------------------------------------------------------------------------------
-
-
-# (thread, ordered effect) -> (the device of the latest such program, its token).
-_latest: dict[tuple[int, Effect], tuple[Device, Array]] = {}
-# The tokens of programs with unordered effects, the oldest first.
-_running: "deque[ShardedToken]" = deque()
-# The limit on running programs, beyond which a program waits for the oldest.
-_MOST_RUNNING = 32
-# The errors that effects_barrier will raise.
-_failed: deque[Exception] = deque(maxlen=8)
-_token_aval = ShapedArray((0,), np.dtype(np.bool_))
-
-
-def new_token(device: Device) -> Array:
-    """Return a token that waits for nothing: an empty boolean array, the operand of programs."""
-    return host_put(np.zeros(0, np.bool_), _token_aval, placement_on(device), True)
-
-
-def token_handler(device: Device) -> Callable[..., Array]:
-    """Return the result handler that wraps a program's token as an array for the next program."""
-    return result_handler(_token_aval, on_device(device), True)
-
-
-def take_tokens(effects: Iterable[Effect], device: Device) -> list[Array]:
-    """Return a token per effect, which waits for this thread's latest program with that effect."""
-    thread = threading.get_ident()
-    tokens: list[Array] = []
-    for effect in effects:
-        where, token = _latest.get((thread, effect), (device, None))
-        if token is not None:
-            if where != device:
-                # Another device cannot wait for the token: this thread does.
-                _has_failed(token)
-                token = None
-            elif token.is_ready() and _has_failed(token):
-                # A failed program must not make the following ones fail.
-                token = None
-        tokens.append(new_token(device) if token is None else token)
-    return tokens
-
-
-def keep_tokens(effects: Iterable[Effect], device: Device, tokens: Iterable[Array]) -> None:
-    """Store a token per effect, for which the next programs with these effects wait."""
-    thread = threading.get_ident()
-    for effect, token in zip(effects, tokens, strict=True):
-        _latest[thread, effect] = (device, token)
-
-
-def keep_running(token: "ShardedToken") -> None:
-    """Store the token of a running program, for which effects_barrier waits."""
-    _running.append(token)
-    while len(_running) > _MOST_RUNNING:
-        _has_failed(_running.popleft())
-
-
-def _has_failed(token: "Array | ShardedToken") -> bool:
-    """Wait for a program's token; return whether it failed, and store its error if so."""
-    try:
-        token.block_until_ready()
-    except failures.JaxRuntimeError as error:
-        _failed.append(error)
-        return True
-    return False
-
-
-@boundary
-def effects_barrier() -> None:
-    """Wait until all callbacks of the programs that were started have been run.
-
-    Raises:
-      JaxRuntimeError: if a callback failed; the exception that it raised is the cause.
-    """
-    while _running:
-        _has_failed(_running.popleft())
-    for key, latest in list(_latest.items()):
-        _, token = latest
-        if _has_failed(token) and _latest.get(key) is latest:
-            del _latest[key]
-    if _failed:
-        first = _failed[0]
-        _failed.clear()
-        raise first
-
-
-# A program that still runs when Python exits could no longer call its callbacks.
-atexit.register(effects_barrier)
