@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront import bundle
 from hlofront.cli.options import add_args, add_command
 from hlofront.cli.progress import announce, finish, say
-from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.cli.target import UsageError
+from hlofront.inspect.target import UsageError
 from hlofront.pjrt import configured_stores
 from hlofront.pjrt.cache_store import Entry, Removed, Store, abridged
 from hlotools.terminal_text import on_one_line, visible

@@ -12,8 +12,8 @@ from hlofront.cli.program_files import (
     write_page,
 )
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target as find_target
 from hlotools.ir.program_text import TITLES
 from hlotools.terminal_colors import Painter

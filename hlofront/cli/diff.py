@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.options import add_args, add_command, add_outputs
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import finish, say
-from hlofront.cli.target import UsageError
+from hlofront.inspect.target import UsageError
 from hlotools.ir.program_text import STDIN
 from hlotools.terminal_colors import Painter
 

@@ -5,7 +5,6 @@ import contextlib
 import pathlib
 
 from hlofront.cli.progress import announce
-from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.comparison.columns import (
     Artifact,
     Column,
@@ -15,6 +14,7 @@ from hlofront.inspect.comparison.columns import (
 )
 from hlofront.inspect.difference import side_of_traced
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target as find_target
 from hlotools.matching.difference import Side
 

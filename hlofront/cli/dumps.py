@@ -10,8 +10,8 @@ from typing import TextIO
 
 from hlofront.cli.program_files import write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.dumps import dumped
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.options import add_command
 from hlofront.cli.program_files import write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.target import UsageError
+from hlofront.inspect.target import UsageError
 from hlotools.html.program_page import page
 from hlotools.run_log.log_page import log_page
 from hlotools.run_log.records import LogError, RunRecords, read_log

@@ -26,7 +26,7 @@ from hlofront.cli import (
     run,
     show,
 )
-from hlofront.cli.target import UsageError
+from hlofront.inspect.target import UsageError
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.terminal_text import visible
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import is_program, naming_errors, read_program, write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlotools.profiles.profile import Profile, profile
 from hlotools.profiles.xplane import ProfileError
 from hlotools.terminal_colors import Painter

@@ -5,8 +5,8 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 from hlofront.cli.progress import announce, say
-from hlofront.cli.target import UsageError
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.ir.program_text import STDIN, ProgramText, program_of_file

@@ -17,8 +17,8 @@ from hlofront.cli.program_files import (
 )
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.stages import SHOWN, STAGES, sections
-from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.program_page import page
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.pjrt.targets import target
 from hlotools.cost.collectives import collectives
 from hlotools.cost.memory_use import memory_use

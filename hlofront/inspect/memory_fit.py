@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.tree import tree_leaves
 from hlofront.inspect.cost import costs
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
-from hlofront.tree_util import tree_leaves
 from hlotools.cost.memory_use import buffer_lines, memory_use, size_text
 from hlotools.cost.peak import BufferCost, assigned_bytes
 

@@ -30,10 +30,10 @@ FLOORS = {
     "sparse": 9,
     "export": 10,
     "inspect": 10,
-    "cli": 10,
     "jax_names": 10,
+    "cli": 11,
 }
-TOP = 10
+TOP = 11
 # The folders of floor 8, from the lowest to the highest: each imports those before it.
 RUNTIME = "sharding array checks compilation dispatch processes debugging export bundle".split()
 

@@ -4,8 +4,8 @@ import json
 import pathlib
 import sys
 
-from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.comparison.columns import here
+from hlofront.inspect.target import UsageError, arguments_for, load_function
 
 
 def main() -> int:

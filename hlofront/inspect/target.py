@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from hlofront.cli.argument_specs import parse_specs
+from hlofront.inspect.argument_specs import parse_specs
 
 
 class UsageError(Exception):
