@@ -32,7 +32,6 @@ def formula_on_cpu(
     when: Callable[[Candidate], bool],
     stored: bool = False,
     elementwise: bool = False,
-    rewritten: bool = False,
     in_place: bool = False,
 ) -> Callable[[LoweringRule], LoweringRule]:
     """Return a decorator that registers a rule for the equations on CPUs which meet a condition.
@@ -47,8 +46,6 @@ def formula_on_cpu(
       elementwise: whether the formula is split over devices without communication, as XLA's
         operation is, and holds for any sizes. Others are for one device and known sizes: XLA splits
         the other axes of a sort, but of gathers it may collect the operands.
-      rewritten: whether the rule is for modules whose equations are rewritten alone, so that those
-        for several platforms have no program twice.
       in_place: whether the rule emits its operations where the equation is. Others emit them into a
         private function, which is called there.
     """
@@ -57,8 +54,6 @@ def formula_on_cpu(
         if not build.module.cpu_settings.formulas or build.module.is_scalar_region:
             return False
         if stored and not build.module.keeps_barriers:
-            return False
-        if rewritten and not build.module.is_rewritten:
             return False
         if not elementwise and not build.is_undivided:
             return False

@@ -127,7 +127,6 @@ MODULES: dict[str, str] = {
     "square_roots_cpu": "div rsqrt",
     "tiling_cpu": "slice tile",
     "trigonometric_cpu": "acos asin atan atan2 cos sin tan",
-    "unrolling_cpu": "scan",
     "wide_exponentials_cpu": "cosh expm1 sinh",
     "wide_powers_cpu": "pow",
     "wide_trigonometric_cpu": "acos asin atan atan2 cos sin tan",

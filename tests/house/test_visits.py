@@ -28,8 +28,6 @@ CACHES = {"once_per_program", "get_or_compute"}
 
 # Functions that visit each call of a program, by module: calls differ in their values.
 OF_EACH_CALL = {
-    # It looks at calls in calls, up to eight deep.
-    "lowering/unrolling_cpu.py": {"_call"},
     "inspect/nan/instrumentation.py": {"_run"},
     "inspect/error/widening.py": {"bind_widened", "evaluate_widened"},
     "transforms/discharge.py": {"discharge_jaxpr", "discharge_equation"},
