@@ -41,7 +41,6 @@ from hlofront.lowering.mesh_attributes import is_unreduced, mesh_of_results, typ
 from hlofront.lowering.module_state import OperationScope
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
-from hlofront.lowering.reduction_annotations_cpu import with_annotations
 from hlofront.lowering.selecting_cpu import with_selections
 from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
 from hlofront.transforms.discharge import discharge_program
@@ -120,8 +119,6 @@ class Builder(Emitter):
         equations = live_equations(jaxpr)
         if self.module.is_rewritten:
             equations = with_selections(equations, jaxpr.outvars)
-        if self.module.is_annotated:
-            equations = with_annotations(equations, jaxpr.outvars)
         for equation in equations:
             mesh = mesh_of_results(equation, elsewhere)
             if mesh is not None:

@@ -177,13 +177,9 @@ class ModuleState:
     @property
     def is_rewritten(self) -> bool:
         """Return whether equations are rewritten: on one CPU, where no other rules take part."""
-        return self.is_annotated and self.keeps_barriers and not self.several_devices
-
-    @property
-    def is_annotated(self) -> bool:
-        """Return whether equations are annotated: on CPUs, where no other rules take part."""
-        whole = not self.is_scalar_region and not self.overrides and not self.after_equation
-        return self.platforms == ("cpu",) and whole
+        if self.platforms != ("cpu",) or self.several_devices or not self.keeps_barriers:
+            return False
+        return not self.is_scalar_region and not self.overrides and not self.after_equation
 
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:

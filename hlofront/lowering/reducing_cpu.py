@@ -35,7 +35,6 @@ from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.reducing import Body, emit_reduce, monoid_of
-from hlofront.lowering.reduction_annotations_cpu import IS_SHIFT, LANE_OPERATIONS
 from hlofront.lowering.selecting_cpu import floats_of_ordered, ordered_integers
 from hlofront.lowering.types import i64
 from hlofront.primitives import elementwise as e
@@ -49,10 +48,8 @@ _FEWEST_LANES = 4_096
 _LANES, _FEW_LANES, _LONG = 32, 16, 512
 # Other numbers of lanes are better than elements that are left, where operations are fused.
 _NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
-# LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes; over half
-# as many where more operations make each element: allclose of 10^6 takes 420 us so, and not 2,060.
+# LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
 _MOST_ROWS, _FEWEST_ROWS = 32, 4
-_FEW_OPERATIONS = 3
 # Sums of shorter lines take longer by lanes.
 _SHORTEST_SUM = 256
 
@@ -77,10 +74,10 @@ def _lines_of(shape: Sequence[int], axes: Sequence[int]) -> _Lines:
 
 
 def _integer_lines(equation: Candidate) -> _Lines | None:
-    """Return the lines of an operand of many integers or booleans in lanes; None for others."""
+    """Return the lines of an operand of many integers or booleans; None for others."""
     (aval,), _, params = equation
     is_integer = issubdtype(aval.dtype, np.integer) or aval.dtype == np.bool_
-    if not is_integer or aval.size < _FEWEST or not params["axes"] or LANE_OPERATIONS not in params:
+    if not is_integer or aval.size < _FEWEST or not params["axes"]:
         return None
     return _lines_of(aval.shape, params["axes"])
 
@@ -120,7 +117,7 @@ def extreme_of_integers(x: Array, reduce: Callable[[Array], Array], is_maximum: 
 
 def _is_extreme_with_nans(equation: Candidate) -> bool:
     (aval,), _, params = equation
-    return ignores_nans(aval) and bool(params["axes"]) and IS_SHIFT not in params
+    return ignores_nans(aval) and bool(params["axes"])
 
 
 @formula_on_cpu(r.reduce_max_p, r.reduce_min_p, when=_is_extreme_with_nans, elementwise=True)
@@ -146,24 +143,13 @@ def _is_slow_or_wrong(equation: Candidate) -> bool:
 @formula_on_cpu(r.reduce_and_p, r.reduce_or_p, r.reduce_xor_p, when=_is_combined_in_turns)
 @formula_on_cpu(r.reduce_max_p, r.reduce_min_p, when=_is_slow_or_wrong)
 @formula_on_cpu(r.reduce_sum_p, when=_is_long_sum)
-def _(
-    build: Builder,
-    x: Value,
-    *,
-    axes: Sequence[int],
-    lane_operations: int = 0,
-    is_stored_first: bool = False,
-    **_: object,
-) -> Value:
+def _(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
     if issubdtype(aval.dtype, np.floating):
         body = selection_of(build.primitive is r.reduce_max_p, result)
     else:
         body = monoid_of(build.primitive).body(result)
-    if is_stored_first:
-        (x,) = build.barrier([x], [aval])
-    most_rows = _MOST_ROWS if lane_operations <= _FEW_OPERATIONS else _MOST_ROWS // 2
-    return _by_lanes(build, x, aval, axes, body, most_rows)
+    return _by_lanes(build, x, aval, axes, body)
 
 
 def selection_of(is_maximum: bool, aval: ShapedArray) -> Body:
@@ -188,7 +174,7 @@ class _Rows(NamedTuple):
     left: int
 
 
-def _rows_of(lines: _Lines, most_rows: int) -> _Rows | None:
+def _rows_of(lines: _Lines) -> _Rows | None:
     """Return how lines are cut; None if they are too short for two rows."""
     length, width = lines.length, lines.width
     usual = max((_LANES if length * width >= _LONG else _FEW_LANES) // width, 1)
@@ -196,27 +182,22 @@ def _rows_of(lines: _Lines, most_rows: int) -> _Rows | None:
         return None
     whole = [each for each in _NUMBERS_OF_LANES if each >= usual and length % each == 0]
     for lanes in whole if width == 1 else ():
-        rows = max(n for n in range(1, most_rows + 1) if length % (lanes * n) == 0)
+        rows = max(n for n in range(1, _MOST_ROWS + 1) if length % (lanes * n) == 0)
         if rows >= _FEWEST_ROWS:
             return _Rows(length // (lanes * rows), rows, lanes, 0)
     # As few elements are left as possible.
-    most = min(length // usual, most_rows)
+    most = min(length // usual, _MOST_ROWS)
     rows = min(range(most, most // 2, -1), key=lambda rows: length % (rows * usual))
     parts, left = divmod(length, rows * usual)
     return _Rows(parts, rows, usual, left)
 
 
 def _by_lanes(
-    build: Builder,
-    x: Value,
-    aval: ShapedArray,
-    axes: Sequence[int],
-    body: Body,
-    most_rows: int = _MOST_ROWS,
+    build: Builder, x: Value, aval: ShapedArray, axes: Sequence[int], body: Body
 ) -> Value:
     """Return the reduction of x, of which the last axes are cut into rows of lanes."""
     lines = _lines_of(aval.shape, axes)
-    cut = _rows_of(lines, most_rows)
+    cut = _rows_of(lines)
     if cut is None:
         return _at_once(build, x, aval, axes, body)
     axis = lines.start
