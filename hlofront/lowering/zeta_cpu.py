@@ -1,30 +1,22 @@
 """The lowering rules of zeta and polygamma for CPUs: formulas in float64.
 
 XLA's code sums 10 powers, each by a scalar function of the C library, before Euler and Maclaurin's
-series (DLMF 25.11.5). Of one whole order that the program knows, powers are products
-(`whole_zeta_cpu`), and numbers may be negative: XLA's values are wrong below -9. For other orders
-the power of the first number is in sums of two numbers, and those of the others are divided by it,
-which needs fewer bits. These formulas are for nonnegative numbers.
+series (DLMF 25.11.5). Here the power of the first number is in sums of two numbers, and those of
+the others are divided by it, which needs fewer bits. The formulas are for nonnegative numbers.
 
 The processor time of 10^6 elements in microseconds, as XLA's operation and so, on a loaded Intel
-Xeon of 2 cores by AVX-512: polygamma of order 1 in float32 52,000 and 2,200, in float64 113,000 and
-4,200; zeta of any order in float32 53,000 and 7,200, in float64 114,000 and 24,000. By AVX2 they
-are 53,000 and 3,700, 121,000 and 6,600, 56,000 and 12,000, 114,000 and 26,000. To compile the
-former takes 55 to 65 ms for 55, the latter 240 to 370 for 80. In float64 the errors of positive
-numbers are at most 2 units in the last place for polygamma of order 1, 3 of order 3 (XLA's have 10
-and 12), and 4 for zeta, whose operation has 4 to 13; in float32 they are 0.51.
+Xeon of 2 cores: zeta in float32 53,000 and 7,200, in float64 114,000 and 24,000, by AVX2 56,000 and
+12,000, 114,000 and 26,000. To compile them takes 240 to 370 ms for 80. The errors in float64 are at
+most 4 units in the last place, those of the operation 4 to 13; in float32 they are 0.51.
 """
 
 import math
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
-from hlofront.core.rules import lower
 from hlofront.lowering import powers_cpu, wide_powers_cpu
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
@@ -37,7 +29,7 @@ from hlofront.lowering.formulas import (
     where,
 )
 from hlofront.lowering.gamma_approximations import BERNOULLI
-from hlofront.lowering.many_numbers_cpu import emit
+from hlofront.lowering.many_numbers_cpu import emit, of_many
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
     narrow,
@@ -47,17 +39,16 @@ from hlofront.lowering.narrow_floats_cpu import (
     wide,
 )
 from hlofront.lowering.powers_cpu import in_powers_of_two
-from hlofront.lowering.types import NumPyDType
-from hlofront.lowering.whole_zeta_cpu import DOUBLE, GREATEST_ORDER, SINGLE, zeta_of_whole
 from hlofront.primitives import special as s
 from hlofront.primitives.converting import convert
-from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
+from hlofront.primitives.gathering import GatherDimensionNumbers, gather
+from hlofront.primitives.shaping import expand_dims
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 
-# Fewer numbers keep the operation, which takes less time to compile than formulas of any order.
-_FEWEST, _FEWEST_OF_WHOLE = 16_384, 64
+# Fewer numbers keep the operation, which takes less time to compile.
+_FEWEST = 16_384
 # The numbers of powers and of terms of the series: errors are below 1e-9 and 1e-16.
 _SINGLE_POWERS, _SINGLE_TERMS = 4, 7
 _POWERS, _TERMS = 7, 12
@@ -201,61 +192,37 @@ def _zeta(order: Formula, x: Formula) -> Formula:
 # ---- rules ---------------------------------------------------------------------------------------
 
 
+def _is_negative(order: Formula, x: Formula) -> Formula:
+    return x < 0
+
+
+def _zeta_of_dtype(order: Formula, x: Formula) -> Formula:
+    return _as_dtype_of(x, _zeta(order, x))
+
+
+for _dtype in (_float32, _float64):
+    of_many(s.zeta_p, _dtype, _is_negative, _FEWEST)(_zeta_of_dtype)
+
+
 def _is_large(equation: Candidate) -> bool:
     (result,) = equation.avals_out
     is_known = is_narrow_float(result.dtype) or result.dtype == _float64
-    return is_known and result.size >= _FEWEST_OF_WHOLE
+    return is_known and result.size >= _FEWEST
 
 
-@formula_on_cpu(s.zeta_p, when=_is_large, stored=True, elementwise=True, in_place=True)
+@formula_on_cpu(s.polygamma_p, when=_is_large, stored=True, elementwise=True)
 def _(build: Builder, order: Value, x: Value) -> Value:
-    return build.as_function(_zeta_rule, (order, x), {}, constant=_constant_in(order))
-
-
-def _zeta_rule(build: Builder, order: Value, x: Value, *, constant: float) -> Value:
-    if constant.is_integer() and 2 <= constant <= GREATEST_ORDER:
-        return _of_whole(build, int(constant), Fraction(1), order, x)
-    if build.avals_out[0].size < _FEWEST:
-        return lower[s.zeta_p](build, order, x)
-
-    def formula(order: Formula, x: Formula) -> Formula:
-        return _as_dtype_of(x, _zeta(order, x))
-
-    return emit(build, formula, _is_negative, _dtype_of(build), order, x)
-
-
-@formula_on_cpu(s.polygamma_p, when=_is_large, stored=True, elementwise=True, in_place=True)
-def _(build: Builder, order: Value, x: Value) -> Value:
-    source = _source(order)
-    kind: Any = source.type
-    avals = *build.avals_in, build.avals_in[0].update(shape=tuple(kind.shape))
-    constant = _constant_in(order)
-    return build.as_function(_polygamma_rule, (order, x, source), {}, avals, constant=constant)
-
-
-def _polygamma_rule(
-    build: Builder, order: Value, x: Value, source: Value, *, constant: float
-) -> Value:
-    """Lower polygamma, whose order is `source`, broadcast, and `constant` if that is known."""
-    if constant.is_integer() and 1 <= constant < GREATEST_ORDER:
-        return _of_whole(build, int(constant) + 1, _factor(int(constant)), order, x)
-    kind: Any = source.type
-    (result,) = build.avals_out
-    if result.size < _FEWEST or kind.shape:
-        return lower[s.polygamma_p](build, order, x)
+    order_aval, (result,) = build.avals_in[0], build.avals_out
     with enable_x64(True):
-        aval = build.avals_in[0].update(shape=())
-        (factor,) = build.by_tracing(_factor_of_scalar, [source], [aval])
-    factor = build.broadcast(factor, result.update(dtype=_float64), ())
+        (factor,) = build.by_tracing(_factor, [order], [order_aval])
+    wide_aval = result.update(dtype=_float64)
+    factor = build.broadcast_to(factor, order_aval.update(dtype=_float64), wide_aval)
 
     def formula(order: Formula, x: Formula, factor: Formula) -> Formula:
         return _as_dtype_of(x, _zeta(order + 1, x) * factor)
 
-    return emit(build, formula, _is_other, _dtype_of(build), order, x, more=[factor])
-
-
-def _is_negative(order: Formula, x: Formula) -> Formula:
-    return x < 0
+    dtype = _float64 if result.dtype == _float64 else _float32
+    return emit(build, formula, _is_other, dtype, order, x, more=[factor])
 
 
 def _is_other(order: Formula, x: Formula) -> Formula:
@@ -263,58 +230,18 @@ def _is_other(order: Formula, x: Formula) -> Formula:
     return (x < 0) | order.equals(0)
 
 
-def _of_whole(build: Builder, order: int, factor: Fraction, *operands: Value) -> Value:
-    dtype = _dtype_of(build)
-    accuracy = SINGLE if dtype == _float32 else DOUBLE
-
-    def formula(_: Formula, x: Formula) -> Formula:
-        return _as_dtype_of(x, zeta_of_whole(order, wide(x), factor, accuracy))
-
-    return emit(build, formula, None, dtype, *operands)
-
-
-def _dtype_of(build: Builder) -> NumPyDType:
-    dtype = build.avals_out[0].dtype
-    return _float64 if dtype == _float64 else _float32
-
-
 def _as_dtype_of(x: Formula, result: Formula) -> Formula:
     return narrow(result) if x.dtype == _float32 else result
 
 
-def _source(x: Value) -> Value:
-    """Return the value that the operations before this one broadcast."""
-    owner: Any = x.owner
-    while getattr(owner, "name", None) == "stablehlo.broadcast_in_dim":
-        x = owner.operands[0]
-        owner = x.owner
-    return x
-
-
-def _constant_in(x: Value) -> float:
-    """Return the number that all elements are, or NaN if it is not known."""
-    owner: Any = _source(x).owner
-    name = getattr(owner, "name", None)
-    # Derivatives are of the next order.
-    if name == "stablehlo.add":
-        return sum(map(_constant_in, owner.operands))
-    if name != "stablehlo.constant":
-        return math.nan
-    value = owner.attributes["value"]
-    return value.get_splat_value().value if value.is_splat else math.nan
-
-
-def _factor(order: int) -> Fraction:
-    """Return the quotient of polygamma(order, x) and zeta(order + 1, x)."""
-    return Fraction((-1) ** (order + 1) * math.factorial(order))
-
-
-def _factor_of_scalar(order: Array) -> Array:
-    """Return the factor of polygamma of a scalar order; NaN if it is none."""
+def _factor(order: Array) -> Array:
+    """Return the quotient of polygamma(order, x) and zeta(order + 1, x); NaN if there is none."""
     number = Formula(convert(order, _float64, False))
     factorials = [*(float(math.factorial(k)) for k in range(_GREATEST_ORDER + 1)), math.inf]
     index = convert(clip(0, number, _GREATEST_ORDER + 1).value, _int32, False)
-    result = Formula(dynamic_index_in_dim(np.array(factorials), index, keepdims=False))
+    dimensions = GatherDimensionNumbers((), collapsed_slice_dims=(0,), start_index_map=(0,))
+    indices = expand_dims(index, (index.ndim,))
+    result = Formula(gather(np.array(factorials), indices, dimensions, (1,), mode="clip"))
     half = number * 0.5
     result = where(floor(half).equals(half), -result, result)
     return where((number >= 0) & floor(number).equals(number), result, np.nan).value

@@ -14,7 +14,7 @@ from hlofront import lax
 from hlofront.base.config import options
 from hlofront.scipy import special
 
-ENOUGH = 20_000  # Smaller arrays keep the operations of XLA, but of whole orders that are known.
+ENOUGH = 20_000  # Smaller arrays keep the operations of XLA.
 INTERVALS = [(1e-3, 1), (0.5, 2), (1, 10), (6, 30), (20, 1e3), (1e5, 1e8)]
 
 pytestmark = pytest.mark.usefixtures("wide_numbers")
@@ -76,27 +76,12 @@ def test_errors_of_any_order(orders, interval, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("interval", INTERVALS)
-@pytest.mark.parametrize("order", [2, 3, 4, 7, 12])
-def test_errors_of_known_whole_orders(order, interval, dtype):
-    x = random.uniform(*interval, 25).astype(dtype)
-    units = 0.52 if dtype == np.float32 else 2 + order * 0.75
-    assert_near(of_known_order(special.zeta, order, x), exact_zeta(order, x), units)
-    exact = exact_polygamma(order - 1, x)
-    assert_near(of_known_order(special.polygamma, order - 1, x), exact, units)
-
-
-@pytest.mark.parametrize("order", [2, 3, 4, 7, 12])
-def test_negative_numbers_of_known_whole_orders(order):
-    for low in (-1, -3, -40, -1000):
-        x = random.uniform(low, 0, 25)
-        exact = exact_polygamma(order - 1, x)
-        # Beside zeros errors are relative to the terms, of which some are at least 2**order.
-        absolute = 4e-16 * 2**order * float(mpmath.factorial(order - 1))
-        assert_near(of_known_order(special.polygamma, order - 1, x), exact, 4 * order, absolute)
-        x = x.astype(np.float32)
-        exact = exact_zeta(order, x)
-        assert_near(of_known_order(special.zeta, order, x), exact, 0.52, 1e-9 * 2**order)
+@pytest.mark.parametrize("order", [1, 2, 11])
+def test_errors_of_polygamma(order, dtype):
+    x = np.concatenate([random.uniform(*interval, 25) for interval in INTERVALS]).astype(dtype)
+    units = 0.52 if dtype == np.float32 else 8
+    result = of_known_order(special.polygamma, order, x)
+    assert_near(result, exact_polygamma(order, x), units)
 
 
 @pytest.mark.parametrize("order", [1, 5, 11, 12, 40, 170])
@@ -109,7 +94,6 @@ def test_polygamma_of_an_order_in_an_array(order):
 
 
 NUMBERS = [np.nan, np.inf, 0.0, -0.0, 1e-310, 1e-300, 1e-5, 1, 2, 50, 1e8, 1e20, 1e200, 1.7e308]
-NEGATIVE = [-np.inf, -1, -2.5, -3, -7.5, -1e20]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -125,23 +109,6 @@ def test_special_operands(order, dtype):
         wanted[:] = np.inf
     kwargs = {"rtol": 1e-6 if dtype == np.float32 else 1e-14, "atol": np.finfo(dtype).tiny}
     np.testing.assert_allclose(zeta(order, x), wanted, **kwargs)
-    np.testing.assert_allclose(of_known_order(lax_zeta, order, x), wanted, **kwargs)
-
-
-def lax_zeta(order, x):
-    return lax.zeta(lax.full_like(x, order), x)
-
-
-def test_special_negative_operands():
-    x = np.array(NEGATIVE)
-    for order in (1, 2, 3, 8):
-        wanted = scipy.special.polygamma(order, x)
-        is_pole = np.isinf(wanted)
-        wanted[is_pole] = np.nan if order % 2 == 0 else np.inf
-        result = of_known_order(special.polygamma, order, x)
-        # Terms of both signs cancel at odd halves.
-        atol = 1e-15 * 2**order * float(mpmath.factorial(order))
-        np.testing.assert_allclose(result, wanted, rtol=1e-12, atol=atol)
 
 
 def test_a_single_negative_number_leaves_all_to_the_operation():
@@ -193,7 +160,7 @@ def test_derivatives_and_batches():
         function = slope(function)
         wanted = scipy.special.polygamma(order, x)
         np.testing.assert_allclose(hlofront.jit(function)(x), wanted, rtol=1e-13)
-        assert "chlo" not in hlofront.jit(function).lower(x).as_text()
+        assert "bitcast_convert" in hlofront.jit(function).lower(x).as_text()
     wanted = scipy.special.polygamma(1, x)
     np.testing.assert_allclose(slope(special.digamma)(x), wanted, rtol=1e-13)
 
@@ -210,13 +177,12 @@ def test_where_they_are_used():
     for x in (np.ones(ENOUGH), np.ones(ENOUGH, np.float32)):
         for few in (x[:10], x[:0], x[0]):
             assert not uses_formula(trigamma, few)
-        assert uses_formula(trigamma, x[:100])
         for function, operands in ((trigamma, (x,)), (lax.zeta, (x, x)), (special.zeta, (2.0, x))):
             assert uses_formula(function, *operands)
             for platforms in (["tpu"], ["cuda"], ["cpu", "tpu"]):
                 assert not uses_formula(function, *operands, platforms=platforms)
         assert not uses_formula(lax.zeta, x[:5000], x[:5000])
-        assert not uses_formula(lax.polygamma, x, x)
+        assert uses_formula(lax.polygamma, x, x)
         with options["hlofront_cpu_formulas"](False):
             assert not uses_formula(trigamma, x)
 
