@@ -97,7 +97,6 @@ MODULES: dict[str, str] = {
     "reducing_cpu": "reduce_and reduce_max reduce_min reduce_or reduce_sum reduce_xor",
     "reducing_tpu": "reduce_sum",
     "remainder_cpu": "rem",
-    "rolling_cpu": "concatenate",
     "roots_cpu": "cbrt",
     "scattering": "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub",
     "shaping": "broadcast_in_dim reshape rev squeeze tile transpose",

@@ -1,9 +1,10 @@
-"""What slices and joins refuse."""
+"""What slices and joins refuse, and derivatives of rolled arrays."""
 
 import numpy as np
 import pytest
 
 import hlofront
+import hlofront.numpy as jnp
 from hlofront import lax
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -120,3 +121,21 @@ def test_indices_known_while_tracing_are_literals():
     with hlofront.enable_x64(True):
         program = hlofront.make_jaxpr(lambda x: lax.dynamic_slice(x, (-1, 0), (1, 1)))(X)
     assert "a 1:i64[] 0:i64[]" in str(program)
+
+
+def test_cotangents_of_rolls_are_rolls():
+    def rolled_back(shift):
+        return hlofront.make_jaxpr(hlofront.grad(lambda x: (jnp.roll(x, shift, 1) * X).sum()))
+
+    names = {each.primitive.name for each in rolled_back(2)(X).eqns}
+    assert "concatenate" in names
+    assert names.isdisjoint({"pad", "add_any"})
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
+def test_derivatives_of_rolled_matrices(axis):
+    back = hlofront.jit(hlofront.grad(lambda x: (jnp.roll(x, 1, axis) * X**2).sum()))(X)
+    np.testing.assert_array_equal(back, np.roll(X**2, -1, axis))
+    batch = np.stack([X, -X])
+    rolled = hlofront.jit(hlofront.vmap(lambda x: jnp.roll(x, 1, 1)))(batch)
+    np.testing.assert_array_equal(rolled, np.roll(batch, 1, 2))
