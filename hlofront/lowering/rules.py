@@ -61,7 +61,6 @@ MODULES: dict[str, str] = {
         "cholesky cholesky_update geqp3 geqrf householder_product lu lu_pivots_to_permutation "
         "ormqr qr symmetric_product"
     ),
-    "factoring_cpu": "lu_pivots_to_permutation",
     "ffi": "ffi_call",
     "fourier": "fft",
     "gamma_cpu": "digamma lgamma",
