@@ -122,7 +122,6 @@ MODULES: dict[str, str] = {
     "spectral": "eig eigh hessenberg schur svd tridiagonal",
     "spectral_gpu": "eig eigh svd",
     "spectral_tpu": "eigh svd",
-    "square_roots_cpu": "div rsqrt",
     "trigonometric_cpu": "acos asin atan atan2 cos sin tan",
     "wide_exponentials_cpu": "cosh expm1 sinh",
     "wide_powers_cpu": "pow",
