@@ -116,7 +116,9 @@ def test_ranges(monkeypatch, repository):
     monkeypatch.setattr(bisection, "published_versions", lambda: ["0.9.2", "0.10.0", "0.12.0.1"])
     assert versions_between("0.9.2..0.10.0") == ["0.9.2", "0.10.0"]
     assert versions_between("0.10.0..0.12.0.1") == ["0.10.0", "0.12.0.1"]
-    with pytest.raises(NoEnvironment, match=r"does not find jaxlib 0\.13\.0; the newest is 0\.12\.0\.1"):
+    with pytest.raises(
+        NoEnvironment, match=r"does not find jaxlib 0\.13\.0; the newest is 0\.12\.0\.1"
+    ):
         versions_between("0.9.2..0.13.0")
     with pytest.raises(ValueError, match="not a range of versions"):
         versions_between("new..old")
