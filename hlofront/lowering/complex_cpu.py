@@ -17,7 +17,6 @@ operation near them, for huge angles.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from hlofront.lowering import trigonometric_cpu as narrow_angles
 from hlofront.lowering import wide_trigonometric_cpu as wide_angles
 from hlofront.lowering.formulas import Formula, clip, polynomial, where
 from hlofront.lowering.logarithms_cpu import logarithm, one_more
-from hlofront.lowering.many_numbers_cpu import OfOperands, of_many
+from hlofront.lowering.many_numbers_cpu import of_many
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     filled_like,
@@ -46,7 +45,6 @@ _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 Parts = tuple[Formula, Formula]
-OfParts = Callable[[Formula, Formula], Parts]
 
 
 def parts_of(x: Formula) -> Parts:
@@ -57,40 +55,11 @@ def of_parts(real: Formula, imag: Formula) -> Formula:
     return Formula(e.complex(real.value, imag.value))
 
 
-def by_parts(function: OfParts) -> OfOperands:
-    """Return a function of parts as one of complex numbers."""
-
-    def of_number(x: Formula) -> Formula:
-        return of_parts(*function(*parts_of(x)))
-
-    return of_number
-
-
-def turned(function: OfParts) -> OfParts:
-    """Return f(ix) / i of an odd function f of which conjugate numbers have conjugate values."""
-
-    def exchanged(real: Formula, imag: Formula) -> Parts:
-        one, other = function(imag, real)
-        return other, one
-
-    return exchanged
-
-
 @of_many(e.exp_p, _complex64, fewest=8_192)
 def _exponential(x: Formula) -> Formula:
     real, imag = parts_of(x)
     size = power_of_two(clip(-1000, wide(real) * (1 / math.log(2)), 1000))
     sine, cosine = narrow_angles.sine_and_cosine(imag)
-    return of_parts(narrow(size * cosine), where(imag.equals(0), imag, narrow(size * sine)))
-
-
-@of_many(e.exp2_p, _complex64, fewest=8_192)
-def _power_of_two(x: Formula) -> Formula:
-    real, imag = parts_of(x)
-    size = power_of_two(clip(-1000, wide(real), 1000))
-    sine, cosine = narrow_angles.sine_and_cosine_of_turns(
-        wide(imag) * (0.5 * math.log(2) / math.pi)
-    )
     return of_parts(narrow(size * cosine), where(imag.equals(0), imag, narrow(size * sine)))
 
 
@@ -163,11 +132,6 @@ of_many(e.expm1_p, _complex128, _is_huge)(_exponential_less_one)
 @of_many(e.exp_p, _complex128, _is_huge)
 def _exponential_of_wide(x: Formula) -> Formula:
     return _exponential_of_wide_parts(*parts_of(x))
-
-
-@of_many(e.exp2_p, _complex128, _is_huge)
-def _power_of_two_of_wide(x: Formula) -> Formula:
-    return _exponential_of_wide_parts(*(part * math.log(2) for part in parts_of(x)))
 
 
 def _exponential_of_wide_parts(real: Formula, imag: Formula) -> Formula:

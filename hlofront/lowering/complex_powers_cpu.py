@@ -13,7 +13,6 @@ Intel Xeon of 2 cores: of complex64 by AVX-512 sqrt 5.3 and 2.9, rsqrt 33.8 and 
 of complex64 by the processor's square roots and quotients takes 4.9, rsqrt 7.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,13 +25,10 @@ from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
     inverse_square_root,
     magnitude,
-    narrow,
     reinterpreted,
     wide,
     with_sign_of,
 )
-from hlofront.lowering.powers_cpu import binary_logarithm, power_of_two
-from hlofront.lowering.trigonometric_cpu import angle_from_right, sine_and_cosine_of_turns
 from hlofront.primitives import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
@@ -112,29 +108,3 @@ def _inverse_root(x: Formula) -> Formula:
     long, short = (where(is_infinite, 0, part * inverse_size) for part in (long, short))
     real, imag = _in_quadrant(x, long, short)
     return of_parts(where(is_zero, np.inf, real), where(is_zero, np.nan, -imag))
-
-
-# ---- powers --------------------------------------------------------------------------------------
-
-
-@of_many(e.pow_p, _complex64)
-def _power(x: Formula, y: Formula) -> Formula:
-    (real, imag), (of_size, of_angle) = parts_of(x), (wide(part) for part in parts_of(y))
-    one, other = magnitude(real), magnitude(imag)
-    square = one * one + other * other
-    is_zero = square.equals(0)
-    angle = with_sign_of(wide(imag), angle_from_right(real, other, one))
-    angle = where(is_zero, 0, angle)
-    size = binary_logarithm(square) * (math.log(2) / 2)
-    # Infinite bases have powers if they are positive, and zero has those of positive exponents.
-    of_infinite = where(angle.equals(0), square, np.nan)
-    of_zero = where(of_size > 0, filled_like(size, -np.inf, _float64), np.nan)
-    size = where(is_zero, of_zero, where(square < np.inf, size, of_infinite))
-    turns = where(angle.equals(0), 0, of_size * angle)
-    turns = (turns + where(of_angle.equals(0), 0, of_angle * size)) * (0.5 / math.pi)
-    sine, cosine = sine_and_cosine_of_turns(turns)
-    exponent = (of_size * size - of_angle * angle) * (1 / math.log(2))
-    power = power_of_two(clip(-1000, exponent, 1000))
-    is_one = of_size.equals(0) & of_angle.equals(0)
-    result, other_result = where(is_one, 1, power * cosine), where(is_one, 0, power * sine)
-    return of_parts(narrow(result), narrow(other_result))

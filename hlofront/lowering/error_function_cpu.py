@@ -10,14 +10,8 @@ The processor time of 10^6 elements in microseconds, as XLA's operation and so, 
 and 5,900. To compile erf takes 78 ms for 45, erf_inv 60 for 80.
 """
 
-from functools import partial
-
 import numpy as np
 
-from hlofront.bridge.mlir import Value
-from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
-from hlofront.lowering.even_lengths_cpu import is_uneven, of_even_vectors
 from hlofront.lowering.formulas import (
     Formula,
     clip,
@@ -183,19 +177,3 @@ def _inverse(x: Formula) -> Formula:
     result = x * where(w < _BORDER, of_logarithm, of_root)
     at_end = where(abs(x).equals(1), x * np.inf, np.nan)
     return where(abs(x) < 1, result, at_end)
-
-
-# ---- the inverse of uneven numbers of elements ---------------------------------------------------
-
-_FEWEST = 4096
-
-
-def _is_uneven(equation: Candidate) -> bool:
-    """Return whether XLA computes one number of at most 32 bits after the other."""
-    (aval,) = equation.avals_in
-    return is_narrow_float(aval.dtype) and aval.size >= _FEWEST and is_uneven(aval)
-
-
-@formula_on_cpu(s.erf_inv_p, when=_is_uneven, stored=True)
-def _(build: Builder, x: Value) -> Value:
-    return build.by_tracing(partial(of_even_vectors, s.erf_inv), [x])[0]

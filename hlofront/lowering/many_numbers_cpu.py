@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.config import enable_x64
-from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
@@ -28,7 +28,6 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
-from hlofront.lowering.even_lengths_cpu import is_uneven, of_even_vectors
 from hlofront.lowering.formulas import Formula
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
@@ -143,9 +142,6 @@ def emit(
         return lower[build.primitive](build, *operands, **params)
     operands = tuple(build.broadcast_operands(*operands))
     avals = [aval.update(shape=result.shape) for aval in build.avals_in]
-    if is_complex(dtype) and build.is_undivided and is_uneven(result):
-        of_vectors = partial(of_even_vectors, partial(build.primitive.bind, **params))
-        return build.by_tracing(of_vectors, operands, avals)[0]
 
     def converted(arrays: Sequence[Array]) -> list[Formula]:
         return [Formula(convert(x, dtype, False)) for x in arrays]

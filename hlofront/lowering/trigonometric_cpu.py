@@ -188,17 +188,6 @@ def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
     return _sine_of(_reduced(x, 2)), _sine_of(_reduced(x, 2, shift=0.5))
 
 
-def sine_and_cosine_of_turns(turns: Formula) -> tuple[Formula, Formula]:
-    """Return the sines and cosines of angles of float64, as numbers of whole turns."""
-    turns = turns - rounded(turns)
-
-    def sine_of(shift: float) -> Formula:
-        multiple = rounded(turns * 2 + shift)
-        return _sine_of(_Angle(last_bits(multiple), turns - (multiple - shift) * 0.5))
-
-    return sine_of(0.0), sine_of(0.5)
-
-
 def _sine_of(angle: _Angle) -> Formula:
     """Return the sine of an angle in halves of a turn."""
     sine = reinterpreted(angle.rest * polynomial(angle.rest * angle.rest, _SINE), _int64)

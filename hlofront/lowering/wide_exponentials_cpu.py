@@ -114,27 +114,6 @@ def _hyperbolic_cosine(x: Formula) -> Formula:
 _GREATEST_OF_FACTOR = 1418.5
 
 
-class ScaledParts(NamedTuple):
-    """The hyperbolic functions of |x|, divided by a power of two, so that they do not overflow."""
-
-    sine: Formula
-    cosine: Formula
-    exponent: Formula
-    """The exponent of that power, a whole number."""
-    inverse_square: Formula
-    """The inverse of the square of the power, which is zero where it would be subnormal."""
-
-
-def scaled_parts(x: Formula) -> ScaledParts:
-    whole, sine_of_rest, less_one = _of_remainder(clip(0, abs(x), _GREATEST_OF_FACTOR))
-    # The bits of 2**-1023 are those of zero here.
-    inverse_square = _power_of_two(clip(0, whole, 511.5) * -2)
-    difference, total = 0.5 - inverse_square * 0.5, 0.5 + inverse_square * 0.5
-    sine = difference + (difference * less_one + total * sine_of_rest)
-    cosine = total + (total * less_one + difference * sine_of_rest)
-    return ScaledParts(sine, cosine, whole, inverse_square)
-
-
 def powers_of_two(exponent: Formula) -> tuple[Formula, Formula]:
     """Return two finite factors of the powers of two of whole numbers of up to 2046 in size."""
     half = rounded(exponent * 0.5)

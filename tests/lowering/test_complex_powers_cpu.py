@@ -1,4 +1,4 @@
-"""Square roots and powers of many complex numbers on CPUs: errors, ends, uses."""
+"""Square roots of many complex numbers on CPUs: errors, ends, uses."""
 
 import mpmath
 import numpy as np
@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 import hlofront
 from hlofront import lax
-from hlofront.base.config import options
 from tests.support.complex_numbers import (
-    DIGITS,
     DTYPES,
     assert_for_many_on_cpus,
     assert_parts_near,
@@ -125,93 +123,3 @@ def test_derivatives_and_batches(name, dtype):
 @pytest.mark.parametrize("name", NAMES)
 def test_where_they_are_used(name, dtype):
     assert_for_many_on_cpus(name, dtype)
-
-
-# ---- powers of complex64 -------------------------------------------------------------------------
-
-
-def powers(x, y):
-    """Return the powers of fewer numbers than the formula is for."""
-    return np.asarray(lax.pow(np.resize(x, ENOUGH), np.resize(y, ENOUGH)))[: len(x)]
-
-
-@pytest.mark.parametrize("kind", ["complex", "real", "whole"])
-@pytest.mark.parametrize(("scale", "exponent"), [(1e-3, 1), (1, 1), (5, 3), (1e10, 2), (1, 1000)])
-def test_errors_of_powers(scale, exponent, kind):
-    x, y = (points(random, 200, size, "complex64") for size in (scale, exponent))
-    if kind != "complex":
-        y = (y.real if kind == "real" else np.round(y.real)).astype("complex64")
-    result = powers(x, y)
-    assert result.dtype == x.dtype
-    limits = np.finfo(np.float32)
-    with mpmath.workdps(DIGITS):
-        for base, power, value in zip(x.tolist(), y.tolist(), result):
-            exact = mpmath.power(mpmath.mpc(base), mpmath.mpc(power))
-            if not limits.tiny < abs(exact) < limits.max:
-                continue
-            # A part that is far smaller than the other one has larger errors.
-            unit = float(max(np.spacing(np.float32(abs(exact))), limits.tiny))
-            error = abs(mpmath.mpc(complex(value)) - exact)
-            assert error <= 1.5 * unit, (base, power, value, complex(exact))
-
-
-@pytest.mark.parametrize(
-    ("base", "exponent", "wanted"),
-    [
-        (0, 0, 1),
-        (np.nan, 0, 1),
-        (complex(np.inf, np.nan), 0, 1),
-        (0, 2, 0),
-        (0, 0.5, 0),
-        (0, np.inf, 0),
-        (0, -1, np.nan),
-        (0, 1j, np.nan),
-        (np.inf, 1, np.inf),
-        (np.inf, -0.5, 0),
-        (-np.inf, 2, np.nan),
-        (complex(1, np.inf), 2, np.nan),
-        (np.nan, 1, np.nan),
-        (2, np.nan, np.nan),
-        (0.5, np.inf, 0),
-        (1e20, 3, np.inf),
-        (1e-30, 3, 0),
-        (1e-40, 0.5, 1e-20),
-    ],
-)
-def test_ends_of_powers(base, exponent, wanted):
-    (result,) = powers(np.array([base], "complex64"), np.array([exponent], "complex64"))
-    if np.isnan(wanted):
-        assert np.isnan(result.real)
-        assert np.isnan(result.imag)
-    else:
-        np.testing.assert_allclose([result.real, result.imag], [wanted, 0], rtol=1e-5)
-
-
-def test_powers_of_negative_numbers_are_beside_the_cut():
-    x = np.array([complex(-4, 0.0), complex(-4, -0.0)], "complex64")
-    result = powers(x, np.full(2, 0.5, "complex64"))
-    np.testing.assert_allclose(result, [2j, -2j], atol=1e-6)
-
-
-def test_powers_with_integers_and_one_exponent():
-    x = points(random, ENOUGH, 1, "complex64")
-    exponents = random.integers(-3, 4, ENOUGH, dtype=np.int32)
-    np.testing.assert_allclose(lax.pow(x, exponents), x**exponents, rtol=1e-5)
-    np.testing.assert_allclose(lax.pow(x, np.complex64(1.5)), x**1.5, rtol=1e-5)
-    batch = x.reshape(2, -1)
-    result = hlofront.vmap(lambda x: lax.pow(x, np.complex64(2.5)))(batch)
-    np.testing.assert_allclose(result, batch**2.5, rtol=1e-5)
-    one = np.ones_like(x)
-    _, slope = hlofront.jvp(lambda x: lax.pow(x, 2.5 * one), (x,), (one,))
-    np.testing.assert_allclose(slope, 2.5 * x**1.5, rtol=1e-4)
-
-
-def test_where_powers_are_used():
-    def text(dtype, size, formulas=True):
-        x = np.ones(size, dtype)
-        with options["hlofront_cpu_formulas"](formulas):
-            return hlofront.jit(lambda x, y: lax.pow(x, y)).lower(x, x).as_text()
-
-    assert text("complex64", ENOUGH) != text("complex64", ENOUGH, formulas=False)
-    assert text("complex64", 10) == text("complex64", 10, formulas=False)
-    assert text("complex128", ENOUGH) == text("complex128", ENOUGH, formulas=False)

@@ -1,7 +1,5 @@
 """Random bits on CPUs: one loop computes all rounds of Threefry, and the bits stay the same."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -97,50 +95,3 @@ def test_uneven_numbers_of_bits_are_the_first_of_more(shape):
         np.testing.assert_array_equal(bits, in_steps(bits_of(shape, dtype), key))
     wanted = in_steps(lambda key: jax.random.normal(key, shape), key)
     np.testing.assert_allclose(jax.random.normal(key, shape), wanted, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("shape", "keys", "length"),
-    [
-        ((4999,), (), 5760),
-        ((1667, 3), (), 5760),
-        ((4992,), (), None),
-        ((4999,), (2,), None),
-        ((1999,), (), 2160),
-        ((443, 3), (), 1440),
-    ],
-)
-def test_where_more_bits_are_computed(shape, keys, length):
-    key = jax.random.split(jax.random.key(0), keys) if keys else jax.random.key(0)
-    function = jax.vmap(bits_of(shape)) if keys else bits_of(shape)
-    assert (f"tensor<{length}xui32>" in text_of(function, key)) == (length is not None)
-    assert f"tensor<{length}xui32>" not in text_of(function, key, platforms=("tpu",))
-    with threefry_partitionable(False):
-        assert f"tensor<{length}xui32>" not in text_of(lambda key: function(key), key)
-
-
-@pytest.mark.parametrize("size", [1001, 1279])
-def test_bits_of_one_thread_are_no_more_than_asked_for(size):
-    sizes = re.findall(r"tensor<(\d+)xui32>", text_of(bits_of((size,)), jax.random.key(0)))
-    assert max(map(int, sizes)) == size
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("shape", [(4999,), (1667, 3), (500, 2, 5)])
-def test_erf_inv_of_uneven_numbers_is_that_of_more(shape, dtype):
-    x = jnp.asarray(np.random.default_rng(0).uniform(-1.1, 1.1, shape), dtype)
-    wanted = in_steps(jax.lax.erf_inv, x)
-    result = jax.jit(jax.lax.erf_inv)(x)
-    assert result.dtype == x.dtype
-    error = 2 * float(jnp.finfo(dtype).eps)
-    np.testing.assert_allclose(result.astype(float), wanted.astype(float), error)
-    text = text_of(jax.lax.erf_inv, x)
-    assert f"tensor<{-(-x.size // 960) * 960}x" in text
-    assert "optimization_barrier" not in text_of(jax.lax.erf_inv, x, platforms=("tpu",))
-    slope = jax.grad(lambda x: jax.lax.erf_inv(x).sum())(x * 0)
-    np.testing.assert_allclose(slope.astype(float), np.sqrt(np.pi) / 2, rtol=0.01)
-
-
-@pytest.mark.parametrize("shape", [(4992,), (313, 16), (70, 70), (3999,)])
-def test_erf_inv_of_other_numbers_is_one_operation(shape):
-    assert "optimization_barrier" not in text_of(jax.lax.erf_inv, jnp.ones(shape))
