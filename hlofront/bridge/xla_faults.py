@@ -80,7 +80,7 @@ FAULTS = (
         test="tests/xla_faults/test_ynnpack_reductions.py",
         options=_NO_REDUCTIONS_BY_YNNPACK,
     ),
-    # The option hlofront_cpu_formulas turns this guard off, too.
+    # Where the reductions above are guarded against, their options cure maxima as well.
     Fault(
         name="maxima by YNNPACK",
         effect="maxima and minima of some thousand floats ignore NaNs, and elements next to them",
@@ -89,7 +89,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_maxima.py",
-        lowered_in="hlofront/lowering/reducing_cpu.py",
+        lowered_in="hlofront/lowering/maxima_cpu.py",
         operations=frozenset(("stablehlo.maximum", "stablehlo.minimum")),
     ),
     # LLVM folds operations on a constant NaN; the conversion of a NaN to an integer, in XLA's
@@ -259,6 +259,11 @@ def guards_for(
         Guard(fault, next((name for name in fault.options if name in set_by_user), ""))
         for fault in faults
     ]
+
+
+def is_present(name: str, jaxlib: Version = state.jaxlib_version) -> bool:
+    """Return whether a version of jaxlib has the fault of this name."""
+    return any(fault.name == name and fault.is_in(jaxlib) for fault in FAULTS)
 
 
 def options_of(guards: Collection[Guard]) -> dict[str, str]:

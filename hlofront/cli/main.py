@@ -23,6 +23,7 @@ from hlofront.cli import (
     log,
     profile,
     progress,
+    replacements,
     run,
     show,
 )
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
         bundle,
         doctor,
         as_jax,
+        replacements,
         run,
     ):
         command.add_parser(commands)

@@ -68,8 +68,8 @@ DischargeRule = Callable[[Any, Sequence[Any]], tuple[Sequence[Any], Any]]
 ShowRule = Callable[[Any, Any], Any]
 # The first argument is the builder of the module, the others are MLIR values.
 LoweringRule = Callable[Concatenate[Any, ...], Any]
-# The argument is the builder, with the equation and its avals.
-LoweringCondition = Callable[[Any], bool]
+# The argument is the builder, with the equation and its avals; the result is the equation's rule.
+LoweringMatch = Callable[[Any], LoweringRule | None]
 RunRule = Callable[..., Any]
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -131,10 +131,10 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 class LoweringTable(RuleTable[LoweringRule]):
     """A rule table in which a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
 
-    The rules in `on_platform` precede the general ones. A rule with a condition, as in
-    `@lower(sin_p, platform="cpu", when=is_large)`, does so only for equations that meet it; the
-    condition is called with the builder. A general rule that reads the platform is registered with
-    `platform="each"`: a program for several platforms calls it once for each.
+    The rules in `on_platform` precede the general ones. Where the rule depends on the equation,
+    `@lower.match(sin_p, platform="cpu")` registers a function of the builder that returns a rule,
+    or None to leave the equation to the other rules. A general rule that reads the platform is
+    registered with `platform="each"`: a program for several platforms calls it once for each.
 
     The modules with rules of a primitive are imported when one of them is looked up, and before
     another package gives one, which then stands next to them or replaces them. `in` and iteration
@@ -146,7 +146,8 @@ class LoweringTable(RuleTable[LoweringRule]):
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
         super().__init__(name, home, question, kind)
         self.on_platform: dict[tuple[PrimitiveLike, str], LoweringRule] = {}
-        self.conditions: dict[tuple[PrimitiveLike, str], LoweringCondition] = {}
+        # Asked in this order, before `on_platform`.
+        self.matches: dict[tuple[PrimitiveLike, str], list[LoweringMatch]] = {}
         # The primitives that have rules for one platform.
         self.on_some: set[PrimitiveLike] = set()
         # The primitives whose general rule reads the platform.
@@ -224,31 +225,45 @@ class LoweringTable(RuleTable[LoweringRule]):
         self,
         *primitives: PrimitiveLike,
         platform: str | None = None,
-        when: LoweringCondition | None = None,
     ) -> Callable[[LoweringRule], LoweringRule]:
         if platform == "each":
             self.on_each.update(primitives)
         if platform in (None, "each"):
             return super().__call__(*primitives)
-        if platform not in _PLATFORMS:
-            raise ValueError(
-                f"a rule is for one of the platforms {', '.join(_PLATFORMS)}, or for each: got "
-                f"{platform!r}"
-            )
+        names = _platforms_of(platform)
 
         def register(rule: LoweringRule) -> LoweringRule:
             for primitive in primitives:
                 self._load_before(primitive, rule)
                 self.on_some.add(primitive)
-                for name in _PLATFORMS[platform]:
+                for name in names:
                     self.on_platform[primitive, name] = rule
-                    if when is not None:
-                        self.conditions[primitive, name] = when
-                    else:
-                        self.conditions.pop((primitive, name), None)
                 if not _is_ours(rule):
                     self.foreign.add(primitive)
+                    for name in names:
+                        self.matches.pop((primitive, name), None)
             return rule
+
+        return register
+
+    def match(
+        self, *primitives: PrimitiveLike, platform: str, first: bool = False
+    ) -> Callable[[LoweringMatch], LoweringMatch]:
+        """Return a decorator of a function that chooses the rule of an equation on a platform.
+
+        Each match is asked with the builder until one returns a rule: those that are registered as
+        `first` before the others. If all return None, the equation has the platform's rule, or the
+        general one.
+        """
+        names = _platforms_of(platform)
+
+        def register(match: LoweringMatch) -> LoweringMatch:
+            for primitive in primitives:
+                self.on_some.add(primitive)
+                for name in names:
+                    matches = self.matches.setdefault((primitive, name), [])
+                    matches.insert(0 if first else len(matches), match)
+            return match
 
         return register
 
@@ -280,10 +295,12 @@ class LoweringTable(RuleTable[LoweringRule]):
     def _own_rule(
         self, primitive: PrimitiveLike, platform: str, builder: object
     ) -> LoweringRule | None:
-        """Return the rule for only this platform, or None if it does not apply to the equation."""
-        rule = self.on_platform.get((primitive, platform))
-        condition = self.conditions.get((primitive, platform))
-        return rule if condition is None or condition(builder) else None
+        """Return the rule that is only for this platform; None if the general rule applies."""
+        for match in self.matches.get((primitive, platform), ()):
+            rule = match(builder)
+            if rule is not None:
+                return rule
+        return self.on_platform.get((primitive, platform))
 
     def for_platforms(
         self, primitive: PrimitiveLike, platforms: tuple[str, ...], builder: object
@@ -309,6 +326,20 @@ class LoweringTable(RuleTable[LoweringRule]):
         if general:
             groups.append((self[primitive], tuple(general)))
         return groups
+
+
+def _platforms_of(platform: str) -> tuple[str, ...]:
+    """Return the names of the platforms that a rule for `platform` is for.
+
+    Raises:
+      ValueError: if it is not the name of one.
+    """
+    if platform not in _PLATFORMS:
+        raise ValueError(
+            f"a rule is for one of the platforms {', '.join(_PLATFORMS)}, or for each: got "
+            f"{platform!r}"
+        )
+    return _PLATFORMS[platform]
 
 
 def _result_of(builder: object) -> AbstractValue | None:

@@ -34,6 +34,7 @@ By slices there, 1,000 lines of 1,000 4,300, 2,300, and 550 of processor time, 1
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -43,8 +44,9 @@ from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu, is_narrow_float
+from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.reducing import emit_reduce, max_body
+from hlofront.lowering.replacements import Candidate, Emit, is_narrow_float, replaces, traced
 from hlofront.lowering.selecting_cpu import floats_of_ordered, ordered_integers
 from hlofront.lowering.sorting import canonical_float
 from hlofront.lowering.sorting_cpu import in_order_of_floats
@@ -61,13 +63,8 @@ from hlofront.primitives.slicing import index_in_dim, slice_in_dim
 
 _int32, _int64, _float32 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32)
 
-# Arrays of fewer elements are reduced with their indices,
-_FEWEST = 16_384
-# and lines of fewer elements are not cut into blocks.
-_SHORTEST = 32_768
-# Arrays of fewer elements, and shorter lines, are not cut into slices.
-_FEWEST_IN_SLICES = 65_536
-_SHORTEST_IN_SLICES = 64
+# Shorter lines are not cut into slices.
+_MIN_LENGTH_OF_SLICES = 64
 # The numbers of float32 in a vector of AVX-512.
 _LANES = 16
 # The most parts of a block or slices of a line, each of which takes about 2 to 5 ms to compile, and
@@ -76,35 +73,29 @@ _MOST_PARTS = 40
 _FEWEST_PARTS = 8
 
 
-def _pays(equation: Candidate) -> bool:
-    """Return whether the operand is reduced by blocks, by slices or as packed integers."""
-    (aval,), _, params = equation
-    axis: int = params["axes"][0]
-    if aval.size < _FEWEST or aval.shape[axis] > np.iinfo(np.int32).max:
-        return False
-    is_cut = _blocks(equation) is not None or _is_sliced(equation)
-    return is_cut or is_narrow_float(aval.dtype)
-
-
 def _is_sliced(equation: Candidate) -> bool:
     """Return whether lines along the last axis are reduced by slices."""
-    (aval,), _, params = equation
+    (aval,), params = equation.avals_in, equation.params
     is_narrow = issubdtype(aval.dtype, np.integer) and aval.dtype.itemsize <= 4
     if not (is_narrow or issubdtype(aval.dtype, np.floating)) or params["axes"][0] < aval.ndim - 1:
         return False
-    return aval.size >= _FEWEST_IN_SLICES and aval.shape[-1] >= _SHORTEST_IN_SLICES
+    return aval.size >= MIN_SIZES["argmax"]["slices"] and aval.shape[-1] >= _MIN_LENGTH_OF_SLICES
 
 
-@formula_on_cpu(r.argmin_p, r.argmax_p, when=_pays)
-def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
-    equation = candidate(build)
+@replaces(r.argmin_p, r.argmax_p, sizes="argmax")
+def _(equation: Candidate) -> Emit | None:
+    """By blocks of long lines, by slices of short ones, or as packed integers."""
+    (aval,) = equation.avals_in
+    axes: Sequence[int] = equation.params["axes"]
+    if aval.size < MIN_SIZES["argmax"]["packed"] or aval.shape[axes[0]] > np.iinfo(np.int32).max:
+        return None
+    is_max = equation.primitive is r.argmax_p
     if (blocks := _blocks(equation)) is not None:
-        return _by_blocks(build, x, blocks)
+        return partial(_by_blocks, shape=blocks)
     if _is_sliced(equation):
-        (result,) = build.avals_out
-        is_max = build.primitive is r.argmax_p
-        return build.by_tracing(_by_slices, [x], dtype=result.dtype, is_max=is_max)[0]
-    return _by_packed_integers(build, x, axes)
+        dtype = equation.avals_out[0].dtype
+        return traced(partial(_by_slices, dtype=dtype, is_max=is_max))
+    return partial(_by_packed_integers, axes=axes) if is_narrow_float(aval.dtype) else None
 
 
 # ---- blocks ----------------------------------------------------------------------------------
@@ -121,10 +112,10 @@ class _Blocks(NamedTuple):
 
 def _blocks(equation: Candidate) -> _Blocks | None:
     """Return the blocks that the lines of the operand are cut into; None if they are not."""
-    (aval,), _, params = equation
+    (aval,), params = equation.avals_in, equation.params
     axis: int = params["axes"][0]
     length = aval.shape[axis]
-    if axis != aval.ndim - 1 or length < _SHORTEST:
+    if axis != aval.ndim - 1 or length < MIN_SIZES["argmax"]["line of blocks"]:
         return None
     if not is_narrow_float(aval.dtype) and aval.dtype not in (np.int32, np.float64):
         return None

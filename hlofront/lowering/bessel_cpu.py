@@ -18,7 +18,7 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, clip, exp, polynomial, sqrt, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import filled_like, reinterpreted, shifted_right
 from hlofront.primitives import special as s
 
@@ -262,5 +262,5 @@ def _of_order_one(x: Formula) -> Formula:
 
 
 for _dtype in _RANGES:
-    of_many(s.bessel_i0e_p, _dtype)(_of_order_zero)
-    of_many(s.bessel_i1e_p, _dtype)(_of_order_one)
+    replaced_by_formula(s.bessel_i0e_p, _dtype)(_of_order_zero)
+    replaced_by_formula(s.bessel_i1e_p, _dtype)(_of_order_one)

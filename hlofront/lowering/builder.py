@@ -388,6 +388,7 @@ class Builder(Emitter):
         operands: Sequence[Value],
         params: Mapping[str, Any],
         avals: Sequence[AbstractValue] | None = None,
+        key: Hashable = None,
         **facts: Hashable,
     ) -> Any:
         """Emit a call of the private function that a rule makes of the current equation.
@@ -398,6 +399,7 @@ class Builder(Emitter):
         Args:
           rule: `rule(builder, *operands, **params, **facts)`, which emits several operations.
           avals: the avals of the operands; None for those of the equation.
+          key: what stands for the rule in the comparison of functions; None for the rule itself.
           facts: what the rule is told about its operands, which are arguments of the function.
 
         Returns:
@@ -422,7 +424,15 @@ class Builder(Emitter):
         name = f"{equation.primitive.name}_{short_name(aval.dtype)}"
         avals = avals_in if avals is None else avals
         values = _distinct({**params, **facts})
-        key = rule, equation.primitive, *avals_in, *avals_out, *values, *avals, enable_x64.value
+        key = (
+            key or rule,
+            equation.primitive,
+            *avals_in,
+            *avals_out,
+            *values,
+            *avals,
+            enable_x64.value,
+        )
         around, self.origin = self.origin, self.loc
         try:
             results = self.call_function(_hashable(key), name, operands, avals, avals_out, body)

@@ -1,19 +1,8 @@
-"""Lowering rules of exponentials and logarithms of complex numbers for CPUs, by both parts.
+"""Replacements of exponentials and logarithms of complex numbers on CPUs, by both parts.
 
 XLA's CPU code calls scalar functions of the C library for the sines and angles of both. Formulas of
-complex64 compute in float64, so that rounding is nearly their only error: up to 0.94 units in the
-last place of a part, where XLA's operations have 2.2 (exp, log), 8 (log1p), and lose all bits of
-parts of exp2 and expm1. In complex128 exp and log have 2, as XLA's, log1p 4.6 for 116, and of expm1
-the size 2, though a real part that is a small difference loses bits; exp2 is an exponential of one
-product, as XLA's. The logarithm of a number of size 1 has the precision of 106 bits.
-
-The processor time of 100,000 elements in nanoseconds each, as XLA's operation and so, on a loaded
-Intel Xeon of 2 cores: of complex64 by AVX-512 exp 10 and 3, exp2 9.4 and 2.7, expm1 10.3 and 4, log
-27.7 and 3.4, log1p 28 and 4.4, by AVX2 9.2 and 5, 9 and 3.4, 9.3 and 6, 27 and 5.3, 26.6 and 6.5;
-of complex128 exp 21.3 and 9.2, exp2 21 and 8.5, expm1 23.2 and 9.1, log 42 and 12, log1p 41.4 and
-12.5, by AVX2 21.3 and 9.5, 20 and 8.4, 22 and 9.7, 37.8 and 12.5, 42.3 and 12.9. To compile them
-takes 35 to 70 ms for 38 to 60, and 35 for 135 of exponentials of complex128: they have XLA's
-operation near them, for huge angles.
+complex64 compute in float64, so that rounding is nearly their only error. The logarithm of a number
+of size 1 has the precision of 106 bits.
 """
 
 import math
@@ -24,7 +13,7 @@ from hlofront.lowering import trigonometric_cpu as narrow_angles
 from hlofront.lowering import wide_trigonometric_cpu as wide_angles
 from hlofront.lowering.formulas import Formula, clip, polynomial, where
 from hlofront.lowering.logarithms_cpu import logarithm, one_more
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     filled_like,
@@ -55,7 +44,7 @@ def of_parts(real: Formula, imag: Formula) -> Formula:
     return Formula(e.complex(real.value, imag.value))
 
 
-@of_many(e.exp_p, _complex64, fewest=8_192)
+@replaced_by_formula(e.exp_p, _complex64)
 def _exponential(x: Formula) -> Formula:
     real, imag = parts_of(x)
     size = power_of_two(clip(-1000, wide(real) * (1 / math.log(2)), 1000))
@@ -63,7 +52,7 @@ def _exponential(x: Formula) -> Formula:
     return of_parts(narrow(size * cosine), where(imag.equals(0), imag, narrow(size * sine)))
 
 
-@of_many(e.log_p, _complex64)
+@replaced_by_formula(e.log_p, _complex64)
 def _logarithm(x: Formula) -> Formula:
     real, imag = parts_of(x)
     one, other = magnitude(real), magnitude(imag)
@@ -89,7 +78,7 @@ def _exponential_less_one(x: Formula) -> Formula:
     return of_parts(one, where(imag.equals(0), imag, other))
 
 
-of_many(e.expm1_p, _complex64, fewest=16_384)(_exponential_less_one)
+replaced_by_formula(e.expm1_p, _complex64)(_exponential_less_one)
 
 
 def _sum(x: Formula, y: Formula) -> tuple[Formula, Formula]:
@@ -106,7 +95,7 @@ def logarithm_of_one_more(x: Formula, total: Formula) -> Formula:
     return where(abs(x) > 1e-4, binary_logarithm(total) * math.log(2), series)
 
 
-@of_many(e.log1p_p, _complex64)
+@replaced_by_formula(e.log1p_p, _complex64)
 def _logarithm_of_one_more(x: Formula) -> Formula:
     real, imag = parts_of(x)
     one, other = with_sign_of(wide(real), magnitude(real)), magnitude(imag)
@@ -126,10 +115,10 @@ def _is_huge(x: Formula) -> Formula:
     return wide_angles.is_huge(parts_of(x)[1])
 
 
-of_many(e.expm1_p, _complex128, _is_huge)(_exponential_less_one)
+replaced_by_formula(e.expm1_p, _complex128, _is_huge)(_exponential_less_one)
 
 
-@of_many(e.exp_p, _complex128, _is_huge)
+@replaced_by_formula(e.exp_p, _complex128, _is_huge)
 def _exponential_of_wide(x: Formula) -> Formula:
     return _exponential_of_wide_parts(*parts_of(x))
 
@@ -165,13 +154,13 @@ def _norm_less_one(real: Formula, imag: Formula) -> Formula:
     return total + (lost_of_total + (lost + lost_of_high + lost_of_middle + low))
 
 
-@of_many(e.log_p, _complex128)
+@replaced_by_formula(e.log_p, _complex128)
 def _logarithm_of_wide(x: Formula) -> Formula:
     real, imag = parts_of(x)
     return of_parts(_logarithm_of_size(real, imag), wide_angles.angle_of_point(imag, real))
 
 
-@of_many(e.log1p_p, _complex128)
+@replaced_by_formula(e.log1p_p, _complex128)
 def _logarithm_of_one_more_wide(x: Formula) -> Formula:
     real, imag = parts_of(x)
     size = _logarithm_of_size(1 + real, imag, _norm_less_one(real, imag))

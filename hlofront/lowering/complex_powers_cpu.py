@@ -1,16 +1,7 @@
-"""Lowering rules of square roots and powers of complex numbers for CPUs.
+"""Replacements of square roots of complex numbers on CPUs.
 
-Formulas of complex64 compute in float64. The errors are 0.5 units in the last place of a part, and
-those of powers 0.7 of the last place of the size; XLA's operations have 1.8 (sqrt), all bits of the
-real parts of inverse roots of negative numbers, and 10 to 10^7 of powers, more for large exponents.
-In complex128 the errors are at most 1.8 (sqrt) and 3.3 (rsqrt), and XLA's 1.8 and any.
-
-The processor time of 100,000 elements in nanoseconds each, as XLA's operation and so, on a loaded
-Intel Xeon of 2 cores: of complex64 by AVX-512 sqrt 5.3 and 2.9, rsqrt 33.8 and 3.1, pow 43.2 and
-6.8, by AVX2 5.8 and 4.3, 35 and 4.9, 42.6 and 10; of complex128 sqrt 14.5 and 4.6, rsqrt 34.5 and
-7.7, by AVX2 14.9 and 4.7, 38 and 8.4. To compile them takes 92 ms for 46 (sqrt), 35 for 45 and 73
-(rsqrt), and 45 for 67. Quotients by scales, which XLA moves to the dividends, took 2 ns more; sqrt
-of complex64 by the processor's square roots and quotients takes 4.9, rsqrt 7.
+XLA's CPU code calls scalar functions of the C library; of inverse roots of negative numbers it
+loses all bits of the real part. Formulas of complex64 compute in float64.
 """
 
 from typing import NamedTuple
@@ -19,7 +10,7 @@ import numpy as np
 
 from hlofront.lowering.complex_cpu import of_parts, parts_of
 from hlofront.lowering.formulas import Formula, clip, sqrt, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     filled_like,
@@ -33,8 +24,6 @@ from hlofront.primitives import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 _float32, _float64, _int64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-
-# ---- square roots --------------------------------------------------------------------------------
 
 
 class _Root(NamedTuple):
@@ -93,15 +82,15 @@ def _root(x: Formula) -> _Root:
     return (_narrow_root if x.dtype == _complex64 else _wide_root)(*parts_of(x))
 
 
-@of_many(e.sqrt_p, _complex64)
-@of_many(e.sqrt_p, _complex128)
+@replaced_by_formula(e.sqrt_p, _complex64)
+@replaced_by_formula(e.sqrt_p, _complex128)
 def _square_root(x: Formula) -> Formula:
     root = _root(x)
     return of_parts(*_in_quadrant(x, root.long, root.short))
 
 
-@of_many(e.rsqrt_p, _complex64)
-@of_many(e.rsqrt_p, _complex128)
+@replaced_by_formula(e.rsqrt_p, _complex64)
+@replaced_by_formula(e.rsqrt_p, _complex128)
 def _inverse_root(x: Formula) -> Formula:
     long, short, inverse_size = _root(x)
     is_zero, is_infinite = long.equals(0), long.equals(np.inf)

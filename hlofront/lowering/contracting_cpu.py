@@ -22,10 +22,9 @@ import numpy as np
 from hlofront.base.dtypes import full_name, issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
-from hlofront.bridge.mlir import Value
-from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import BELOW_A_BYTE
-from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import Candidate, Emit, replaces, traced
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import contracting as c
 from hlofront.primitives import elementwise as e
@@ -44,14 +43,9 @@ _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 _MOST_IN_SMALL = 8
 _MOST_OF_BFLOAT16 = 7
 _MOST_IN_LOOP = 3
-# Fewer products of numbers are XLA's operation,
-_FEWEST_OF_SMALL = 1 << 14
-_FEWEST_OF_VECTORS = 1 << 16
-_FEWEST_OF_INTEGERS = 1 << 18
-_FEWEST_OF_SHIFTED = 1 << 20
-_FEWEST_OF_COMPLEX = 1 << 23
-# and so are batches with fewer of them in each element, and thinner complex matrices.
-_FEWEST_IN_BATCH = 1 << 12
+# The least numbers of products of two numbers, also in each element of a batch.
+_MIN_SIZES = MIN_SIZES["dot_general"]
+# Thinner complex matrices keep XLA's operation.
 _LEAST_OF_COMPLEX = 128
 
 
@@ -99,8 +93,8 @@ _Form = Callable[[Array, Array, NumPyDType], Array]
 
 
 def _form_of(equation: Candidate) -> _Form | None:
-    """Return the form in which CPUs compute a product fast; None if it is XLA's operation."""
-    (lhs, rhs), (result,), params = equation
+    """Return the form in which CPUs compute a product fast; None to keep XLA's operation."""
+    (lhs, rhs), (result,), params = equation.avals_in, equation.avals_out, equation.params
     dtypes = lhs.dtype, rhs.dtype, result.dtype
     if isinstance(params["precision"], DotAlgorithm | DotAlgorithmPreset):
         return None
@@ -111,21 +105,21 @@ def _form_of(equation: Candidate) -> _Form | None:
     most = _MOST_OF_BFLOAT16 if result.dtype == _bfloat16 else _MOST_IN_SMALL
     are_small = _MOST_IN_LOOP < max(sizes[1:]) and max(sizes[2:]) <= most
     are_small = are_small and min(sizes[1:]) > 1 and result.dtype != np.bool_
-    if are_small and products >= _FEWEST_OF_SMALL:
+    if are_small and products >= _MIN_SIZES["small"]:
         return _sum_of_products
     if result.dtype == np.complex64:
-        pays = products >= _FEWEST_OF_COMPLEX and min(sizes[1:]) >= _LEAST_OF_COMPLEX
+        pays = products >= _MIN_SIZES["complex"] and min(sizes[1:]) >= _LEAST_OF_COMPLEX
         return _of_real_parts if pays and lhs.dtype == rhs.dtype == result.dtype else None
     kernel = _kernel_of(*dtypes)
-    if kernel is None or (sizes.batch > 1 and math.prod(sizes[1:]) < _FEWEST_IN_BATCH):
+    if kernel is None or (sizes.batch > 1 and math.prod(sizes[1:]) < _MIN_SIZES["batch"]):
         return None
     if any(_is_shifted(dtype, result.dtype) for dtype in dtypes[:2]):
-        fewest = _FEWEST_OF_SHIFTED
+        min_size = _MIN_SIZES["shifted"]
     elif min(sizes.rows, sizes.columns) == 1:
-        fewest = _FEWEST_OF_VECTORS
+        min_size = _MIN_SIZES["vectors"]
     else:
-        fewest = 0 if kernel.operands == _bfloat16 else _FEWEST_OF_INTEGERS
-    if products < fewest:
+        min_size = 0 if kernel.operands == _bfloat16 else _MIN_SIZES["bytes"]
+    if products < min_size:
         return None
     if min(sizes.rows, sizes.columns) == 1:
         pays = kernel.operands != _int32 and sizes.rows != sizes.columns
@@ -140,28 +134,24 @@ def _is_shifted(dtype: NumPyDType, result: NumPyDType) -> bool:
     return dtype == _uint8 and issubdtype(result, np.integer) and result.itemsize > 1
 
 
-def _pays(equation: Candidate) -> bool:
-    return _form_of(equation) is not None
-
-
-@formula_on_cpu(c.dot_general_p, when=_pays, stored=True)
-def _(
-    build: Builder, *operands: Value, dimension_numbers: DotDimensionNumbers, **_: object
-) -> Value:
-    form, (result,) = _form_of(candidate(build)), build.avals_out
-    assert form is not None
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+@replaces(c.dot_general_p, needs_barriers=True)
+def _(equation: Candidate) -> Emit | None:
+    """Sums of products for small matrices, kernels for bytes and bfloat16, real parts."""
+    form, (result,) = _form_of(equation), equation.avals_out
+    if form is None:
+        return None
+    numbers: DotDimensionNumbers = equation.params["dimension_numbers"]
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
 
     def of_arrays(lhs: Array, rhs: Array) -> Array:
+        if form is _sum_of_products:
+            # XLA would compute the operands again for each product.
+            lhs, rhs = optimization_barrier((lhs, rhs))
         lhs = _matrices(lhs, lhs_batch, lhs_contracting)
         rhs = _matrices(rhs, rhs_batch, rhs_contracting)
         return reshape(form(lhs, rhs, result.dtype), result.shape)
 
-    if form is not _sum_of_products:
-        return build.by_tracing(of_arrays, operands)[0]
-    # XLA stores products and their operands; it would compute both again for each of their users.
-    stored = build.barrier(operands, build.avals_in)
-    return build.barrier(build.by_tracing(of_arrays, stored), (result,))[0]
+    return traced(of_arrays, is_stored=form is _sum_of_products)
 
 
 def _matrices(x: Array, batch: Sequence[int], contracting: Sequence[int]) -> Array:

@@ -1,49 +1,31 @@
-"""The lowering rule of convolutions without sums over features for CPUs: shifted products.
+"""Replacements of convolutions on CPUs: sums of products, or other operations.
 
-XLA's CPU code for a convolution multiplies matrices. If each output feature has one input feature,
-as in depthwise convolutions and in those of one signal, image or volume, these have one row. A sum
-of products of shifted slices of the input and single elements of the kernel is one loop of vector
+XLA's CPU code for a convolution with one input feature for each output feature computes one element
+after the other. A sum with one term for each position of the kernel is a loop of vector
 instructions.
-
-The processor time of float32 in milliseconds, as XLA's operation and so, on an AMD EPYC of 2 cores
-by AVX-512: 10^6 numbers and 33 18 and 1.5, an image of 1,000 x 1,000 and 5 x 5 38 and 1.1, a volume
-of 64 x 64 x 64 and 3 x 3 x 3 97 and 0.4; depthwise, 8 x 56 x 56 x 64 and 3 x 3 31 and 0.7, with
-strides of 2 8.8 and 0.8 and its derivative by the input 105 and 1.6, 4 x 28 x 28 x 256 and 7 x 7 47
-and 2.6, 4 x 512 x 256 and 4 20 and 0.3. To compile it takes 45 to 170 ms for 7 to 30. Derivatives
-by the kernel are other convolutions, in convolving_groups_cpu.py.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
-from hlofront.bridge.mlir import Value
-from hlofront.lowering.builder import Builder
 from hlofront.lowering.convolving_groups_cpu import (
-    feature_by_feature,
-    has_few_groups,
-    has_small_features,
     has_small_groups,
-    of_each_group,
     padded,
     position_by_position,
 )
 from hlofront.lowering.convolving_products_cpu import (
     as_product,
     exchanged,
-    has_kernel_in_dilation,
     has_one_position,
-    is_of_bytes,
     is_of_dilated_input,
-    kernel_by_element,
-    of_bytes,
 )
-from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import Candidate, Emit, computed_in, replaces, traced
 from hlofront.primitives import convolving as c
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
@@ -54,15 +36,13 @@ from hlofront.primitives.windowed import Pads
 
 # Kernels with more positions keep one operation: each takes about 2 ms to compile.
 _MOST_POSITIONS = 64
-# So do convolutions with fewer products of numbers,
-_FEWEST_PRODUCTS = 32_768
-# and those of one input feature and more output features, which XLA's code multiplies fast.
+# So do convolutions of one input feature and more output features, which XLA multiplies fast.
 _MOST_FEATURES = 8
 
 
-def _pays(equation: Candidate) -> bool:
-    """Return whether each output feature has one input feature, and sizes are those that pay."""
-    (lhs, rhs), (result,), params = equation
+def _is_depthwise(equation: Candidate) -> bool:
+    """Return whether each output feature has one input feature, and there are enough products."""
+    (lhs, rhs), (result,), params = equation.avals_in, equation.avals_out, equation.params
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     lhs_spec, rhs_spec, out_spec = numbers
     if params["batch_group_count"] > 1 or rhs.shape[rhs_spec[1]] != 1:
@@ -72,54 +52,35 @@ def _pays(equation: Candidate) -> bool:
     if lhs.shape[lhs_spec[1]] == 1 and result.shape[out_spec[1]] > _MOST_FEATURES:
         return False
     positions = math.prod(rhs.shape[axis] for axis in rhs_spec[2:])
-    return positions <= _MOST_POSITIONS and positions * result.size >= _FEWEST_PRODUCTS
+    return (
+        positions <= _MOST_POSITIONS
+        and positions * result.size >= MIN_SIZES["conv_general_dilated"]["depthwise"]
+    )
 
 
-# The conditions of other operations in place of a convolution, and what returns their result.
-_OPERATIONS = (
-    (has_few_groups, of_each_group),
-    (is_of_dilated_input, exchanged),
-    (has_one_position, as_product),
-    (has_kernel_in_dilation, kernel_by_element),
-    (is_of_bytes, of_bytes),
-)
-
-
-def _is_formula(equation: Candidate) -> bool:
-    """Return whether a convolution is not one operation."""
-    if _pays(equation) or has_small_groups(equation) or has_small_features(equation):
-        return True
-    return any(holds(equation) for holds, _ in _OPERATIONS)
-
-
-@formula_on_cpu(c.conv_general_dilated_p, when=_is_formula, stored=True)
-def _(
-    build: Builder,
-    *operands: Value,
-    out_sharding: object,
-    **params: Any,
-) -> Value:
-    (result,) = build.avals_out
-    equation = candidate(build)
-    if _pays(equation):
+@replaces(c.conv_general_dilated_p, needs_barriers=True)
+def _(equation: Candidate) -> Emit | None:
+    """Depthwise ones as sums of products; products of matrices; exchanged operands."""
+    (result,), params = equation.avals_out, dict(equation.params)
+    del params["out_sharding"]
+    if _is_depthwise(equation):
         form = _sum_of_products
     elif has_small_groups(equation):
         form = position_by_position
-    elif has_small_features(equation):
-        form = feature_by_feature
+    elif is_of_dilated_input(equation):
+        return traced(partial(exchanged, result=result, **params))
+    elif has_one_position(equation):
+        return traced(partial(as_product, result=result, **params))
     else:
-        form = next(form for holds, form in _OPERATIONS if holds(equation))
-        return build.by_tracing(form, operands, result=result, **params)[0]
+        return None
     del params["precision"], params["preferred_element_type"]
-    is_narrow = issubdtype(result.dtype, np.floating) and result.dtype.itemsize < 4
-    dtype = np.dtype(np.float32) if is_narrow else result.dtype
+    dtype = computed_in(result.dtype)
 
     def of_arrays(*arrays: Array) -> Array:
         lhs, rhs = (convert(x, dtype, False) for x in arrays)
         return convert(form(lhs, rhs, shape=result.shape, **params), result.dtype, False)
 
-    # XLA stores convolutions, and would compute sums again for each of their users.
-    return build.barrier(build.by_tracing(of_arrays, operands), (result,))[0]
+    return traced(of_arrays, is_stored=True)
 
 
 def _sum_of_products(

@@ -24,12 +24,11 @@ import numpy as np
 from hlofront.base.dtypes import is_complex
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, NumPyArray
-from hlofront.bridge.mlir import Value
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import Formula, exp, log1p, where
+from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.reducing import one, zero
+from hlofront.lowering.replacements import Candidate, Emit, computed_in, replaces, traced
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import comparing as c
 from hlofront.primitives import cumulative as p
@@ -45,7 +44,6 @@ from hlofront.primitives.slicing import index_in_dim, pad, slice_in_dim
 _float32 = np.dtype(np.float32)
 
 # Smaller arrays of lines of at most 16 elements keep XLA's operation, which is one loop.
-_FEWEST = 1024
 _LONGEST_OF_XLA = 16
 # Greater arrays are cut into blocks of at most so many elements; others are combined by doubling.
 _FEW = 16_384
@@ -59,11 +57,13 @@ class _Monoid(NamedTuple):
       combine: the function that combines two arrays.
       identity: returns its identity for a dtype.
       is_cheap: whether `combine` is one instruction.
+      is_of_complex: whether it combines complex numbers as XLA does.
     """
 
     combine: Callable[[Array, Array], Array]
     identity: Callable[[NumPyDType], NumPyArray]
     is_cheap: bool = True
+    is_of_complex: bool = False
 
 
 def _log_add_exp(x: Array, y: Array) -> Array:
@@ -76,50 +76,33 @@ def _log_add_exp(x: Array, y: Array) -> Array:
 
 
 _MONOIDS = {
-    p.cumsum_p: _Monoid(e.add, zero),
-    p.cumprod_p: _Monoid(e.mul, one),
+    p.cumsum_p: _Monoid(e.add, zero, is_of_complex=True),
+    p.cumprod_p: _Monoid(e.mul, one, is_of_complex=True),
     p.cummax_p: _Monoid(e.max, least_value),
     p.cummin_p: _Monoid(e.min, greatest_value),
     p.cumlogsumexp_p: _Monoid(_log_add_exp, least_value, is_cheap=False),
 }
 
 
-def _pays(equation: Candidate) -> bool:
-    """Return whether many numbers, or long lines of them, are combined."""
-    (aval,), _, params = equation
+@replaces(*_MONOIDS, sizes="cumsum", needs_barriers=True)
+def _(equation: Candidate) -> Emit | None:
+    """By blocks whose totals are combined, or by doubling."""
+    (aval,), params, monoid = equation.avals_in, equation.params, _MONOIDS[equation.primitive]
     axis: int = params["axis"]
+    sign = -1 if params["reverse"] else 1
     length = aval.shape[axis]
-    return length > 1 and (length > _LONGEST_OF_XLA or aval.size >= _FEWEST)
-
-
-@formula_on_cpu(p.cumsum_p, p.cumprod_p, when=_pays, stored=True)
-def _(build: Builder, x: Value, *, axis: int, reverse: bool) -> Value:
-    return _emit(build, x, axis, reverse)
-
-
-def _is_real(equation: Candidate) -> bool:
-    """Return whether many real numbers are combined: complex ones have an order of their own."""
-    return not is_complex(equation.avals_in[0].dtype) and _pays(equation)
-
-
-@formula_on_cpu(p.cummax_p, p.cummin_p, p.cumlogsumexp_p, when=_is_real, stored=True)
-def _(build: Builder, x: Value, *, axis: int, reverse: bool) -> Value:
-    return _emit(build, x, axis, reverse)
-
-
-def _emit(build: Builder, x: Value, axis: int, reverse: bool) -> Value:
-    (aval,) = build.avals_in
-    monoid = _MONOIDS[build.primitive]
+    if is_complex(aval.dtype) and not monoid.is_of_complex:
+        return None
+    if length < 2 or (length <= _LONGEST_OF_XLA and aval.size < MIN_SIZES["cumsum"]["all"]):
+        return None
     outer, inner = math.prod(aval.shape[:axis]), math.prod(aval.shape[axis + 1 :])
 
     def of_array(x: Array) -> Array:
-        if is_narrow_float(aval.dtype):
-            x = convert(x, _float32, False)
-        lines = reshape(x, (outer, aval.shape[axis], inner))
-        result = reshape(_scanned(monoid, lines, -1 if reverse else 1), aval.shape)
-        return convert(result, aval.dtype, False)
+        x = convert(x, computed_in(aval.dtype), False)
+        lines = reshape(x, (outer, length, inner))
+        return convert(reshape(_scanned(monoid, lines, sign), aval.shape), aval.dtype, False)
 
-    return build.by_tracing(of_array, [x])[0]
+    return traced(of_array)
 
 
 def _scanned(monoid: _Monoid, x: Array, sign: int) -> Array:

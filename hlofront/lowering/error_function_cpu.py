@@ -22,7 +22,7 @@ from hlofront.lowering.formulas import (
     where,
 )
 from hlofront.lowering.logarithms_cpu import logarithm
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import with_sign_of
 from hlofront.primitives import special as s
 
@@ -89,7 +89,7 @@ _FAR = (
 )
 
 
-@of_many(s.erf_p, _float64)
+@replaced_by_formula(s.erf_p, _float64)
 def _error_function(x: Formula) -> Formula:
     distance = clip(0, abs(x), _LIMIT)
     # Near zero and near one the result is a large part, which is exact, and a small one.
@@ -167,7 +167,7 @@ _OF_ROOT = [
 ]
 
 
-@of_many(s.erf_inv_p, _float64)
+@replaced_by_formula(s.erf_inv_p, _float64)
 def _inverse(x: Formula) -> Formula:
     # Both factors of 1 - x**2 are exact where their product is small.
     distance = where(abs(x) < 1, abs(x), 0.0)

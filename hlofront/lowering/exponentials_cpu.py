@@ -16,19 +16,22 @@ compile it takes 30 to 34 ms for 36.
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
-from hlofront.core.symbolic_sizes import has_symbolic_size
-from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu, is_narrow_float
 from hlofront.lowering.formulas import Formula, clip, polynomial, rounded, where
+from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.narrow_floats_cpu import as_dtype, reinterpreted, shifted_left
+from hlofront.lowering.replacements import (
+    Candidate,
+    Emit,
+    computed_in,
+    has_default_accuracy,
+    is_large,
+    replaces,
+    traced,
+)
 from hlofront.primitives import elementwise as e
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-# XLA computes powers of fewer numbers with one thread, and formulas with two.
-_FEWEST, _FEWEST_WIDE = 65_536, 32_768
 _BITS = {_float32: np.dtype(np.int32), _float64: np.dtype(np.int64)}
 
 # Interpolations at Chebyshev's points of r / tanh(r log(2) / 2) to 1/2, as polynomials of the
@@ -46,23 +49,18 @@ _QUOTIENT = {
 }
 
 
-def _pays(equation: Candidate) -> bool:
-    """Return whether the operands are many real numbers, and the accuracy is the usual one."""
+@replaces(e.exp2_p, splits=True)
+def _(equation: Candidate) -> Emit | None:
+    """A formula that is vectorized."""
     (aval,) = equation.avals_in
-    if is_complex(aval.dtype) or has_symbolic_size(aval.shape):
-        return False
-    fewest = _FEWEST_WIDE if aval.dtype == _float64 else _FEWEST
-    return equation.params["accuracy"] is None and aval.size >= fewest
-
-
-@formula_on_cpu(e.exp2_p, when=_pays, elementwise=True)
-def _(build: Builder, x: Value, *, accuracy: None) -> Value:
-    return build.by_tracing(_of_array, (x,))[0]
+    dtype = computed_in(aval.dtype)
+    if dtype not in _BITS or not has_default_accuracy(equation):
+        return None
+    return traced(_of_array) if is_large(aval, MIN_SIZES["exp2"][dtype.name]) else None
 
 
 def _of_array(x: Array) -> Array:
-    dtype = _float32 if is_narrow_float(x.dtype) else x.dtype
-    return as_dtype(_power_of_two(as_dtype(Formula(x), dtype)), x.dtype).value
+    return as_dtype(_power_of_two(as_dtype(Formula(x), computed_in(x.dtype))), x.dtype).value
 
 
 def _power_of_two(x: Formula) -> Formula:

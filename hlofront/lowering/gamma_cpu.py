@@ -24,10 +24,9 @@ from hlofront.lowering import gamma_approximations as approximations
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, where
 from hlofront.lowering.gamma_approximations import BERNOULLI, Approximation
 from hlofront.lowering.logarithms_cpu import logarithm
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
-    in_float64,
     magnitude,
     narrow,
     sign_bit,
@@ -35,7 +34,7 @@ from hlofront.lowering.narrow_floats_cpu import (
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
 
-_float64 = np.dtype(np.float64)
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # Stirling's series holds from here on. From the limit on all of its terms but the first are zero.
 _LARGE = 7.0
@@ -45,22 +44,22 @@ _LIMIT = 1e14
 _DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
 
 
-@in_float64(s.lgamma_p)
+@replaced_by_formula(s.lgamma_p, _float32)
 def _logarithm_of_gamma(x: Formula) -> Formula:
     return narrow(_lgamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
 
 
-@of_many(s.lgamma_p, _float64)
+@replaced_by_formula(s.lgamma_p, _float64)
 def _logarithm_of_gamma_of_float64(x: Formula) -> Formula:
     return _lgamma(abs(x), x < 0, approximations.DOUBLE)
 
 
-@in_float64(s.digamma_p)
+@replaced_by_formula(s.digamma_p, _float32)
 def _digamma_of_narrow(x: Formula) -> Formula:
     return narrow(_digamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
 
 
-@of_many(s.digamma_p, _float64)
+@replaced_by_formula(s.digamma_p, _float64)
 def _digamma_of_float64(x: Formula) -> Formula:
     return _digamma(abs(x), x < 0, approximations.DOUBLE)
 

@@ -14,9 +14,7 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
-from hlofront.core.rules import lower
-from hlofront.lowering.builder import Builder, in_function
+from hlofront.lowering.replacements import Candidate, Emit, replaces, traced
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import full_like, index_like
 from hlofront.primitives.elementwise import clamp
@@ -28,43 +26,28 @@ from hlofront.primitives.shaping import broadcast_in_dim, reshape
 _LONGEST = 1024
 
 
-def _pays(build: Builder) -> bool:
-    """Return whether one element of each short row is gathered, by indices of int32."""
-    operand, indices = build.avals_in
-    numbers: GatherDimensionNumbers = build.current.params["dimension_numbers"]
-    if not build.is_undivided:
-        return False
+@replaces(gather_p, platform="tpu")
+def _(equation: Candidate) -> Emit | None:
+    """One element of each short row, by int32 indices: the maximum of a selection."""
+    operand, indices = equation.avals_in
+    (result,), params = equation.avals_out, equation.params
+    numbers: GatherDimensionNumbers = params["dimension_numbers"]
     if not issubdtype(operand.dtype, np.floating) or operand.dtype.itemsize not in (2, 4):
-        return False
+        return None
     if len(numbers.start_index_map) != 1 or numbers.offset_dims or indices.dtype != np.int32:
-        return False
+        return None
     (axis,) = numbers.start_index_map
     rows = tuple(other for other in range(operand.ndim) if other != axis)
     if numbers.operand_batching_dims != rows or not 0 < operand.shape[axis] <= _LONGEST:
-        return False
+        return None
     batching = numbers.start_indices_batching_dims
     others = [size for i, size in enumerate(indices.shape) if i not in batching]
-    return list(batching) == sorted(batching) and set(others) == {1}
-
-
-@lower(gather_p, platform="tpu", when=_pays)
-@in_function
-def _(
-    build: Builder,
-    operand: Value,
-    indices: Value,
-    *,
-    dimension_numbers: GatherDimensionNumbers,
-    mode: GatherScatterMode,
-    fill_value: float | None,
-    **params: object,
-) -> Value:
-    (axis,) = dimension_numbers.start_index_map
-    (result,) = build.avals_out
-    is_filled = mode in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+    if list(batching) != sorted(batching) or set(others) != {1}:
+        return None
+    fill_value: float | None = params["fill_value"]
+    is_filled = params["mode"] in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
 
     def gathered(x: Array, indices: Array) -> Array:
-        rows = tuple(other for other in range(x.ndim) if other != axis)
         last = np.int32(x.shape[axis] - 1)
         indices = reshape(indices, tuple(x.shape[row] for row in rows))
         inside = clamp(np.int32(0), indices, last)
@@ -78,4 +61,4 @@ def _(
             chosen = select_n(eq(indices, inside), fill, chosen)
         return reshape(chosen, result.shape)
 
-    return build.by_tracing(gathered, [operand, indices])[0]
+    return traced(gathered)

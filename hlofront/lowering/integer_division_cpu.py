@@ -13,7 +13,7 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.lowering.formulas import Formula, floor, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import as_dtype, last_bits, wide
 from hlofront.primitives import elementwise as e
 
@@ -37,5 +37,5 @@ def _rest(x: Formula, y: Formula) -> Formula:
 
 
 for _dtype in map(np.dtype, ("int8", "int16", "int32", "uint8", "uint16", "uint32")):
-    of_many(e.div_p, _dtype)(_quotient_or_all_bits)
-    of_many(e.rem_p, _dtype)(_rest)
+    replaced_by_formula(e.div_p, _dtype)(_quotient_or_all_bits)
+    replaced_by_formula(e.rem_p, _dtype)(_rest)

@@ -1,7 +1,6 @@
 """Lowering rules of operations on random keys, from their generators' functions of one key."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.typing import Array, Shape
@@ -12,7 +11,8 @@ from hlofront.core.rules import lower
 from hlofront.higher_order import random_gamma
 from hlofront.lowering.builder import Builder, in_function
 from hlofront.lowering.extended import physical
-from hlofront.lowering.random_bits import is_one_loop
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import Candidate, Emit, is_large, replaces
 from hlofront.primitives import keys as k
 from hlofront.transforms.vmap import vmap
 
@@ -62,51 +62,16 @@ _lower_by_generator(k.random_split_p, _split)
 _lower_by_generator(k.random_bits_p, _random_bits)
 
 
-@lower(k.random_bits_p, platform="cpu")
-@in_function
-def _(build: Builder, keys: Value, *, shape: Shape, **params: Any) -> Value:
-    if not is_one_loop(build):
-        return lower[k.random_bits_p](build, keys, shape=shape, **params)
-    # XLA would compute all rounds again in each loop that reads numbers made of the bits.
-    (result,) = build.avals_out
-    if not _is_lengthened(build, params):
-        bits = lower[k.random_bits_p](build, keys, shape=shape, **params)
-        return build.barrier([bits], [result])[0]
-    (key,) = build.avals_in
-    unit = _UNIT_OF_FEW if result.size < _MANY else _UNIT
-    whole = result.update(shape=(-(-result.size // unit) * unit,))
-    of_key = _random_bits(key.dtype.generator, params["bit_width"], whole.shape)
-    with threefry_partitionable(True):
-        bits = build.by_tracing(of_key, [keys], [physical(key)])
-    (bits,) = build.barrier(bits, [whole])
-    flat = result.update(shape=(result.size,))
-    return build.reshape(build.slice(bits, (0,), flat.shape, result=flat), result)
+@replaces(k.random_bits_p, sizes="threefry2x32", needs_barriers=True, splits=True)
+def _(equation: Candidate) -> Emit | None:
+    """Stored: XLA would compute all rounds again in each loop that reads numbers made of them."""
+    (result,) = equation.avals_out
+    return _stored_bits if is_large(result, MIN_SIZES["threefry2x32"]["all"]) else None
 
 
-# One thread computes fewer bits than this, in vectors.
-_FEWEST = 1280
-# A multiple of this is divided in equal parts by most numbers of threads,
-_UNIT = 960
-# and of this by those that share less than _MANY bits: XLA gives each some 600 or more.
-_UNIT_OF_FEW = 240
-_MANY = 3840
-_THREADS = 16
-
-
-def _is_lengthened(build: Builder, params: Mapping[str, Any]) -> bool:
-    """Return whether bits after those that are asked for are computed, too.
-
-    Where threads have unequal parts, XLA compares each index with the end, and computes one element
-    after the other: 99,999 bits take 16 ns each, 100,000 of them 1.7. Bits are of their positions.
-    In microseconds on a loaded Intel Xeon of 2 cores, as they are and lengthened to a multiple of
-    240 and of 960, 1,000 take 10, 10 and 13 to 17, 1,300 13, 16 and 18, 1,399 42, 19 and 18, and
-    1,999 66, 22 and 27.
-    """
-    (key,), (result,) = build.avals_in, build.avals_out
-    is_threefry = key.dtype.generator.name == "threefry2x32"
-    if not is_threefry or not params.get("partitionable", True) or key.shape:
-        return False
-    return build.is_undivided and result.size % _THREADS != 0 and result.size >= _FEWEST
+def _stored_bits(build: Builder, keys: Value) -> Value:
+    bits = lower[k.random_bits_p](build, keys, **build.current.params)
+    return build.barrier([bits], build.avals_out)[0]
 
 
 @lower(k.random_fold_in_p)

@@ -18,7 +18,7 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, parallel_polynomial, sqrt, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import filled_like, without_last_bits
 from hlofront.lowering.powers_cpu import in_powers_of_two
 from hlofront.primitives import elementwise as e
@@ -92,19 +92,19 @@ def _with_ends(x: Formula, result: Formula) -> Formula:
     return where(x < np.inf, result, x)
 
 
-@of_many(e.log_p, _float64, fewest=32_768)
+@replaced_by_formula(e.log_p, _float64)
 def _log(x: Formula) -> Formula:
     return _with_ends(x, logarithm(x))
 
 
-@of_many(e.log1p_p, _float64, fewest=16_384)
+@replaced_by_formula(e.log1p_p, _float64)
 def _log1p(x: Formula) -> Formula:
     total, rest = one_more(x)
     # The logarithm of 1 is the rest, but for the sign of zero.
     return where(x.equals(0), x, _with_ends(total, logarithm(total, rest)))
 
 
-@of_many(e.asinh_p, _float64)
+@replaced_by_formula(e.asinh_p, _float64)
 def _inverse_sine(x: Formula) -> Formula:
     size = abs(x)
     is_large = size > _LARGE
@@ -116,7 +116,7 @@ def _inverse_sine(x: Formula) -> Formula:
     return where(x.equals(0), x, where(x < 0, -result, result))
 
 
-@of_many(e.acosh_p, _float64)
+@replaced_by_formula(e.acosh_p, _float64)
 def _inverse_cosine(x: Formula) -> Formula:
     is_large = x > _LARGE
     above = where(is_large, 1.0, x - 1)
@@ -125,7 +125,7 @@ def _inverse_cosine(x: Formula) -> Formula:
     return where(x < 1, np.nan, result)
 
 
-@of_many(e.atanh_p, _float64)
+@replaced_by_formula(e.atanh_p, _float64)
 def _inverse_tangent(x: Formula) -> Formula:
     size = abs(x)
     total, rest = one_more(size * 2 / (1 - size))

@@ -5,13 +5,9 @@ quotient twice: one that several operations read is stored, which ends a fused l
 are products with `reciprocal` here.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hlofront.core.primitive import Primitive
 from hlofront.lowering.formulas import Formula, polynomial, where
-from hlofront.lowering.many_numbers_cpu import FEWEST, OfOperands, of_many
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import bitcast_convert_type, convert
@@ -19,11 +15,6 @@ from hlofront.primitives.creating import full_like
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-
-
-def in_float64(primitive: Primitive, fewest: int = FEWEST) -> Callable[[OfOperands], OfOperands]:
-    """Register a formula of float32 operands as the rule of many narrow floats on CPUs."""
-    return of_many(primitive, _float32, fewest=fewest)
 
 
 # ---- dtypes and bits -------------------------------------------------------------------------

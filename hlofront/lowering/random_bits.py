@@ -13,6 +13,8 @@ from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import kernels, types, unknown_sizes
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.kernels import GPUS, Library, by_library
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import Candidate, Emit, is_large, replaces
 from hlofront.primitives import random_bits as r
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -88,8 +90,6 @@ def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 _counter = ShapedArray((), np.dtype(np.int32))
-# Fewer elements are encrypted in a loop of steps on CPUs.
-_FEWEST_IN_ONE_LOOP = 64
 
 
 class _Words:
@@ -222,26 +222,21 @@ _unrolled_rule, _rolled_rule = _threefry(_unrolled), _threefry(_rolled)
 lower(r.threefry2x32_p)(_unrolled_rule)
 
 
-@lower(r.threefry2x32_p, platform="cpu")
-def _(build: Builder, *words: Value) -> list[Value]:
-    if not is_one_loop(build):
-        return _rolled_rule(build, *words)
+# XLA compiles the loop of steps once for all small results, which most keys are.
+lower(r.threefry2x32_p, platform="cpu")(_rolled_rule)
+
+
+@replaces(r.threefry2x32_p, needs_barriers=True, splits=True, in_place=True)
+def _(equation: Candidate) -> Emit | None:
+    """All rounds in one loop over the results."""
+    is_one_loop = is_large(equation.avals_out[0], MIN_SIZES["threefry2x32"]["all"])
+    return _in_one_loop if is_one_loop else None
+
+
+def _in_one_loop(build: Builder, *words: Value) -> list[Value]:
     # Without a barrier the code of keys that keys are made of would be in each loop that has them.
     keys = build.barrier(words[:2], build.avals_in[:2])
     return _unrolled_rule(build, *keys, *words[2:])
-
-
-def is_one_loop(build: Builder) -> bool:
-    """Return whether a CPU computes all rounds of Threefry in one loop over the results.
-
-    The time of 10^6 bits in microseconds, in a loop of steps and so, on a loaded Intel Xeon of 2
-    cores by AVX-512: 9,800 and 1,600, of 1,000 40 and 30; to compile them takes 215 ms for 65. For
-    small results, which most keys are, XLA compiles the loop of steps once.
-    """
-    module, result = build.module, build.avals_out[0]
-    if not module.keeps_barriers or not module.cpu_settings.formulas:
-        return False
-    return not has_symbolic_size(result.shape) and result.size >= _FEWEST_IN_ONE_LOOP
 
 
 @by_library(r.threefry2x32_p, of=GPUS)

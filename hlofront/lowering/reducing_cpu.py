@@ -1,24 +1,11 @@
-"""The lowering rules of reductions for CPUs: adjacent elements go to lanes.
+"""Replacements of reductions on CPUs: adjacent elements go to vector lanes.
 
 XLA's CPU code for a reduction along the last axis combines one element after the other, unless the
 library YNNPACK has a kernel for it. So the last reduced axes are cut into rows of a few lanes: the
-rows are combined first, which is one loop of vector instructions, then their lanes. The time in
-microseconds, as one reduction and so, on an Intel Xeon of 2 cores of which one was used:
+rows are combined first, which is one loop of vector instructions, then their lanes.
 
-                                  one line of 10^6   1,000 x 1,000   10,000 x 100
-    the maximum of int32                  774, 255        776, 240       920, 388
-    any of bool                           127,  26        121,  31       116,  60
-    the sum of bool as int32              479,  79        420,  74       569, 569 (is not cut)
-
-Such sums along the first axis of 1,000 x 1,000 take 453 and 57. To compile it takes 50 to 90 ms
-there for 50 to 110.
-
-YNNPACK's kernel for maxima and minima of float32 and float64 ignores NaNs, and elements next to
-them, in operands of 4,096 elements and more (jaxlib 0.10.2 to 0.12). XLA does not take it for a
-reduction by a comparison and a selection. By lanes that takes 204 us for 10^6, 195 and 255 for rows
-where the kernel takes 168, 158 and 190, and 50 to 80 ms longer to compile; of |x - 1| 328, 302 and
-335 for 396, 342 and 373, of exp(x) 647, 601 and 988 for 464, 401 and 461. In programs over several
-devices, and of unknown sizes, such extremes are those of integers in the order of the floats.
+YNNPACK's kernel for maxima and minima of floats ignores NaNs. XLA does not take it for a reduction
+by a comparison and a selection.
 """
 
 import math
@@ -28,20 +15,19 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.primitive import Primitive
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
+from hlofront.lowering.maxima_cpu import is_fault_lowered
+from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.reducing import Body, emit_reduce, monoid_of
-from hlofront.lowering.selecting_cpu import floats_of_ordered, ordered_integers
+from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.lowering.types import i64
-from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing as r
 
-# XLA's code for operands of fewer elements is right and fast enough.
-_FEWEST = 4_096
+# The other form of maxima that propagate NaNs, in maxima_cpu.py, is slower than lanes.
+_FLOATS = "floats by YNNPACK" if is_fault_lowered() else "floats"
 # Fewer lanes of lines are not cut into rows once more.
 _FEWEST_LANES = 4_096
 # The lanes of a row of long and of short lines, and the length of the shortest long line.
@@ -49,9 +35,9 @@ _LANES, _FEW_LANES, _LONG = 32, 16, 512
 # Other numbers of lanes are better than elements that are left, where operations are fused.
 _NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
 # LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
-_MOST_ROWS, _FEWEST_ROWS = 32, 4
+_MOST_ROWS, _FEWEST_ROWS = 16, 4
 # Sums of shorter lines take longer by lanes.
-_SHORTEST_SUM = 256
+_MIN_LENGTH_OF_SUM = 256
 
 
 class _Lines(NamedTuple):
@@ -74,12 +60,13 @@ def _lines_of(shape: Sequence[int], axes: Sequence[int]) -> _Lines:
 
 
 def _integer_lines(equation: Candidate) -> _Lines | None:
-    """Return the lines of an operand of many integers or booleans; None for others."""
-    (aval,), _, params = equation
+    """Return the lines of an operand of many integers or booleans in lanes; None for others."""
+    (aval,) = equation.avals_in
     is_integer = issubdtype(aval.dtype, np.integer) or aval.dtype == np.bool_
-    if not is_integer or aval.size < _FEWEST or not params["axes"]:
+    axes: Sequence[int] = equation.params["axes"]
+    if not is_integer or aval.size < MIN_SIZES["reduce"]["integers"] or not axes:
         return None
-    return _lines_of(aval.shape, params["axes"])
+    return _lines_of(aval.shape, axes)
 
 
 def _is_combined_in_turns(equation: Candidate) -> bool:
@@ -93,66 +80,47 @@ def _is_combined_in_turns(equation: Candidate) -> bool:
 def _is_long_sum(equation: Candidate) -> bool:
     """Return whether long lines of integers are added, which XLA mostly converts one by one."""
     lines = _integer_lines(equation)
-    return lines is not None and lines.length >= _SHORTEST_SUM
+    return lines is not None and lines.length >= _MIN_LENGTH_OF_SUM
 
 
-def ignores_nans(aval: ShapedArray) -> bool:
-    """Return whether XLA may take its kernel for a maximum or minimum of an operand."""
-    if aval.dtype not in (np.float32, np.float64):
-        return False
-    return has_symbolic_size(aval.shape) or aval.size >= _FEWEST
-
-
-def extreme_of_integers(x: Array, reduce: Callable[[Array], Array], is_maximum: bool) -> Array:
-    """Return a maximum or minimum of floats, which is NaN where one of them is.
-
-    Args:
-      x: the floats.
-      reduce: returns the maximum of integers, which stand for the floats in their order.
-      is_maximum: whether the maximum is asked for.
-    """
-    extreme = floats_of_ordered(reduce(ordered_integers(x if is_maximum else e.neg(x))), x.dtype)
-    return extreme if is_maximum else e.neg(extreme)
-
-
-def _is_extreme_with_nans(equation: Candidate) -> bool:
-    (aval,), _, params = equation
-    return ignores_nans(aval) and bool(params["axes"])
-
-
-@formula_on_cpu(r.reduce_max_p, r.reduce_min_p, when=_is_extreme_with_nans, elementwise=True)
-def _(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
-    """Lower the extremes of floats over several devices, and of unknown sizes."""
-    is_maximum = build.primitive is r.reduce_max_p
-
-    def reduced(x: Array) -> Array:
-        return extreme_of_integers(x, lambda integers: r.reduce_max(integers, axes), is_maximum)
-
-    return build.by_tracing(reduced, [x])[0]
-
-
-def _is_slow_or_wrong(equation: Candidate) -> bool:
-    """Return whether XLA's maximum or minimum ignores NaNs or combines one after the other."""
+def _has_slow_extreme(equation: Candidate) -> bool:
+    """Return whether XLA combines elements one after the other, or by a kernel that skips NaNs."""
     aval = equation.avals_in[0]
     if issubdtype(aval.dtype, np.floating):
-        return _is_extreme_with_nans(equation)
+        is_wide = aval.dtype in (np.float32, np.float64)
+        return (
+            is_wide and bool(equation.params["axes"]) and aval.size >= MIN_SIZES["reduce"][_FLOATS]
+        )
     # XLA has vector instructions for integers of a byte.
     return aval.dtype.itemsize > 1 and _is_combined_in_turns(equation)
 
 
-@formula_on_cpu(r.reduce_and_p, r.reduce_or_p, r.reduce_xor_p, when=_is_combined_in_turns)
-@formula_on_cpu(r.reduce_max_p, r.reduce_min_p, when=_is_slow_or_wrong)
-@formula_on_cpu(r.reduce_sum_p, when=_is_long_sum)
-def _(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
+_IS_SLOW: dict[Primitive, Callable[[Candidate], bool]] = {
+    r.reduce_and_p: _is_combined_in_turns,
+    r.reduce_or_p: _is_combined_in_turns,
+    r.reduce_xor_p: _is_combined_in_turns,
+    r.reduce_max_p: _has_slow_extreme,
+    r.reduce_min_p: _has_slow_extreme,
+    r.reduce_sum_p: _is_long_sum,
+}
+
+
+@replaces(*_IS_SLOW, sizes="reduce")
+def _(equation: Candidate) -> Emit | None:
+    """By rows of lanes."""
+    return _by_lanes_of if _IS_SLOW[equation.primitive](equation) else None
+
+
+def _by_lanes_of(build: Builder, x: Value) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
     if issubdtype(aval.dtype, np.floating):
-        body = selection_of(build.primitive is r.reduce_max_p, result)
+        body = _selection(build.primitive is r.reduce_max_p, result)
     else:
         body = monoid_of(build.primitive).body(result)
-    return _by_lanes(build, x, aval, axes, body)
+    return _by_lanes(build, x, aval, build.current.params["axes"], body)
 
 
-def selection_of(is_maximum: bool, aval: ShapedArray) -> Body:
+def _selection(is_maximum: bool, aval: ShapedArray) -> Body:
     """Return the region that selects, of two numbers, a NaN or else the extreme."""
     scalar, truth = aval.update(shape=()), ShapedArray((), np.dtype(np.bool_))
     direction = "GT" if is_maximum else "LT"
@@ -195,7 +163,7 @@ def _rows_of(lines: _Lines) -> _Rows | None:
 def _by_lanes(
     build: Builder, x: Value, aval: ShapedArray, axes: Sequence[int], body: Body
 ) -> Value:
-    """Return the reduction of x, of which the last axes are cut into rows of lanes."""
+    """Return the reduction of x, whose last axes are cut into rows of lanes."""
     lines = _lines_of(aval.shape, axes)
     cut = _rows_of(lines)
     if cut is None:

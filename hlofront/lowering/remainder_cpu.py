@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.lowering.formulas import Formula, floor, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import narrow, sign_bit, wide, with_sign, without_last_bits
 from hlofront.primitives import elementwise as e
 
@@ -35,14 +35,14 @@ def _is_unusual(
     return is_unusual
 
 
-@of_many(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100), fewest=32_768)
+@replaced_by_formula(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100))
 def _rest_of_float32(x: Formula, y: Formula) -> Formula:
     dividend, divisor = wide(abs(x)), wide(abs(y))
     rest = dividend - floor(dividend / divisor) * divisor
     return where(abs(x) < abs(y), x, with_sign(narrow(rest), sign_bit(x)))
 
 
-@of_many(e.rem_p, _float64, _is_unusual(2.0**26, 2.0**-960))
+@replaced_by_formula(e.rem_p, _float64, _is_unusual(2.0**26, 2.0**-960))
 def _rest_of_float64(x: Formula, y: Formula) -> Formula:
     dividend, divisor = abs(x), abs(y)
     quotient = floor(dividend / divisor)

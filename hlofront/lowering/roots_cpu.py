@@ -10,9 +10,8 @@ to 3.3 units in the last place in float64; the formula has 0.5. To compile it ta
 import numpy as np
 
 from hlofront.lowering.formulas import Formula, clip, polynomial, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
-    in_float64,
     magnitude,
     narrow,
     reinterpreted,
@@ -25,7 +24,7 @@ from hlofront.lowering.narrow_floats_cpu import (
 )
 from hlofront.primitives import elementwise as e
 
-_int64, _float64 = np.dtype(np.int64), np.dtype(np.float64)
+_int64, _float32, _float64 = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
 
 # The bits of float64 as an integer are nearly the logarithm of a number. These are those of 1, and
 # a correction for which the greatest error of the first guess is 4 %.
@@ -38,14 +37,14 @@ _BITS_OF_BIG = int(np.float64(_BIG).view(_int64))
 _DROPPED_BITS = 20
 
 
-@in_float64(e.cbrt_p, fewest=8_192)
+@replaced_by_formula(e.cbrt_p, _float32)
 def _cube_root(x: Formula) -> Formula:
     number = clip(0, magnitude(x), 1e300)
     inverse = _inverse_root(number)
     return with_sign(narrow(number * inverse * inverse), sign_bit(x))
 
 
-@of_many(e.cbrt_p, _float64, fewest=8_192)
+@replaced_by_formula(e.cbrt_p, _float64)
 def _cube_root_of_float64(x: Formula) -> Formula:
     bits = reinterpreted(abs(x), _int64)
     # The bits of a subnormal number count its units, which are 2**-1074.

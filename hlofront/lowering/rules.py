@@ -31,7 +31,6 @@ MODULES: dict[str, str] = {
         "unreduced_pmax unreduced_pmin unreduced_psum unreduced_reduce_scatter "
         "unreduced_reduce_scatter_start vary_unreduced_cast_p"
     ),
-    "collectives_cpu": "pmax pmin unreduced_pmax unreduced_pmin",
     "comparing": "eq eq_to ge gt le le_to lt lt_to ne select_n",
     "complex_cpu": "exp expm1 log log1p",
     "complex_powers_cpu": "rsqrt sqrt",
@@ -64,7 +63,6 @@ MODULES: dict[str, str] = {
     "gamma_cpu": "digamma lgamma",
     "gathering": "gather",
     "gathering_tpu": "gather",
-    "hyperbolic_cpu": "asinh atanh sinh",
     "integer_division_cpu": "div rem",
     "keys": (
         "random_bits random_clone random_fold_in random_gamma random_seed random_split "
@@ -74,11 +72,15 @@ MODULES: dict[str, str] = {
     "logarithms_cpu": "acosh asinh atanh log log1p",
     "looping": "scan",
     "manual": "shard_map",
+    "maxima_cpu": (
+        "pmax pmin reduce reduce_max reduce_min reduce_window reduce_window_max reduce_window_min "
+        "unreduced_pmax unreduced_pmin"
+    ),
     "metadata": "compute_on xla_metadata_call xla_metadata_value",
     "partitioning": "custom_partitioning inspect_sharding",
     "placing": "device_put",
     "polynomials": "polynomial",
-    "powers_cpu": "pow",
+    "powers_cpu": "asinh atanh pow sinh",
     "process_parts": "global_array_to_host_local_array host_local_array_to_global_array",
     "programs": (
         "call call_hi_primitive call_hi_primitive_jvp call_hi_primitive_linearized "
@@ -87,7 +89,6 @@ MODULES: dict[str, str] = {
     ),
     "random_bits": "rng_bit_generator rng_uniform threefry2x32",
     "reduce": "reduce reduce_window select_and_scatter",
-    "reduce_cpu": "reduce reduce_window",
     "reducing": (
         "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor"
     ),

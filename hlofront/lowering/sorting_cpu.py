@@ -6,15 +6,11 @@ the C++ library. So this rule packs a word of 32 bits, whose order as an unsigne
 the keys, and the index of each element in one integer of 64 bits. It sorts these, which is stable
 because of the index, and gathers the operands by the indices that come out. Keys of several words
 are sorted once for each, from the least significant word to the most significant one.
-
-The processor time of 10^6 elements in ms, packed and by a comparator, on an AMD EPYC of 2 cores:
-float32 58 and 303, its argsort 55 and 384, float64 127 and 305, argsort of int64 107 and 342,
-complex64 179 and 433, complex128 286 and 377; 100,000 of float32 in rows of 4 2.8 and 7.0, in rows
-of 1,000 3.6 and 21, lexsort of float32 and int32 10 and 40, one key and five values 5.5 and 57.
 """
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +24,9 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, in_function
-from hlofront.lowering.cpu_formulas import Candidate, candidate, formula_on_cpu
 from hlofront.lowering.gathering import gather_numbers
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.lowering.selecting_cpu import selection_p
 from hlofront.lowering.sorting import (
     canonical_float,
@@ -48,27 +45,20 @@ from hlofront.primitives.gathering import GatherDimensionNumbers
 
 _int32, _uint32, _uint64 = np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
 
-# Arrays of fewer elements are sorted by a comparator. 64 of float32 take 16 us by a comparator and
-# 26 us packed, 256 take 48 and 19 us, 1,000 take 127 and 44 us; the loops that pack and gather take
-# 45 ms to compile.
-_FEWEST = 1000
-# XLA has a top_k of float32, the faster one for less than this part of an axis, and for any part of
-# small arrays. The greatest 1,000 of 10^6 take 2.8 ms of processor time so, 10^4 take 10 ms, 10^5
-# take 86 ms, and 53 ms packed; the greatest 250 of each of 1,000 rows of 1,000 take 43 and 29 ms,
-# 250 of 1,000 take 28 and 52 us. Other dtypes it sorts by a comparator, 3 to 6 times as long.
+# XLA has a top_k of float32, which is faster for less than this part of an axis, and for any part
+# of small arrays. Other dtypes it sorts by a comparator.
 _PART = 8
 _SMALL = 10_000
-# XLA's sort along another axis than the last one visits elements that are far apart: transposed,
-# arrays of float32 along the first axis take, in ms of processor time, 43 for 55 of 1,000 x 1,000,
-# 52 for 67 of 10,000 x 100, 10 for 12 of 300 x 1,000. Arrays of fewer elements gain little.
-_FEWEST_MOVED = 65_536
+# XLA's sort along another axis than the last one visits elements that are far apart. Smaller arrays
+# gain little if they are transposed.
+_MIN_SIZE_TRANSPOSED = 65_536
 # Keys of more words are sorted by a comparator.
 _MOST_WORDS = 4
 
 
 def _is_packed_sort(equation: Candidate) -> bool:
     """Return whether the keys are sorted as packed integers."""
-    avals, _, params = equation
+    avals, params = equation.avals_in, equation.params
     if len(avals) == 1 and not issubdtype(avals[0].dtype, np.inexact):
         return False  # These are sorted by a plain less-than as they are.
     if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MOST_WORDS:
@@ -76,26 +66,28 @@ def _is_packed_sort(equation: Candidate) -> bool:
     return _pays(avals[0], params["dimension"])
 
 
-def _is_formula_of_sort(equation: Candidate) -> bool:
-    """Return whether an equation is not sorted as it says."""
-    is_unstable = not equation.params["is_stable"]
-    return _is_packed_sort(equation) or (len(equation.avals_in) == 1 and is_unstable)
-
-
-@formula_on_cpu(s.sort_p, when=_is_formula_of_sort, in_place=True)
-def _(
-    build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
-) -> list[Value]:
-    if not _is_packed_sort(candidate(build)):
-        # Of the sorts by a plain less-than, the stable one is the faster one.
-        params = {"dimension": dimension, "is_stable": True, "num_keys": num_keys}
-        return sort_by_comparator(build, *operands, **params)
-    are_iotas = tuple([_is_iota(x, dimension) for x in operands])
-    params = {"dimension": dimension, "num_keys": num_keys}
-    return build.as_function(_packed_sort, operands, params, are_iotas=are_iotas)
+@replaces(s.sort_p, in_place=True)
+def _(equation: Candidate) -> Emit | None:
+    """As packed integers; single arrays as by a plain less-than, which is fastest if stable."""
+    dimension: int = equation.params["dimension"]
+    num_keys: int = equation.params["num_keys"]
+    if _is_packed_sort(equation):
+        return partial(_packed_sort, dimension=dimension, num_keys=num_keys)
+    if len(equation.avals_in) > 1 or equation.params["is_stable"]:
+        return None
+    return partial(sort_by_comparator, dimension=dimension, is_stable=True, num_keys=num_keys)
 
 
 def _packed_sort(
+    build: Builder, *operands: Value, dimension: int, num_keys: int
+) -> Sequence[Value]:
+    # The order itself is the result of an operand that is the index of each element.
+    are_iotas = tuple([_is_iota(x, dimension) for x in operands])
+    params = {"dimension": dimension, "num_keys": num_keys}
+    return build.as_function(_packed_sort_rule, operands, params, are_iotas=are_iotas)
+
+
+def _packed_sort_rule(
     build: Builder, *operands: Value, dimension: int, num_keys: int, are_iotas: Sequence[bool]
 ) -> list[Value]:
     avals = build.avals_in
@@ -115,17 +107,20 @@ def _(build: Builder, *operands: Value, jaxpr: ClosedJaxpr) -> list[Value]:
     return build.inline_traced(jaxpr, operands)
 
 
-def _is_packed_top_k(equation: Candidate) -> bool:
-    """Return whether the greatest elements are those of a sort of packed integers."""
-    (aval,), _, params = equation
+@replaces(s.top_k_p, sizes="sort")
+def _(equation: Candidate) -> Emit | None:
+    """The first elements of a sort of packed integers."""
+    (aval,) = equation.avals_in
+    k: int = equation.params["k"]
+    axis: int = equation.params["axis"]
     if issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize == 1:
-        return False
-    k, axis = params["k"], params["axis"]
-    return _pays(aval, axis) and k != 0 and not _has_own_top_k(aval, k, axis)
+        return None
+    if k == 0 or not _pays(aval, axis) or _has_own_top_k(aval, k, axis):
+        return None
+    return partial(_packed_top_k, axis=axis)
 
 
-@formula_on_cpu(s.top_k_p, when=_is_packed_top_k)
-def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
+def _packed_top_k(build: Builder, x: Value, *, axis: int) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     key = x
     if issubdtype(aval.dtype, np.floating):
@@ -137,18 +132,19 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     return [_reordered(build, x, results[0], order, axis), order]
 
 
-def _is_packed_approx_top_k(equation: Candidate) -> bool:
-    """Return whether the most extreme elements are those of a sort of packed integers."""
-    (aval,), _, params = equation
-    return _pays(aval, canonical_axis(params["reduction_dimension"], aval.ndim))
+@replaces(s.approx_top_k_p, sizes="sort")
+def _(equation: Candidate) -> Emit | None:
+    """XLA's top_k of a few float32, or else the first elements of a sort of packed integers."""
+    (aval,), (result, _), params = equation.avals_in, equation.avals_out, equation.params
+    axis = canonical_axis(params["reduction_dimension"], aval.ndim)
+    k, is_max_k = result.shape[axis], params["is_max_k"]
+    if 0 < k < aval.shape[axis] and _has_own_top_k(aval, k, axis):
+        return partial(_own_top_k, k=k, axis=axis, is_max_k=is_max_k)
+    return partial(_packed_extremes, axis=axis, is_max_k=is_max_k) if _pays(aval, axis) else None
 
 
-@formula_on_cpu(s.approx_top_k_p, when=_is_packed_approx_top_k)
-def _(
-    build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **params: object
-) -> list[Value]:
+def _packed_extremes(build: Builder, x: Value, *, axis: int, is_max_k: bool) -> list[Value]:
     (aval,) = build.avals_in
-    axis = canonical_axis(reduction_dimension, aval.ndim)
     words = _words(build, x, aval)
     if is_max_k:
         words = _complements(build, words, aval)
@@ -156,22 +152,7 @@ def _(
     return first_of_sorted(build, _reordered(build, x, aval, order, axis), order, axis, is_max_k)
 
 
-def _is_few_of_floats(equation: Candidate) -> bool:
-    """Return whether the most extreme elements are XLA's own top_k of numbers in their order."""
-    (aval,), (result, _), params = equation
-    axis = canonical_axis(params["reduction_dimension"], aval.ndim)
-    k = result.shape[axis]
-    return 0 < k < aval.shape[axis] and _has_own_top_k(aval, k, axis)
-
-
-@formula_on_cpu(s.approx_top_k_p, when=_is_few_of_floats)
-def _(
-    build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **params: object
-) -> list[Value]:
-    (aval,), (value, _) = build.avals_in, build.avals_out
-    axis = canonical_axis(reduction_dimension, aval.ndim)
-    k = value.shape[axis]
-
+def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -> list[Value]:
     def greatest(x: Array) -> list[Array]:
         return s.top_k(x, k, axis=axis)
 
@@ -184,7 +165,7 @@ def _(
     if is_max_k:
         return build.by_tracing(greatest, [x])
     (order,) = build.by_tracing(indices_of_least, [x])
-    return [_reordered(build, x, value, order, axis), order]
+    return [_reordered(build, x, build.avals_out[0], order, axis), order]
 
 
 def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
@@ -203,7 +184,9 @@ def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
 
 def _pays(aval: ShapedArray, axis: int) -> bool:
     """Return whether packed integers are the faster ones for an array and an axis of it."""
-    return aval.size >= _FEWEST and 1 < aval.shape[axis] <= np.iinfo(np.int32).max
+    return (
+        aval.size >= MIN_SIZES["sort"]["packed"] and 1 < aval.shape[axis] <= np.iinfo(np.int32).max
+    )
 
 
 def _word_count(dtype: NumPyDType) -> int:
@@ -274,7 +257,7 @@ def _order(build: Builder, word: Value, shape: Shape, axis: int) -> Value:
     last = len(shape) - 1
     others = [i for i in range(last + 1) if i != axis]
     permutation = [*others, axis]
-    is_moved = axis < last and math.prod(shape) >= _FEWEST_MOVED
+    is_moved = axis < last and math.prod(shape) >= _MIN_SIZE_TRANSPOSED
     if is_moved:
         shape, axis = tuple(shape[i] for i in permutation), last
         word = _transposed(build, word, permutation, ShapedArray(shape, _uint32))

@@ -19,9 +19,9 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, clip, polynomial, rounded, sqrt, where
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
-    in_float64,
     is_subnormal,
     last_bits,
     narrow,
@@ -173,12 +173,12 @@ def _reduced(x: Formula, parts: int, shift: float = 0.0) -> _Angle:
 # ---- functions -------------------------------------------------------------------------------
 
 
-@in_float64(e.sin_p, fewest=16_384)
+@replaced_by_formula(e.sin_p, _float32)
 def _sine(x: Formula) -> Formula:
     return where(is_subnormal(x), x, narrow(_sine_of(_reduced(x, 2))))
 
 
-@in_float64(e.cos_p, fewest=16_384)
+@replaced_by_formula(e.cos_p, _float32)
 def _cosine(x: Formula) -> Formula:
     return narrow(_sine_of(_reduced(x, 2, shift=0.5)))
 
@@ -195,7 +195,7 @@ def _sine_of(angle: _Angle) -> Formula:
     return reinterpreted(Formula(e.bitwise_xor(sine.value, opposite.value)), _float64)
 
 
-@in_float64(e.tan_p, fewest=8_192)
+@replaced_by_formula(e.tan_p, _float32)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x, 4)
     numerator, denominator = (polynomial(angle.rest * angle.rest, each) for each in _TANGENT)
@@ -205,12 +205,12 @@ def _tangent(x: Formula) -> Formula:
     return where(is_subnormal(x), x, narrow(ratio))
 
 
-@in_float64(e.atan_p, fewest=16_384)
+@replaced_by_formula(e.atan_p, _float32)
 def _arc_tangent(x: Formula) -> Formula:
     return odd(x, narrow(angle_between(wide(abs(x)), wide(filled_like(x, 1, _float32)))))
 
 
-@in_float64(e.atan2_p)
+@replaced_by_formula(e.atan2_p, _float32)
 def _arc_tangent_of_ratio(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
     return in_quadrant(y, x, wide(abs(y)), wide(abs(x)))
@@ -228,13 +228,13 @@ def angle_from_right(x: Formula, distance_of_y: Formula, distance_of_x: Formula)
     return where(sign_bit(x).equals(0), angle, math.pi - angle)
 
 
-@in_float64(e.asin_p)
+@replaced_by_formula(e.asin_p, _float32)
 def _arc_sine(x: Formula) -> Formula:
     is_steep, angle = _angle_of_sine(abs(x))
     return odd(x, narrow(where(is_steep, math.pi / 2 - angle * 2, angle)))
 
 
-@in_float64(e.acos_p)
+@replaced_by_formula(e.acos_p, _float32)
 def _arc_cosine(x: Formula) -> Formula:
     is_steep, angle = _angle_of_sine(abs(x))
     is_negative = ~sign_bit(x).equals(0)

@@ -17,10 +17,6 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
-from hlofront.core.symbolic_sizes import has_symbolic_size
-from hlofront.lowering.builder import Builder
-from hlofront.lowering.cpu_formulas import Candidate, formula_on_cpu
 from hlofront.lowering.formulas import (
     Formula,
     clip,
@@ -30,8 +26,17 @@ from hlofront.lowering.formulas import (
     where,
 )
 from hlofront.lowering.logarithms_cpu import LOG_2, LOG_2_REST
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
+from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.narrow_floats_cpu import reinterpreted, shifted_left, with_sign_of
+from hlofront.lowering.replacements import (
+    Candidate,
+    Emit,
+    has_default_accuracy,
+    is_large,
+    replaces,
+    traced,
+)
 from hlofront.primitives import elementwise as e
 
 _float64, _int64 = np.dtype(np.float64), np.dtype(np.int64)
@@ -94,14 +99,14 @@ def _parts(x: Formula) -> _Parts:
     return _Parts(power - inverse, power + inverse, sine, cosine)
 
 
-@of_many(e.sinh_p, _float64)
+@replaced_by_formula(e.sinh_p, _float64)
 def _hyperbolic_sine(x: Formula) -> Formula:
     sine, cosine, sine_of_rest, cosine_of_rest = _parts(x)
     half = sine + (sine * cosine_of_rest + cosine * sine_of_rest)
     return with_sign_of(x, half + half)
 
 
-@of_many(e.cosh_p, _float64)
+@replaced_by_formula(e.cosh_p, _float64)
 def _hyperbolic_cosine(x: Formula) -> Formula:
     sine, cosine, sine_of_rest, cosine_of_rest = _parts(x)
     half = cosine + (cosine * cosine_of_rest + sine * sine_of_rest)
@@ -149,27 +154,19 @@ _QUOTIENT = [
     -1.6533880703937878e-06,
     4.137481768308834e-08,
 ]
-# To compute fewer takes as much or more processor time, as XLA takes several threads for formulas
-# from less elements on.
-_FEWEST = 65_536
 # The exponentials of more are infinite, those of less at most half a unit in the last place of 1.
 _LEAST_AND_GREATEST = -40.0, 710.0
 # To less, the result is the operand; of subnormal products the last bits would be missing.
 _LEAST = 1e-290
 
 
-def _is_large(equation: Candidate) -> bool:
-    """Return whether the operand is so many float64 numbers that XLA takes several threads."""
+@replaces(e.expm1_p, dtype="float64", splits=True)
+def _(equation: Candidate) -> Emit | None:
+    """A formula that is vectorized."""
     (aval,) = equation.avals_in
-    if has_symbolic_size(aval.shape):
-        return False
-    is_usual = equation.params.get("accuracy") in (None, e.AccuracyMode.DEFAULT)
-    return is_usual and aval.dtype == _float64 and aval.size >= _FEWEST
-
-
-@formula_on_cpu(e.expm1_p, when=_is_large, elementwise=True)
-def _(build: Builder, x: Value, **params: object) -> Value:
-    return build.by_tracing(_of_array, (x,))[0]
+    if aval.dtype != _float64 or not has_default_accuracy(equation):
+        return None
+    return traced(_of_array) if is_large(aval, MIN_SIZES["expm1"]["float64"]) else None
 
 
 def _of_array(x: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, clip, floor, parallel_polynomial, rounded, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
     filled_like,
     reinterpreted,
@@ -126,7 +126,7 @@ def power_of_two(logarithm: Parts, y: Formula, more: Formula | float = 0.0) -> F
     return where(exponent < _LEAST_EXPONENT, 0, result)
 
 
-@of_many(e.pow_p, _float64, fewest=16_384)
+@replaced_by_formula(e.pow_p, _float64)
 def _power(x: Formula, y: Formula) -> Formula:
     bits, y_bits = reinterpreted(x, _int64), reinterpreted(y, _int64)
     # To XLA's arithmetic subnormal numbers are zeros. Their last bits count their units.

@@ -21,7 +21,7 @@ import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.formulas import Formula, parallel_polynomial, rounded, sqrt, where
-from hlofront.lowering.many_numbers_cpu import of_many
+from hlofront.lowering.many_numbers_cpu import replaced_by_formula
 from hlofront.lowering.narrow_floats_cpu import (
     as_dtype,
     filled_like,
@@ -131,14 +131,14 @@ def _reduced(x: Formula) -> _Angle:
     return _Angle(as_dtype(multiple, _int32), remainder, (nearest - remainder) + lost)
 
 
-@of_many(e.sin_p, _float64, is_huge, fewest=8_192)
+@replaced_by_formula(e.sin_p, _float64, is_huge)
 def _sine(x: Formula) -> Formula:
     angle = _reduced(x)
     # The sine of a negative zero is a negative zero.
     return where(x.equals(0), x, _sine_of(angle, angle.multiple))
 
 
-@of_many(e.cos_p, _float64, is_huge, fewest=8_192)
+@replaced_by_formula(e.cos_p, _float64, is_huge)
 def _cosine(x: Formula) -> Formula:
     angle = _reduced(x)
     return _sine_of(angle, angle.multiple + 1)
@@ -176,7 +176,7 @@ def _sine_of(angle: _Angle, multiple: Formula) -> Formula:
     return where((multiple & 2).equals(0), magnitude, -magnitude)
 
 
-@of_many(e.tan_p, _float64, is_huge, fewest=16_384)
+@replaced_by_formula(e.tan_p, _float64, is_huge)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x)
     sine, cosine = _sine_and_cosine_of_remainder(angle)
@@ -217,7 +217,7 @@ def _angle_of_sine(sine: Formula) -> _AngleOfSine:
     return _AngleOfSine(is_steep, first, root * (square * numerator / denominator) + lost)
 
 
-@of_many(e.asin_p, _float64)
+@replaced_by_formula(e.asin_p, _float64)
 def _arc_sine(x: Formula) -> Formula:
     is_steep, first, rest = _angle_of_sine(abs(x))
     steep = (_HALF_PI - first * 2) - (rest * 2 - _HALF_PI_REST)
@@ -225,7 +225,7 @@ def _arc_sine(x: Formula) -> Formula:
     return where(abs(x) < _LEAST, x, where(x < 0, -angle, angle))
 
 
-@of_many(e.acos_p, _float64)
+@replaced_by_formula(e.acos_p, _float64)
 def _arc_cosine(x: Formula) -> Formula:
     is_steep, first, rest = _angle_of_sine(abs(x))
     first, rest = (where(x < 0, -part, part) for part in (first, rest))
@@ -235,13 +235,13 @@ def _arc_cosine(x: Formula) -> Formula:
     return where(is_steep, steep, _HALF_PI - (first + (rest - _HALF_PI_REST)))
 
 
-@of_many(e.atan_p, _float64, fewest=32_768)
+@replaced_by_formula(e.atan_p, _float64)
 def _arc_tangent(x: Formula) -> Formula:
     angle = _angle_between(abs(x), filled_like(x, 1, _float64))
     return where(abs(x) < _LEAST, x, with_sign_of(x, _in_radians(angle)))
 
 
-@of_many(e.atan2_p, _float64)
+@replaced_by_formula(e.atan2_p, _float64)
 def angle_of_point(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
     eighths, first, rest = _angle_between(abs(y), abs(x))

@@ -10,6 +10,8 @@ import hlofront  # noqa: F401  (plugs in the engine, and with it most primitives
 from hlofront import lowering
 from hlofront.core import rules
 from hlofront.core.primitive import ALL, Primitive
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import REPLACEMENTS
 from hlofront.lowering.rules import MODULES
 from hlofront.primitives.high_primitive import HiPrimitive
 from tests.house.source import ROOT
@@ -46,19 +48,14 @@ def test_every_primitive_is_complete():
     assert not missing, "\n".join(missing)
 
 
-def test_rules_of_formulas_for_cpus_are_registered_by_formula_on_cpu():
-    """The option hlofront_cpu_formulas switches off what `formula_on_cpu` registers."""
+def test_replacements_have_distinct_rows_that_say_what_they_are():
     import_all(lowering)
-    formulas = {
-        primitive: rules.lower.conditions.get((primitive, platform))
-        for (primitive, platform), rule in rules.lower.on_platform.items()
-        if rule.__module__.endswith("_cpu")
-    }
-    registering = "hlofront.lowering.cpu_formulas"
-    assert formulas
-    assert [
-        p for p, when in formulas.items() if getattr(when, "__module__", "") != registering
-    ] == []
+    assert len(REPLACEMENTS) > 50
+    undescribed = [row.primitive.name for row in REPLACEMENTS if not row.description]
+    assert not undescribed
+    keys = [(row.primitive, row.platform, row.dtype) for row in REPLACEMENTS]
+    assert len(set(keys)) == len(keys)
+    assert set(MIN_SIZES) == {row.sizes for row in REPLACEMENTS if row.platform == "cpu"}
 
 
 # The functions that register rules, recorded by the module whose import calls them.
@@ -84,8 +81,9 @@ def recording(register):
 
 LoweringTable.__call__ = recording(LoweringTable.__call__)
 LoweringTable.__setitem__ = recording(LoweringTable.__setitem__)
+LoweringTable.match = recording(LoweringTable.match)
 from hlofront.lowering import many_numbers_cpu
-many_numbers_cpu.of_many = recording(many_numbers_cpu.of_many)
+many_numbers_cpu.replaced_by_formula = recording(many_numbers_cpu.replaced_by_formula)
 from hlofront.lowering import rules
 at_once = set(registered)
 rules.import_all()

@@ -34,7 +34,14 @@ def homes() -> set[str]:
         for (primitive, _), rule in rules.lower.on_platform.items()
         if primitive in rules.subprograms
     ]
-    return {getattr(rule, "__module__", "") for rule in (*of_all_platforms, *of_one_platform)}
+    matches = [
+        match
+        for (primitive, _), found in rules.lower.matches.items()
+        if primitive in rules.subprograms
+        for match in found
+    ]
+    every = (*of_all_platforms, *of_one_platform, *matches)
+    return {getattr(rule, "__module__", "") for rule in every}
 
 
 def looks_into_parameters(tree: ast.AST) -> list[int]:

@@ -11,6 +11,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.lowering import argmax_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 DTYPES = ["float32", "float16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn]
 IN_BLOCKS = ["float32", "float64", "float16", ml_dtypes.bfloat16, "int32"]
@@ -18,7 +19,7 @@ IN_BLOCKS = ["float32", "float64", "float16", ml_dtypes.bfloat16, "int32"]
 
 @pytest.fixture(autouse=True)
 def arrays_of_any_size_are_packed(monkeypatch):
-    monkeypatch.setattr(argmax_cpu, "_FEWEST", 0)
+    monkeypatch.setitem(MIN_SIZES["argmax"], "packed", 0)
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()
@@ -98,7 +99,7 @@ def test_others_are_reduced_with_their_indices(monkeypatch):
         assert not is_packed(argmax, np.zeros(8))
     lowered = hlofront.jit(argmax).trace(np.zeros(8, np.float32)).lower(lowering_platforms=("tpu",))
     assert "shift_left" not in lowered.as_text()
-    monkeypatch.setattr(argmax_cpu, "_FEWEST", 9)
+    monkeypatch.setitem(MIN_SIZES["argmax"], "packed", 9)
     hlofront.clear_caches()
     assert not is_packed(argmax, np.zeros(8, np.float32))
 
@@ -108,7 +109,8 @@ def test_others_are_reduced_with_their_indices(monkeypatch):
 
 @pytest.fixture
 def lines_of_any_length_are_cut(monkeypatch):
-    for name, value in {"_SHORTEST": 30, "_MOST_PARTS": 4, "_FEWEST_PARTS": 2}.items():
+    monkeypatch.setitem(MIN_SIZES["argmax"], "line of blocks", 30)
+    for name, value in {"_MOST_PARTS": 4, "_FEWEST_PARTS": 2}.items():
         monkeypatch.setattr(argmax_cpu, name, value)
 
 
@@ -188,8 +190,8 @@ def test_only_long_lines_are_cut_and_only_on_cpus():
 
 @pytest.fixture
 def small_arrays_are_cut_into_slices(monkeypatch):
-    for name, value in {"_FEWEST_IN_SLICES": 1, "_SHORTEST_IN_SLICES": 16}.items():
-        monkeypatch.setattr(argmax_cpu, name, value)
+    monkeypatch.setitem(MIN_SIZES["argmax"], "slices", 1)
+    monkeypatch.setattr(argmax_cpu, "_MIN_LENGTH_OF_SLICES", 16)
 
 
 @pytest.mark.parametrize("dtype", [*IN_BLOCKS, "int8", "uint16"])

@@ -22,8 +22,6 @@ bfloat16 = ml_dtypes.bfloat16
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "float16"]
 DTYPES += ["float32", "float64", "complex64", "complex128", bfloat16]
 OF_MATRICES = (((1,), (0,)), ((), ()))
-LIMITS = [f"_FEWEST_OF_{name}" for name in ("SMALL", "VECTORS", "INTEGERS", "SHIFTED", "COMPLEX")]
-LIMITS += ["_FEWEST_IN_BATCH", "_LEAST_OF_COMPLEX"]
 
 
 def whole_numbers(shape, dtype, wraps=True):
@@ -60,8 +58,9 @@ def form_of(x, y, dtype, numbers=OF_MATRICES, **options):
 def every_size():
     """Let products of all sizes be in the forms of large ones."""
     with contextlib.ExitStack() as stack:
-        for name in LIMITS:
-            stack.enter_context(patch.object(contracting_cpu, name, 1))
+        sizes = dict.fromkeys(contracting_cpu._MIN_SIZES, 1)
+        stack.enter_context(patch.dict(contracting_cpu._MIN_SIZES, sizes))
+        stack.enter_context(patch.object(contracting_cpu, "_LEAST_OF_COMPLEX", 1))
         stack.enter_context(hlofront.enable_x64(True))
         yield
 

@@ -7,7 +7,7 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.lowering import convolving_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 random = np.random.default_rng(0)
 
@@ -51,7 +51,7 @@ def assert_as_one_operation(monkeypatch, function, *operands, rtol=1e-5, differe
 
     assert not is_convolution(function, *operands)
     sums = results()
-    monkeypatch.setattr(convolving_cpu, "_FEWEST_PRODUCTS", 10**12)
+    monkeypatch.setitem(MIN_SIZES["conv_general_dilated"], "depthwise", 10**12)
     assert is_convolution(function, *operands)
     for own, wanted in zip(sums, results(), strict=True):
         assert own.dtype == wanted.dtype
@@ -61,7 +61,7 @@ def assert_as_one_operation(monkeypatch, function, *operands, rtol=1e-5, differe
 
 @pytest.fixture(autouse=True)
 def small_arrays_too(monkeypatch):
-    monkeypatch.setattr(convolving_cpu, "_FEWEST_PRODUCTS", 1)
+    monkeypatch.setitem(MIN_SIZES["conv_general_dilated"], "depthwise", 1)
 
 
 @pytest.mark.parametrize(

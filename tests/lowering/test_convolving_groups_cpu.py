@@ -7,7 +7,6 @@ import pytest
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options as all_options
-from hlofront.lowering import convolving_groups_cpu
 
 random = np.random.default_rng(0)
 with_formulas = all_options["hlofront_cpu_formulas"]
@@ -126,100 +125,6 @@ def test_second_derivatives_and_batches():
     with with_formulas(False):
         wanted = hlofront.grad(lambda x: (function(x, cotangent) ** 2).sum())(x)
     np.testing.assert_allclose(by_x, wanted)
-
-
-# ---- groups of features --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", ml_dtypes.bfloat16])
-@pytest.mark.parametrize("layout", [LAYOUTS[2], ("NCHW", "OIHW", "CHWN")], ids=str)
-def test_few_groups_of_features_are_convolutions_of_their_own(monkeypatch, dtype, layout):
-    monkeypatch.setattr(convolving_groups_cpu, "_FEWEST_PRODUCTS", 1)
-    sizes = dict(zip("NHWC", (2, 7, 6, 24))), dict(zip("HWIO", (3, 2, 8, 30)))
-    x, kernel = (
-        whole_numbers([size[axis] for axis in axes], dtype) for size, axes in zip(sizes, layout)
-    )
-
-    def convolution(x, kernel):
-        return lax.conv_general_dilated(
-            x,
-            kernel,
-            (2, 1),
-            ((1, 1), (0, 2)),
-            rhs_dilation=(1, 2),
-            dimension_numbers=layout,
-            feature_group_count=3,
-        )
-
-    with hlofront.enable_x64(True):
-        assert text_of(convolution, (x, kernel)).count("stablehlo.convolution") == 3
-        result = hlofront.jit(convolution)(x, kernel)
-        with with_formulas(False):
-            assert text_of(convolution, (x, kernel)).count("stablehlo.convolution") == 1
-            wanted = hlofront.jit(convolution)(x, kernel)
-    assert result.dtype == wanted.dtype
-    np.testing.assert_array_equal(np.asarray(result), np.asarray(wanted))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", ml_dtypes.bfloat16])
-@pytest.mark.parametrize("layout", [LAYOUTS[2], ("NCHW", "OIHW", "CHWN")], ids=str)
-@pytest.mark.parametrize("features", [2, 3])
-def test_many_small_groups_are_sums_of_products(monkeypatch, dtype, layout, features):
-    monkeypatch.setattr(convolving_groups_cpu, "_FEWEST_OF_SMALL", 1)
-    sizes = (
-        dict(zip("NHWC", (2, 7, 6, 16 * features))),
-        dict(zip("HWIO", (3, 2, features, 48))),
-    )
-    x, kernel = (
-        whole_numbers([size[axis] for axis in axes], dtype) for size, axes in zip(sizes, layout)
-    )
-
-    def convolution(x, kernel):
-        return lax.conv_general_dilated(
-            x,
-            kernel,
-            (2, 1),
-            ((1, -1), (0, 2)),
-            (1, 2),
-            (1, 2),
-            dimension_numbers=layout,
-            feature_group_count=16,
-        )
-
-    with hlofront.enable_x64(True):
-        assert "stablehlo.convolution" not in text_of(convolution, (x, kernel))
-        assert "stablehlo.convolution" in text_of(convolution, (x, kernel), "tpu")
-        result = hlofront.jit(convolution)(x, kernel)
-        with with_formulas(False):
-            wanted = hlofront.jit(convolution)(x, kernel)
-    assert result.dtype == wanted.dtype
-    np.testing.assert_array_equal(np.asarray(result), np.asarray(wanted))
-
-
-def test_many_groups_few_features_and_few_products_keep_one_operation():
-    def count(x, kernel, groups, platform="cpu"):
-        def convolution(x, kernel):
-            return lax.conv_general_dilated(
-                x,
-                kernel,
-                (1, 1),
-                "SAME",
-                dimension_numbers=LAYOUTS[2],
-                feature_group_count=groups,
-            )
-
-        operands = [np.zeros(shape, np.float32) for shape in (x, kernel)]
-        return text_of(convolution, operands, platform).count("stablehlo.convolution")
-
-    assert count((4, 56, 56, 64), (3, 3, 8, 64), 8) == 8
-    assert count((4, 56, 56, 64), (3, 3, 8, 64), 8, "tpu") == 1
-    assert count((1, 28, 28, 64), (3, 3, 8, 64), 8) == 1
-    assert count((4, 56, 56, 72), (3, 3, 8, 72), 9) == 1
-    assert count((8, 56, 56, 56), (3, 3, 7, 56), 8) == 1
-    assert count((8, 28, 28, 64), (3, 3, 2, 64), 32) == 0
-    assert count((1, 14, 14, 64), (3, 3, 2, 64), 32) == 1
-    assert count((8, 28, 28, 96), (3, 3, 6, 96), 16) == 1
-    assert count((8, 28, 28, 64), (5, 5, 4, 64), 16) == 1
 
 
 def test_others_keep_one_operation():

@@ -1,6 +1,5 @@
 """Convolutions that CPUs compute as products of matrices, or with exchanged operands."""
 
-import re
 from unittest.mock import patch
 
 import ml_dtypes
@@ -12,13 +11,14 @@ from hypothesis import strategies as st
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options as all_options
-from hlofront.lowering import convolving_products_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 random = np.random.default_rng(0)
 with_formulas = all_options["hlofront_cpu_formulas"]
-LIMITS = dict.fromkeys(("_FEWEST", "_FEWEST_OF_BYTES", "_FEWEST_OF_PARTS"), 1)
 LAYOUTS = [("NWC", "WIO", "NWC"), ("NHWC", "HWIO", "NHWC"), ("HCWN", "OHIW", "CHNW")]
-every_size = patch.multiple(convolving_products_cpu, **LIMITS)
+every_size = patch.dict(
+    MIN_SIZES["conv_general_dilated"], {"dilated inputs": 1, "whole windows": 1}
+)
 
 
 def whole_numbers(shape, dtype):
@@ -134,31 +134,6 @@ def test_windows_of_the_whole_input_are_products_on_cpus_alone():
     assert is_product(of_one, (8, 14, 14, 16), (8, 14, 14, 32))
     strided = by_kernel(convolution(NHWC, 2), kernel)
     assert is_product(strided, (8, 28, 28, 16), (8, 14, 14, 32))
-
-
-def test_kernels_as_large_as_the_dilation_are_products_on_cpus_alone():
-    function = convolution(NHWC, 1, ((3, 3), (3, 3)), 4)
-    shapes = (8, 14, 14, 64), (4, 4, 64, 64)
-    assert is_product(function, *shapes)
-    assert not is_product(function, *shapes, platform="cuda")
-    assert not is_product(function, (1, 4, 4, 8), (4, 4, 8, 8))
-    assert not is_product(function, (8, 14, 14, 64), (5, 5, 64, 64))
-
-
-def test_large_convolutions_of_bytes_are_summed_in_int32():
-    def types(dtype, side, platform="cpu", result=None):
-        operands = [
-            hlofront.ShapeDtypeStruct(shape, dtype)
-            for shape in ((1, side, side, 64), (3, 3, 64, 64))
-        ]
-        function = convolution(NHWC, result=result)
-        text = text_of(function, *operands, platform=platform)
-        (found,) = re.findall(r"stablehlo.convolution.* : (.*)", text)
-        return re.findall(r"x(u?i\d+)>", found)
-
-    assert types("int8", 14) == types("uint8", 14) == ["i8", "i8", "i32"]
-    assert types("int8", 5) == types("int8", 14, "tpu") == ["i8", "i8", "i8"]
-    assert types("int8", 14, result="int32") == ["i8", "i8", "i32"]
 
 
 @every_size

@@ -11,7 +11,8 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
 from hlofront.core.rules import LoweringTable, lower
-from hlofront.lowering import many_numbers_cpu, rules
+from hlofront.lowering import rules
+from hlofront.lowering.replacements import REPLACEMENTS
 
 with_formulas = options["hlofront_cpu_formulas"]
 x = np.random.default_rng(0).normal(size=(16, 4096)).astype(np.float32)
@@ -73,9 +74,9 @@ def test_exports_follow_the_option():
 
 def test_modules_have_rules_for_the_dtypes_that_they_are_listed_with():
     rules.import_all()
-    for (primitive, dtype), rule in many_numbers_cpu._RULES.items():
-        listed = lower.dtypes.get(rule.formula.__module__)
-        assert listed is None or dtype.name in listed, (primitive, dtype, rule.formula.__module__)
+    for row in REPLACEMENTS:
+        listed = lower.dtypes.get(row.home)
+        assert listed is None or row.dtype in listed, (row.primitive, row.dtype, row.home)
 
 
 @pytest.mark.cpu

@@ -12,6 +12,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.lowering import cumulative_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 FOLDS = {
     "cumsum": np.add,
@@ -26,7 +27,7 @@ SHAPES = [(2, 0), (7, 0), (17, 0), (30, 1, 0), (8, 5, 0), (3, 9, 2, 1), (2, 3, 6
 
 @pytest.fixture(autouse=True)
 def small_arrays_are_cut_into_blocks(monkeypatch):
-    monkeypatch.setattr(cumulative_cpu, "_FEWEST", 1)
+    monkeypatch.setitem(MIN_SIZES["cumsum"], "all", 1)
     monkeypatch.setattr(cumulative_cpu, "_FEW", 8)
     hlofront.clear_caches()
     yield
@@ -147,7 +148,7 @@ def test_other_platforms_and_small_arrays_keep_one_operation(monkeypatch):
     x = np.ones(75, np.float32)
     assert "reduce_window" in text_of(jnp.cumsum, x, platforms=("cuda",))
     assert "reduce_window" in text_of(jnp.cumsum, x, platforms=("tpu",))
-    monkeypatch.setattr(cumulative_cpu, "_FEWEST", 1024)
+    monkeypatch.setitem(MIN_SIZES["cumsum"], "all", 1024)
     assert "reduce_window" in text_of(jnp.cumsum, x[:16])
     assert "reduce_window" not in text_of(jnp.cumsum, x[:17])
     assert jnp.cumsum(x[:1]).shape == (1,)

@@ -12,6 +12,7 @@ from hlofront import lax
 from hlofront.base.config import options
 from hlofront.experimental.xla_metadata import set_xla_metadata
 from hlotools.ir.stablehlo_parser import read_stablehlo
+from tests.support.readable_programs import programs
 
 pytestmark = pytest.mark.cpu
 
@@ -57,12 +58,8 @@ def test_parameters_are_part_of_a_function():
 
 
 PROGRAMS = {
-    "sin": (lambda x: jnp.sin(x) * 2 + x.sum(), X),
-    "powers": (lambda x: x**1.7 + jnp.log1p(x), X),
-    "sort": (jnp.sort, X),
     "argsort": (jnp.argsort, X),
     "top_k": (lambda x: lax.top_k(x, 5000), X),
-    "cumsum": (jnp.cumsum, X),
     "argmax": (jnp.argmax, np.resize(X, 100_000)),
     "max": (jnp.max, X),
     "median": (jnp.median, np.resize(X, 100_000)),
@@ -74,16 +71,17 @@ PROGRAMS = {
     "softmax": (jax.nn.softmax, X.reshape(100, 200)),
     "zeta": (lambda x: jax.scipy.special.zeta(3.0, x), X),
     "polygamma": (lambda x: jax.scipy.special.polygamma(x[0].astype(int), x), np.resize(X, 50_000)),
-    "normal": (lambda x: jax.random.normal(jax.random.key(0), x.shape), X),
 }
+PROGRAMS = {name: (function, (x,)) for name, (function, x) in PROGRAMS.items()}
+PROGRAMS |= {name: (function, operands) for name, function, operands in programs(jax)}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_main_is_no_longer_than_without_replacements(name):
-    function, x = PROGRAMS[name]
-    text = jax.jit(function).lower(x).as_text()
+    function, operands = PROGRAMS[name]
+    text = jax.jit(function).lower(*operands).as_text()
     with without_formulas:
-        plain = jax.jit(function).lower(x).as_text()
+        plain = jax.jit(function).lower(*operands).as_text()
     assert len(main_of(text)) <= len(main_of(plain))
 
 

@@ -14,9 +14,8 @@ from hlofront.primitives.gathering import gather_p
 @pytest.fixture
 def on_cpus(monkeypatch):
     """The rule for TPUs is that for CPUs."""
-    rule = lower.on_platform[gather_p, "tpu"]
-    monkeypatch.setitem(lower.on_platform, (gather_p, "cpu"), rule)
-    monkeypatch.setitem(lower.conditions, (gather_p, "cpu"), gathering_tpu._pays)
+    lower.load(gather_p)
+    monkeypatch.setitem(lower.matches, (gather_p, "cpu"), lower.matches[gather_p, "tpu"])
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()

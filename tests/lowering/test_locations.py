@@ -76,7 +76,7 @@ def test_the_pattern_is_removed_from_files(full):
 
 
 def test_a_pattern_that_is_none_is_refused():
-    with pytest.raises(ValueError, match=r"takes a regular expression.*given '\('"):
+    with pytest.raises(ValueError, match=r"takes a regular expression.*got '\('"):
         options["jax_hlo_source_file_canonicalization_regex"]("(")
 
 

@@ -10,6 +10,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import enable_x64, options
 from hlofront.lowering import reducing_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FUNCTIONS = {
@@ -24,7 +25,9 @@ FUNCTIONS = {
 
 @pytest.fixture
 def arrays_of_any_size_are_cut(monkeypatch):
-    for name in ("_FEWEST", "_FEWEST_LANES", "_SHORTEST_SUM"):
+    for kind in MIN_SIZES["reduce"]:
+        monkeypatch.setitem(MIN_SIZES["reduce"], kind, 0)
+    for name in ("_FEWEST_LANES", "_MIN_LENGTH_OF_SUM"):
         monkeypatch.setattr(reducing_cpu, name, 0)
     hlofront.clear_caches()
     yield
@@ -128,9 +131,9 @@ TAKEN = {
     "any in a range": (lambda x: ((x > 1) & (x < 2)).any(1), np.zeros((50, 100), np.float32)),
     "a count of hits": (lambda x, y: (x @ y > 1).sum(), *(np.zeros((70, 70), np.float32),) * 2),
     "a count": (jnp.count_nonzero, np.zeros(5000, np.float32)),
+    "the maximum of floats": (lambda x: x.max(0), np.zeros((600, 500), np.float32)),
     "all pairs": (lambda x: (x[:, None] == x).any(1), np.zeros(100, np.float32)),
     "rounded floats": (lambda x: x.astype(np.int32).max(), np.zeros(5000, np.float32)),
-    "the maximum of floats": (lambda x: x.max(0), np.zeros((50, 100), np.float32)),
 }
 LEFT = {
     "few integers": (jnp.max, np.zeros(4000, np.int32)),

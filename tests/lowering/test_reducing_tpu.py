@@ -8,7 +8,6 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront.core.rules import lower
-from hlofront.lowering import reducing_tpu
 from hlofront.primitives.reducing import reduce_sum_p
 
 ROWS, CHANNELS = (16, 1), (8,)
@@ -17,9 +16,8 @@ ROWS, CHANNELS = (16, 1), (8,)
 @pytest.fixture
 def on_cpus(monkeypatch):
     """The rule for TPUs is that for CPUs."""
-    rule = lower.on_platform[reduce_sum_p, "tpu"]
-    monkeypatch.setitem(lower.on_platform, (reduce_sum_p, "cpu"), rule)
-    monkeypatch.setitem(lower.conditions, (reduce_sum_p, "cpu"), reducing_tpu._pays)
+    lower.load(reduce_sum_p)
+    monkeypatch.setitem(lower.matches, (reduce_sum_p, "cpu"), lower.matches[reduce_sum_p, "tpu"])
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()

@@ -123,12 +123,18 @@ def test_rules_for_a_platform_are_told_apart():
         lower.on_some.remove(lax.neg_p)
 
 
-def test_a_rule_with_a_condition_is_for_the_equations_that_meet_it():
+def test_a_match_chooses_the_rule_of_an_equation():
     conditional_p = Primitive("conditional")
     infer(conditional_p)(lambda x: x)
     lower(conditional_p)(lambda build, x: build.op("stablehlo.negate", (x,)))
-    register = lower(conditional_p, platform="cpu", when=lambda build: build.avals_in[0].size > 2)
-    register(lambda build, x: build.op("stablehlo.sine", (x,)))
+
+    def sine(build, x):
+        return build.op("stablehlo.sine", (x,))
+
+    @lower.match(conditional_p, platform="cpu")
+    def _(build):
+        return sine if build.avals_in[0].size > 2 else None
+
     tpu, cpu, rocm = on_each(conditional_p.bind, X)
     np.testing.assert_array_equal([tpu, rocm], [-X, -X])
     np.testing.assert_allclose(cpu, np.sin(X), rtol=1e-6)

@@ -3,14 +3,11 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.base.config import options
-from hlofront.lowering import windowed_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 random = np.random.default_rng(0)
 # Numbers with many equal ones.
@@ -20,7 +17,7 @@ INITS = {"add": 0, "max": -np.inf, "min": np.inf}
 
 @pytest.fixture(autouse=True)
 def small_arrays_too(monkeypatch):
-    monkeypatch.setattr(windowed_cpu, "_FEWEST", 1)
+    monkeypatch.setitem(MIN_SIZES["reduce_window"], "all", 1)
 
 
 def reduced(x, name="max", window=(3, 3), strides=(1, 1), padding="VALID", **dilations):
@@ -43,7 +40,7 @@ def text_of(function, *operands, platforms=("cpu",)):
 def assert_as_one_operation(monkeypatch, function, x, operation="reduce_window"):
     assert f"stablehlo.{operation}" not in text_of(function, x)
     result = hlofront.jit(function)(x)
-    monkeypatch.setattr(windowed_cpu, "_FEWEST", 10**12)
+    monkeypatch.setitem(MIN_SIZES["reduce_window"], "all", 10**12)
     assert f"stablehlo.{operation}" in text_of(function, x)
     wanted = hlofront.jit(function)(x)
     assert result.dtype == wanted.dtype
@@ -138,75 +135,3 @@ def test_where_they_are_used(monkeypatch):
     monkeypatch.undo()
     for operation, function in zip(operations, functions, strict=True):
         assert operation in text_of(function, X[:, :5, :5])
-
-
-# ---- windows of floats that XLA's kernel would reduce, without their NaNs ------------------------
-
-LARGE = random.normal(size=(2, 48, 60, 4)).astype(np.float32)
-WITH_NANS = {
-    "windows that do not overlap": {"window": (2, 2), "strides": (2, 2)},
-    "padded ones": {"window": (3, 3), "strides": (3, 3), "padding": [(1, 1), (2, 1)]},
-    "windows with gaps": {"window": (2, 3), "strides": (4, 5)},
-    "large windows": {"window": (12, 10), "strides": (12, 10)},
-    "large windows that overlap": {"window": (12, 10), "strides": (3, 5)},
-    "dilated windows": {"window": (12, 10), "window_dilation": (2, 2), "strides": (9, 9)},
-    "one window": {"window": (48, 60)},
-    "one window with padding": {"window": (48, 60), "padding": "SAME", "strides": (48, 60)},
-    "lines": {"window": (1, 60)},
-    "columns": {"window": (48, 1)},
-    "single elements": {"window": (1, 1)},
-    "every second element": {"window": (1, 1), "strides": (2, 2)},
-}
-
-
-def with_xlas_operations(function, x):
-    with options["hlofront_cpu_formulas"](False):
-        return hlofront.jit(lambda x: function(x))(x)
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize("fewest", [1, 10**12], ids=["slices", "one operation"])
-@pytest.mark.parametrize("case", WITH_NANS)
-def test_a_window_is_nan_where_an_element_is(monkeypatch, case, fewest):
-    monkeypatch.setattr(windowed_cpu, "_FEWEST", fewest)
-    hlofront.clear_caches()
-    windows = WITH_NANS[case]
-    x = LARGE.copy()
-    x[1, 0, 0, 0], x[0, 0, 0, 2] = np.inf, -np.inf
-    extremes = hlofront.jit(lambda x: [reduced(x, name, **windows) for name in ("max", "min")])
-    for result, wanted in zip(extremes(x), with_xlas_operations(extremes, x)):
-        np.testing.assert_array_equal(result, wanted)
-    # Sums are NaN in the windows that a NaN is in, and in no others.
-    x[1, 0, 0, 0] = x[0, 0, 0, 2] = 0
-    x[0, 11, 7, 1] = x[1, 0, 0, 3] = np.nan
-    are_nan = np.isnan(reduced(x, "add", **windows))
-    for result in extremes(x):
-        np.testing.assert_array_equal(np.isnan(result), are_nan)
-
-
-@pytest.mark.cpu
-def test_windows_of_float64(monkeypatch):
-    monkeypatch.setattr(windowed_cpu, "_FEWEST", 10**12)
-    with hlofront.enable_x64(True):
-        x = LARGE.astype(np.float64)
-        x[0, 3, 4, 1] = np.nan
-        result = hlofront.jit(lambda x: reduced(x, window=(2, 2), strides=(2, 2)))(x)
-        np.testing.assert_array_equal(result, x.reshape(2, 24, 2, 30, 2, 4).max((2, 4)))
-
-
-NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2e-38, np.inf, -np.inf, np.nan, 3e38])
-
-
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(st.lists(NUMBERS, min_size=1, max_size=12), st.integers(1, 4), st.integers(1, 3))
-def test_maxima_of_any_numbers(numbers, width, stride):
-    hlofront.clear_caches()
-    x = np.array(numbers, np.float32)[:, None].repeat(3, 1)
-    width = min(width, len(x))
-    result = lax.reduce_window(x, -np.inf, lax.max, (width, 1), (stride, 1), "VALID")
-    windows = np.lib.stride_tricks.sliding_window_view(x, width, 0)[::stride]
-    np.testing.assert_array_equal(result, windows.max(-1))

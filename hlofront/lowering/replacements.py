@@ -1,0 +1,179 @@
+"""The table of replacements: operations that hlofront lowers to something else on one platform.
+
+A row is a function, registered by `@replaces(primitive)`, that is asked once for each equation of
+the primitive. It returns what emits the replacement, or None to keep XLA's operation. What it emits
+is a private function of the module, called where the operation would be. The sizes from which
+replacements pay are in min_sizes.py. `python -m hlofront replacements` prints the table.
+
+Rules without which a result would be wrong are no rows here: no option may switch them off.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import LoweringRule, lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.types import NumPyDType
+from hlofront.primitives.elementwise import AccuracyMode
+
+# `emit(builder, *operands)` returns a value, or a sequence of them.
+Emit = Callable[..., Any]
+
+
+class Candidate(NamedTuple):
+    """The types, parameters and primitive of an equation that may be replaced."""
+
+    avals_in: Sequence[ShapedArray]
+    avals_out: Sequence[ShapedArray]
+    params: Mapping[str, Any]
+    primitive: Primitive
+
+
+Match = Callable[[Candidate], Emit | None]
+
+
+class Replacement(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+      primitive: the primitive whose equations may be replaced.
+      platform: the platform for which they are.
+      dtype: the name of the dtype of the results; "" if there are several.
+      home: the name of the module that has the replacement.
+      sizes: the key of its least sizes in min_sizes.py.
+      match: returns what emits the replacement of an equation, or None to keep XLA's operation.
+    """
+
+    primitive: Primitive
+    platform: str
+    dtype: str
+    home: str
+    sizes: str
+    match: Match
+
+    @property
+    def description(self) -> str:
+        """The first line of the docstring of the row's function."""
+        return (self.match.__doc__ or "").partition("\n")[0]
+
+
+# All rows whose modules have been imported; `rules.import_all()` imports the others.
+REPLACEMENTS: list[Replacement] = []
+
+
+def replaces(
+    *primitives: Primitive,
+    platform: str = "cpu",
+    dtype: str = "",
+    home: str = "",
+    sizes: str = "",
+    needs_barriers: bool = False,
+    splits: bool = False,
+    in_place: bool = False,
+) -> Callable[[Match], Match]:
+    """Return a decorator that adds a row to the table for each of some primitives.
+
+    The option `hlofront_cpu_formulas` switches the rows for CPUs off. Their barriers and loops
+    cannot be in the regions of reductions and scatters, which keep XLA's operations.
+
+    Args:
+      platform: the platform whose equations are replaced.
+      dtype: the name of the only dtype of results that the row is for; "" if there are several.
+      home: the name of the module that has the replacement; "" for that of the decorated function.
+      sizes: the key of the least sizes in min_sizes.py; "" for the name of the primitive.
+      needs_barriers: whether the replacement is slow or wrong without its optimization barriers, so
+        that modules whose barriers may be dropped keep XLA's operation.
+      splits: whether the replacement is split over devices without communication, as XLA's
+        operation is, and is right for symbolic sizes.
+      in_place: whether the replacement is emitted where the equation is, not in a function.
+    """
+
+    def register(match: Match) -> Match:
+        def rule_of(build: Builder) -> LoweringRule | None:
+            module = build.module
+            if module.is_scalar_region or not (splits or build.is_undivided):
+                return None
+            if platform == "cpu" and not module.cpu_settings.formulas:
+                return None
+            if needs_barriers and not module.keeps_barriers:
+                return None
+            emit = match(candidate(build))
+            if emit is None:
+                return None
+
+            def emit_call(build: Builder, *operands: Value, **params: Any) -> Any:
+                if in_place:
+                    return emit(build, *operands)
+                return build.as_function(emit_body, operands, params, key=match)
+
+            def emit_body(build: Builder, *operands: Value, **_: object) -> Any:
+                return emit(build, *operands)
+
+            return emit_call
+
+        for primitive in primitives:
+            lower.match(primitive, platform=platform, first=True)(rule_of)
+            row = Replacement(
+                primitive,
+                platform,
+                dtype,
+                home or match.__module__,
+                sizes or primitive.name,
+                match,
+            )
+            REPLACEMENTS.append(row)
+        return match
+
+    return register
+
+
+def traced(function: Callable[..., Array | Sequence[Array]], is_stored: bool = False) -> Emit:
+    """Return what emits the operations of a function of arrays.
+
+    Args:
+      function: takes the operands of an equation as arrays, and returns its results.
+      is_stored: whether XLA has to store the results, as it stores those of its own operation, and
+        not to compute them again in each fusion that reads them.
+    """
+
+    def emit(build: Builder, *operands: Value) -> Any:
+        results = build.by_tracing(function, operands)
+        if is_stored:
+            results = build.barrier(results, build.avals_out)
+        return results if build.primitive.multiple_results else results[0]
+
+    return emit
+
+
+def candidate(build: Builder) -> Candidate:
+    """Return the equation that is being lowered."""
+    return Candidate(build.avals_in, build.avals_out, build.current.params, build.primitive)
+
+
+def is_large(aval: ShapedArray, min_size: int) -> bool:
+    """Return whether an array has at least so many elements; symbolic sizes are not known to."""
+    return not has_symbolic_size(aval.shape) and aval.size >= min_size
+
+
+def has_default_accuracy(equation: Candidate) -> bool:
+    """Return whether the user does not ask for another accuracy of an elementwise function."""
+    return equation.params.get("accuracy") in (None, AccuracyMode.DEFAULT)
+
+
+def computed_in(dtype: NumPyDType) -> NumPyDType:
+    """Return the dtype that results of a dtype are computed in: at least float32 for floats."""
+    return np.dtype(np.float32) if is_narrow_float(dtype) else dtype
+
+
+def is_narrow_float(dtype: NumPyDType) -> bool:
+    """Return whether a dtype is one of real floats of at most 32 bits."""
+    return issubdtype(dtype, np.floating) and dtype.itemsize <= np.dtype(np.float32).itemsize
