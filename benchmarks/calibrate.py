@@ -32,14 +32,12 @@ SIZES = [2**n for n in range(10, 21)]
 # Products of two numbers are more than the elements of a program's arrays.
 NUMBERS_OF_PRODUCTS = [2**n for n in range(14, 27, 2)]
 OF_PRODUCTS = (
-    "complex",
     "depthwise",
     "dilated inputs",
     "bytes",
     "shifted",
     "small",
     "vectors",
-    "whole windows",
 )
 CALLS = 100
 SPEEDUP = 2
@@ -118,16 +116,6 @@ def depthwise_gradient(size: int) -> Case:
     return lambda k, x, y: jax.vjp(lambda k: convolved(k, x), k)[1](y)[0], [kernel, x, x]
 
 
-def whole_window(size: int) -> Case:
-    """A convolution whose window is the whole input, with so many products of numbers."""
-    features = max(size // (8 * 49 * 16), 1)
-    numbers = ("NHWC", "HWIO", "NHWC")
-    x, kernel = floats(8, 7, 7, 16), floats(7, 7, 16, features)
-    return lambda x, k: lax.conv_general_dilated(
-        x, k, (1, 1), "VALID", dimension_numbers=numbers
-    ), [x, kernel]
-
-
 def transposed_gradient(size: int) -> Case:
     """The derivative of a transposed convolution by its kernel, of so many products of numbers."""
     features = max(round((size / (2 * 28 * 28 * 16)) ** 0.5), 1)
@@ -169,7 +157,6 @@ CASES: dict[str, dict[str, Callable[[int], Case]]] = {
     "conv_general_dilated": {
         "depthwise": lambda n: (jnp.convolve, [floats(max(n // 9, 9)), floats(9)]),
         "groups of a batch": depthwise_gradient,
-        "whole windows": whole_window,
         "dilated inputs": transposed_gradient,
     },
     "cumsum": {"all": lambda n: (jnp.cumsum, [floats(n)])},
@@ -181,7 +168,6 @@ CASES: dict[str, dict[str, Callable[[int], Case]]] = {
         ),
         "bytes": lambda n: product(n, np.int8),
         "shifted": lambda n: product(n, np.uint8),
-        "complex": lambda n: product(n, np.complex64),
     },
     "reduce": {
         "integers": lambda n: (jnp.max, [random.integers(0, 999, n).astype(np.int32)]),

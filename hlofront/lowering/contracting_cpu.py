@@ -45,8 +45,6 @@ _MOST_OF_BFLOAT16 = 7
 _MOST_IN_LOOP = 3
 # The least numbers of products of two numbers, also in each element of a batch.
 _MIN_SIZES = MIN_SIZES["dot_general"]
-# Thinner complex matrices keep XLA's operation.
-_LEAST_OF_COMPLEX = 128
 
 
 class _Sizes(NamedTuple):
@@ -107,9 +105,6 @@ def _form_of(equation: Candidate) -> _Form | None:
     are_small = are_small and min(sizes[1:]) > 1 and result.dtype != np.bool_
     if are_small and products >= _MIN_SIZES["small"]:
         return _sum_of_products
-    if result.dtype == np.complex64:
-        pays = products >= _MIN_SIZES["complex"] and min(sizes[1:]) >= _LEAST_OF_COMPLEX
-        return _of_real_parts if pays and lhs.dtype == rhs.dtype == result.dtype else None
     kernel = _kernel_of(*dtypes)
     if kernel is None or (sizes.batch > 1 and math.prod(sizes[1:]) < _MIN_SIZES["batch"]):
         return None
@@ -136,7 +131,7 @@ def _is_shifted(dtype: NumPyDType, result: NumPyDType) -> bool:
 
 @replaces(c.dot_general_p, needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
-    """Sums of products for small matrices, kernels for bytes and bfloat16, real parts."""
+    """Sums of products for small matrices, kernels for bytes and bfloat16."""
     form, (result,) = _form_of(equation), equation.avals_out
     if form is None:
         return None
@@ -194,17 +189,6 @@ def _of_equal_rows(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
     batch, _, summed = vectors.shape
     rows = broadcast_in_dim(vectors, (batch, 2, summed), (0, 1, 2))
     return index_in_dim(_by_kernel(rows, others, dtype), 0, 1, keepdims=False)
-
-
-def _of_real_parts(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
-    """Return products of complex matrices as products of their real and imaginary parts."""
-    del dtype
-
-    def product(x: Array, y: Array) -> Array:
-        return dot_general(x, y, _TRANSPOSED)
-
-    (a, b), (c, d) = ((e.real(x), e.imag(x)) for x in (lhs, rhs))
-    return e.complex(e.sub(product(a, c), product(b, d)), e.add(product(a, d), product(b, c)))
 
 
 def _sum_of_products(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:

@@ -18,12 +18,7 @@ from hlofront.lowering.convolving_groups_cpu import (
     padded,
     position_by_position,
 )
-from hlofront.lowering.convolving_products_cpu import (
-    as_product,
-    exchanged,
-    has_one_position,
-    is_of_dilated_input,
-)
+from hlofront.lowering.convolving_products_cpu import exchanged, is_of_dilated_input
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate, Emit, computed_in, replaces, traced
 from hlofront.primitives import convolving as c
@@ -60,7 +55,7 @@ def _is_depthwise(equation: Candidate) -> bool:
 
 @replaces(c.conv_general_dilated_p, needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
-    """Depthwise ones as sums of products; products of matrices; exchanged operands."""
+    """Sums of products if depthwise; exchanged operands if the input is dilated."""
     (result,), params = equation.avals_out, dict(equation.params)
     del params["out_sharding"]
     if _is_depthwise(equation):
@@ -69,8 +64,6 @@ def _(equation: Candidate) -> Emit | None:
         form = position_by_position
     elif is_of_dilated_input(equation):
         return traced(partial(exchanged, result=result, **params))
-    elif has_one_position(equation):
-        return traced(partial(as_product, result=result, **params))
     else:
         return None
     del params["precision"], params["preferred_element_type"]

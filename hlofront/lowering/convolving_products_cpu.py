@@ -1,9 +1,8 @@
-"""Replacements of convolutions on CPUs by other operations: products, and kernels with zeros.
+"""A replacement of convolutions with dilated inputs on CPUs: their operands are exchanged.
 
 XLA's CPU code multiplies the zeros of a dilated input, and if the kernel is large, as in the
 derivative of a transposed convolution by its kernel, computes each element by a loop. Exchanged
-operands have the dilation in the kernel, which costs nothing. A window of the whole input, as in
-the derivative of a kernel of 1 x 1, is a product of matrices.
+operands have the dilation in the kernel, which costs nothing.
 """
 
 import math
@@ -16,12 +15,9 @@ from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate
-from hlofront.lowering.types import NumPyDType
-from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
 from hlofront.primitives.convolving import conv_general_dilated
-from hlofront.primitives.shaping import reshape, rev, transpose
-from hlofront.primitives.slicing import slice_along
+from hlofront.primitives.shaping import rev
 from hlofront.primitives.windowed import Pads
 
 
@@ -48,9 +44,6 @@ def _is_of_one_group(equation: Candidate) -> bool:
     return params["feature_group_count"] == params["batch_group_count"] == 1 and (
         result.dtype != np.bool_
     )
-
-
-# ---- exchanged operands ----------------------------------------------------------------------
 
 
 def is_of_dilated_input(equation: Candidate) -> bool:
@@ -98,45 +91,3 @@ def exchanged(
         "dimension_numbers": numbers,
     }
     return rev(conv_general_dilated(rhs, lhs, **params), spatial)
-
-
-# ---- products of matrices --------------------------------------------------------------------
-
-
-def has_one_position(equation: Candidate) -> bool:
-    """Return whether the window has one position in the input, and covers no padding."""
-    (result,), params = equation.avals_out, equation.params
-    numbers: ConvDimensionNumbers = params["dimension_numbers"]
-    positions = math.prod(result.shape[axis] for axis in numbers.out_spec[2:])
-    return (
-        _is_of_one_group(equation)
-        and positions == 1
-        and not _has(equation, "lhs_dilation")
-        and all(low <= 0 and high <= 0 for low, high in params["padding"])
-        and _products(equation) >= MIN_SIZES["conv_general_dilated"]["whole windows"]
-    )
-
-
-def as_product(
-    lhs: Array,
-    rhs: Array,
-    *,
-    result: ShapedArray,
-    padding: Pads,
-    rhs_dilation: Sequence[int],
-    dimension_numbers: ConvDimensionNumbers,
-    precision: Any,
-    preferred_element_type: NumPyDType | None,
-    **_: object,
-) -> Array:
-    """Return a convolution whose window has one position as a product of matrices."""
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
-    starts = [-low for low, _ in padding]
-    window = [rhs.shape[axis] for axis in rhs_spec[2:]]
-    x = slice_along(lhs, lhs_spec[2:], starts, window, rhs_dilation)
-    summed = sorted(zip(lhs_spec[1:], rhs_spec[1:], strict=True))
-    axes = tuple(axis for axis, _ in summed), tuple(axis for _, axis in summed)
-    product = dot_general(x, rhs, (axes, ((), ())), precision, preferred_element_type)
-    if out_spec[0] > out_spec[1]:
-        product = transpose(product, (1, 0))
-    return reshape(product, result.shape)

@@ -1,4 +1,4 @@
-"""Replacements of powers and hyperbolic functions of narrow floats on CPUs.
+"""Replacements of powers and hyperbolic sines of narrow floats on CPUs.
 
 They are made of the binary logarithm and the powers of two in float64: x**y is 2**(y log2(x)).
 """
@@ -14,7 +14,6 @@ from hlofront.lowering.formulas import (
     parallel_polynomial,
     polynomial,
     rounded,
-    sqrt,
     where,
 )
 from hlofront.lowering.many_numbers_cpu import replaced_by_formula
@@ -134,12 +133,6 @@ def _power(x: Formula, y: Formula) -> Formula:
 _GREATEST = 1e50
 
 
-# ---- hyperbolic functions -----------------------------------------------------------------------
-
-# The logarithms of numbers so near to 1 lose bits; of the power series two terms are enough.
-_SMALL = 1e-4
-
-
 @replaced_by_formula(e.sinh_p, _float32)
 def _hyperbolic_sine(x: Formula) -> Formula:
     size = wide(abs(x))
@@ -149,21 +142,3 @@ def _hyperbolic_sine(x: Formula) -> Formula:
     exponent = clip(-2, size * (1 / math.log(2)) - 1, 200)
     difference = power_of_two(exponent) - power_of_two(-2 - exponent)
     return odd(x, narrow(where(size < 0.3, size + series, difference)))
-
-
-@replaced_by_formula(e.asinh_p, _float32)
-def _inverse_sine(x: Formula) -> Formula:
-    size = wide(abs(x))
-    square = size * size
-    logarithm = binary_logarithm(size + sqrt(square + 1)) * math.log(2)
-    angle = where(size < _SMALL, size - size * square * (1 / 6), logarithm)
-    return odd(x, narrow(where(size < np.inf, angle, size)))
-
-
-@replaced_by_formula(e.atanh_p, _float32)
-def _inverse_tangent(x: Formula) -> Formula:
-    size = wide(abs(x))
-    logarithm = binary_logarithm((1 + size) / (1 - size)) * (math.log(2) / 2)
-    angle = where(size < _SMALL, size + size * size * size * (1 / 3), logarithm)
-    end = where(size.equals(1), filled_like(size, np.inf, size.dtype), np.nan)
-    return odd(x, narrow(where(size < 1, angle, end)))

@@ -60,7 +60,6 @@ def every_size():
     with contextlib.ExitStack() as stack:
         sizes = dict.fromkeys(contracting_cpu._MIN_SIZES, 1)
         stack.enter_context(patch.dict(contracting_cpu._MIN_SIZES, sizes))
-        stack.enter_context(patch.object(contracting_cpu, "_LEAST_OF_COMPLEX", 1))
         stack.enter_context(hlofront.enable_x64(True))
         yield
 
@@ -201,12 +200,6 @@ def test_vectors_are_two_equal_rows(dtype, result):
         assert form_of(*shapes, dtype, result=result, platform="tpu")[0].count("x300x") < 4
     (dot,) = form_of((1, 30), (30, 30), dtype, result="float32" if dtype is bfloat16 else result)
     assert "(1x30x" in dot
-
-
-def test_large_complex_matrices_are_four_products():
-    assert len(form_of((256, 256), (256, 256), "complex64")) == 4
-    assert len(form_of((256, 256), (256, 256), "complex64", platform="tpu")) == 1
-    assert len(form_of((100, 256), (256, 1000), "complex64")) == 1
 
 
 def test_numbers_of_bfloat16_are_rounded_once():

@@ -16,9 +16,7 @@ from hlofront.lowering.min_sizes import MIN_SIZES
 random = np.random.default_rng(0)
 with_formulas = all_options["hlofront_cpu_formulas"]
 LAYOUTS = [("NWC", "WIO", "NWC"), ("NHWC", "HWIO", "NHWC"), ("HCWN", "OHIW", "CHNW")]
-every_size = patch.dict(
-    MIN_SIZES["conv_general_dilated"], {"dilated inputs": 1, "whole windows": 1}
-)
+every_size = patch.dict(MIN_SIZES["conv_general_dilated"], {"dilated inputs": 1})
 
 
 def whole_numbers(shape, dtype):
@@ -115,25 +113,6 @@ def test_derivatives_of_transposed_convolutions_dilate_the_kernel():
     few = [x[:, :2, :2, :2] for x in operands]
     small = by_kernel(convolution(NHWC, 1, ((1, 0), (1, 0)), 2), np.zeros((2, 2, 2, 2), np.float32))
     assert "lhs_dilate" in text_of(small, few[0], np.zeros((2, 3, 3, 2), np.float32))
-
-
-def is_product(function, *shapes, dtype="float32", platform="cpu"):
-    operands = (hlofront.ShapeDtypeStruct(shape, dtype) for shape in shapes)
-    text = text_of(function, *operands, platform=platform)
-    return "stablehlo.dot_general" in text and "stablehlo.convolution" not in text
-
-
-def test_windows_of_the_whole_input_are_products_on_cpus_alone():
-    shapes = (8, 7, 7, 32), (7, 7, 32, 64)
-    assert is_product(convolution(NHWC), *shapes)
-    assert not is_product(convolution(NHWC), *shapes, platform="tpu")
-    assert not is_product(convolution(NHWC), (1, 7, 7, 4), (7, 7, 4, 4))
-    assert not is_product(convolution(NHWC, 1, "SAME"), *shapes)
-    kernel = np.zeros((1, 1, 16, 32), np.float32)
-    of_one = by_kernel(convolution(NHWC), kernel)
-    assert is_product(of_one, (8, 14, 14, 16), (8, 14, 14, 32))
-    strided = by_kernel(convolution(NHWC, 2), kernel)
-    assert is_product(strided, (8, 28, 28, 16), (8, 14, 14, 32))
 
 
 @every_size

@@ -13,7 +13,7 @@ from hlofront.base.config import options
 from tests.support.many_numbers import ENOUGH
 
 FUNCTIONS = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2"]
-FUNCTIONS += ["sinh", "arcsinh", "arctanh", "cbrt"]
+FUNCTIONS += ["sinh", "cbrt"]
 
 random = np.random.default_rng(0)
 
@@ -27,7 +27,7 @@ def operands_of(name, x):
     if name == "arctan2":  # Its subnormal operands are zeros on CPUs.
         x = np.where(abs(x) < ml_dtypes.finfo(x.dtype).tiny, np.zeros_like(x), x)
         return x, np.roll(x, 1)
-    if name in ("arcsin", "arccos", "arctanh"):
+    if name in ("arcsin", "arccos"):
         x = np.divide(1, x, where=abs(x) > 1, out=x.copy())
     return (x,)
 
@@ -69,7 +69,7 @@ def test_large_angles_near_multiples_of_half_of_pi(name):
     assert_rounded_once(name, (np.resize(np.concatenate([x, -x]), ENOUGH),))
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "arctan", "cbrt", "sinh", "arcsinh"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "arctan", "cbrt", "sinh"])
 def test_infinities_zeros_and_nan(name):
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3e38], np.float32)
     with np.errstate(all="ignore"):
@@ -79,7 +79,7 @@ def test_infinities_zeros_and_nan(name):
     assert_signs_equal(result, wanted)
 
 
-@pytest.mark.parametrize("name", ["arcsin", "arccos", "arctanh"])
+@pytest.mark.parametrize("name", ["arcsin", "arccos"])
 def test_outside_of_the_domain_they_are_nan(name):
     x = np.array([np.nan, np.inf, -2.0, np.nextafter(np.float32(1), 2), 1.0, -1.0, 0.0, -0.0])
     x = x.astype(np.float32)
@@ -100,7 +100,7 @@ def test_the_quadrants_of_points():
 @given(st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=20))
 def test_any_numbers(numbers):
     x = np.resize(np.array(numbers, np.float32), ENOUGH)
-    for name in ("sin", "arctan2", "cbrt", "sinh", "arcsinh", "arctanh"):
+    for name in ("sin", "arctan2", "cbrt", "sinh"):
         assert_rounded_once(name, operands_of(name, x))
 
 
