@@ -117,7 +117,7 @@ with _collection_paused():
     from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
     from hlofront.transforms.vmap import vmap as vmap
 
-# Imported for what they do: arrays get their methods, the engine and the operators plug in.
+# Imported for their side effects: arrays get their methods; engine and operators are registered.
 del (
     _array,
     _collective_batching,

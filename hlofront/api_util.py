@@ -1,4 +1,4 @@
-"""Door: arguments of transformed functions under the names of `jax.api_util`."""
+"""Re-exports: arguments of transformed functions under the names of `jax.api_util`."""
 
 from hlofront.transforms.flatten import abstract as shaped_abstractify
 from hlofront.transforms.wrapped_arguments import argnums_partial as argnums_partial

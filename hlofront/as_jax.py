@@ -1,4 +1,4 @@
-"""Door: after `import hlofront.as_jax`, `import jax` gives hlofront in this process.
+"""After `import hlofront.as_jax`, `import jax` gives hlofront in this process.
 
 This import must come before all others that import jax. Instead of a program's first line, use:
 
@@ -15,7 +15,7 @@ from hlofront.jax_names import whole_process as _whole_process
 from hlofront.jax_names.version import __version__ as jax_version
 from hlofront.jax_names.window import as_jax
 
-# The module is imported for what it does: it opens the names for the whole process.
+# The module is imported for its side effect: it opens the names for the whole process.
 del _whole_process
 
 __all__ = ["as_jax", "jax_version"]

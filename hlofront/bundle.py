@@ -1,4 +1,4 @@
-"""Door: bundles, files of programs that start without tracing and compilation.
+"""Re-exports: bundles, files of programs that start without tracing and compilation.
 
     bundle.save("step.hlob", jax.jit(step), x, targets=["cpu", "tpu:v5e:2x2"])
     step = bundle.load("step.hlob", trust=True)  # in a process without the function

@@ -1,4 +1,4 @@
-"""Door: groups of processes that run one program together, under the names of `jax.distributed`."""
+"""Re-exports: groups of processes that run one program, as `jax.distributed`."""
 
 from hlofront.pjrt.process_group import initialize as initialize
 from hlofront.pjrt.process_group import is_initialized as is_initialized

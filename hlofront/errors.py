@@ -1,4 +1,4 @@
-"""The exceptions that hlofront raises: the door to base/errors.py and one of core/."""
+"""Re-exports: the exceptions that hlofront raises, from base/errors.py and core/."""
 
 from hlofront.base.errors import AbsentDeviceError as AbsentDeviceError
 from hlofront.base.errors import ConcretizationTypeError as ConcretizationTypeError

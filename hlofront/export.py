@@ -1,4 +1,4 @@
-"""Door: programs that outlive their process, under the names of `jax.export`."""
+"""Re-exports: programs that outlive their process, under the names of `jax.export`."""
 
 from hlofront.core.size_scopes import SymbolicScope as SymbolicScope
 from hlofront.core.size_scopes import symbolic_dim_bounds as symbolic_dim_bounds

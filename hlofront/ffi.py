@@ -1,4 +1,4 @@
-"""Door: foreign functions under the names of `jax.ffi`."""
+"""Re-exports: foreign functions under the names of `jax.ffi`."""
 
 from hlofront.bridge.ffi import include_dir as include_dir
 from hlofront.bridge.ffi import pycapsule as pycapsule
@@ -14,7 +14,7 @@ from hlofront.lowering.ffi import build_ffi_lowering_function as build_ffi_lower
 from hlofront.lowering.ffi import ffi_lowering as ffi_lowering
 from hlofront.primitives.ffi import ffi_call as ffi_call
 
-# Imported for what it does: foreign calls get their batch rule.
+# Imported for its side effect: foreign calls get their batch rule.
 del _callback_batching
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Door: internal events and durations, and listeners to them, from base/events.py."""
+"""Re-exports: internal events and durations, and listeners to them, from base/events.py."""
 
 from hlofront.base.events import clear_event_listeners as clear_event_listeners
 from hlofront.base.events import record_event as record_event

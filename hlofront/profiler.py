@@ -1,4 +1,4 @@
-"""Door: timelines, annotations and memory profiles under the names of `jax.profiler`."""
+"""Re-exports: timelines, annotations and memory profiles under the names of `jax.profiler`."""
 
 from hlofront.bridge.profiler import ProfileData as ProfileData
 from hlofront.bridge.profiler import ProfileEvent as ProfileEvent

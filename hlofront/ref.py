@@ -1,4 +1,4 @@
-"""Door: mutable references under the names of `jax.ref`."""
+"""Re-exports: mutable references under the names of `jax.ref`."""
 
 from hlofront.core.references import AbstractRef as AbstractRef
 from hlofront.primitives.references import addupdate as addupdate

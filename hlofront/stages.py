@@ -1,4 +1,4 @@
-"""The stages of a jitted function, as types: the door to runtime/dispatch/stages.py."""
+"""Re-exports: types of a jitted function's stages, from runtime/dispatch/stages.py."""
 
 from hlofront.runtime.dispatch.stages import ArgInfo as ArgInfo
 from hlofront.runtime.dispatch.stages import Compiled as Compiled

@@ -1,4 +1,4 @@
-"""Door: derivatives held against numerical differences, under the names of `jax.test_util`."""
+"""Re-exports: derivatives compared with numerical differences, as in `jax.test_util`."""
 
 from hlofront.transforms.check_grads import check_grads as check_grads
 from hlofront.transforms.check_grads import check_jvp as check_jvp

@@ -1,4 +1,4 @@
-"""Door: pytrees under the short names of `jax.tree`."""
+"""Re-exports: pytrees under the short names of `jax.tree`."""
 
 from hlofront.base.tree import static_field as static
 from hlofront.base.tree import tree_all as all

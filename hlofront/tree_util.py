@@ -1,4 +1,4 @@
-"""Door: pytrees under the names of `jax.tree_util`."""
+"""Re-exports: pytrees under the names of `jax.tree_util`."""
 
 from hlofront.base.tree import (
     DictKey,

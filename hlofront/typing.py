@@ -1,4 +1,4 @@
-"""Types for annotations: the door to base/typing.py."""
+"""Re-exports: types for annotations, from base/typing.py."""
 
 from hlofront.base.typing import ArrayLike as ArrayLike
 from hlofront.base.typing import DTypeLike as DTypeLike

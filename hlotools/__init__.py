@@ -1,4 +1,4 @@
-"""The tools that read, compare and price HLO, StableHLO and jaxprs as text, in Python alone.
+"""Pure Python tools that read, compare and price HLO, StableHLO and jaxprs as text.
 
 The tools need neither hlofront nor jaxlib, and work with jax, too:
 

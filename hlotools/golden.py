@@ -134,7 +134,7 @@ def _read(path: pathlib.Path) -> tuple[dict[str, str], str, str]:
     if not first.startswith(_MARK):
         raise GoldenMismatch(
             f"{path} is not a golden: its first line is {first[:60]!r}. Remove it, or run pytest "
-            "with --hlo-update to write it anew."
+            "with --hlo-update to rewrite it."
         )
     stage, *named = first.removeprefix(_MARK).split("; ")
     return dict(part.split(" ", 1) for part in named if " " in part), stage, text

@@ -21,7 +21,7 @@ _STYLES = {
 _SOURCE = re.compile(r"(?<=  )[^ ]+:\d+(?:  .*)?$|\(no line\)$")
 _DIMMED = "\x1b[2m\\g<0>\x1b[0m"
 
-# The patterns to color in each language, in the order in which they are matched.
+# The patterns to color in each language, in matching order.
 _PATTERNS = {
     "python": [
         ("comment", r"#[^\n]*"),

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 _HELP = """\
-Runs a script as `python SCRIPT` does, with hlofront in the place of jax: `import jax` and all
-libraries on top of it use hlofront. So do Python processes that the script starts, where hlofront
-is installed by pip: they are told by the environment variable HLOFRONT_AS_JAX=1.
+Runs a script like `python SCRIPT`, with hlofront instead of jax: `import jax` and all libraries on
+top of it use hlofront. If hlofront is installed by pip, Python processes that the script starts do
+so as well, because of the environment variable HLOFRONT_AS_JAX=1.
 
 example:
   python -m hlofront as-jax train.py --steps 100

@@ -60,10 +60,10 @@ def add_parser(commands: "Commands") -> None:
 def _run(options: argparse.Namespace, out: TextIO) -> int:
     if options.what in _READERS:
         if options.file is None or options.args or options.target or options.output:
-            raise UsageError(f"wanted `bundle {options.what} FILE`, and no options")
+            raise UsageError(f"expected `bundle {options.what} FILE`, without options")
         return _read(options.what, options.file, out)
     if options.file is not None:
-        raise UsageError(f"wanted FILE:FUNCTION, or ls or verify before {options.file}")
+        raise UsageError(f"expected FILE:FUNCTION, or ls or verify before {options.file}")
     if options.output is None:
         raise UsageError("give the file to write: -o step.hlob")
     function, module = load_function(options.what)

@@ -109,7 +109,7 @@ def add_parser(commands: "Commands") -> None:
         "--max-size",
         type=_size_in_bytes,
         metavar="SIZE",
-        help="this size instead of the one that is set: bytes, or 100K, 100M, 1G",
+        help="this size instead of the configured one: bytes, or 100K, 100M, 1G",
     )
     add("clear", _clear, _CLEAR_HELP, "remove every entry")
 
@@ -187,7 +187,7 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
     if not groups:
         near = difflib.get_close_matches(options.wanted, names, n=3)
         hint = f": did you mean {' or '.join(near)}?" if near else ". `cache ls` lists what is kept"
-        raise UsageError(f"nothing of the name or digest {options.wanted!r} is kept{hint}")
+        raise UsageError(f"no entry has the name or digest {options.wanted!r}{hint}")
     if options.json:
         _print_json({"stores": [_comparison_as_json(*each) for each in groups]}, out)
         return code
@@ -219,11 +219,13 @@ def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
         names = sorted({each.name for each in named})
         if len(names) > 1:
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-            raise UsageError(f"{len(names)} names have {wanted!r} in them: {listed}; give one")
+            raise UsageError(f"{len(names)} names have {wanted!r} in them: {listed}; choose one")
         return sorted(named, key=lambda each: -each.last_used)
     if len(chosen) > 1:
         digests = ", ".join(each.digest[:16] for each in chosen[:5])
-        raise UsageError(f"{len(chosen)} digests start with {wanted!r}: {digests}; give more of it")
+        raise UsageError(
+            f"{len(chosen)} digests start with {wanted!r}: {digests}; add more characters"
+        )
     for entry in chosen:
         others = [
             each

@@ -89,7 +89,7 @@ def _cost_of_program(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError(f"{options.target_function} is a program as text: --args is for functions")
     read = read_program(options.target_function)
     if read.kind != "hlo":
-        raise UsageError(f"{read.label} is {TITLES[read.kind]}: cost is told of HLO")
+        raise UsageError(f"{read.label} is {TITLES[read.kind]}: only HLO has costs")
     if options.html:
         with naming_errors(read.label):
             made = page(read.text, options.target, title=read.label)

@@ -41,7 +41,7 @@ def add_parser(commands: "Commands") -> None:
     diff.add_argument(
         "--stage",
         choices=("jaxpr", "stablehlo", "hlo"),
-        help="of functions: which of their programs; by default that of the file beside it, and "
+        help="which program of a function to compare; by default the kind that the file has, or "
         "the optimized HLO of two functions",
     )
     diff.add_argument(
@@ -52,7 +52,7 @@ def add_parser(commands: "Commands") -> None:
     for option, metavar, purpose in (
         ("--target", "DEVICE", "compile functions for it, attached or not"),
         ("--jaxlib", "VERSION", "compile functions with it; 'current' is this one"),
-        ("--at", "REVISION", "compile functions as of a git revision of their files"),
+        ("--at", "REVISION", "compile functions from a git revision of their files"),
     ):
         diff.add_argument(
             option, action="append", default=[], metavar=metavar, help=f"{purpose}; once or twice"
@@ -123,7 +123,7 @@ def _setting_of(options: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def status_of(difference: "Diff | Comparison", options: argparse.Namespace) -> int:
-    """Return the exit status: 1 for a difference, or with `--fail-on` for an exceeded limit alone.
+    """Return the exit status: 1 for a difference, or with `--fail-on` only for an exceeded limit.
 
     Raises:
       ValueError: if a text is not a limit, or names no total.

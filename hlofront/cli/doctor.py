@@ -51,7 +51,7 @@ _VARIABLES = (
 _HELP = """\
 Says what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, which platform is the
 default one and why, what it can compile for, and the caches on disk. What does not fit together
-is marked with ! and comes with the command that fixes it.
+is marked with ! and comes with the command that mends it.
 
 exit codes: 0 nothing is wrong, 1 something is
 
@@ -70,7 +70,7 @@ class Finding(NamedTuple):
     state: str = FINE
     why: str = ""
     mend: str = ""
-    """The command that fixes the problem, if there is one."""
+    """The command that mends the problem, if there is one."""
 
 
 def add_parser(commands: "Commands") -> None:
@@ -97,7 +97,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         mends = list(dict.fromkeys(each.mend for each in wrong if each.mend))
         if wrong:
             count = "1 thing is" if len(wrong) == 1 else f"{len(wrong)} things are"
-            print(f"\n{count} wrong{'. To mend:' if mends else '.'}", file=out)
+            print(f"\n{count} wrong{'. To fix:' if mends else '.'}", file=out)
         else:
             print("\nNothing is wrong.", file=out)
         for mend in mends:
@@ -254,7 +254,7 @@ def _packages(used: Collection[str] | None = None) -> Iterator[Finding]:
 
 
 # Hlofront needs only the libraries of plugins. So an import that fails in jax, which plugins import
-# and which need not be installed, is no fault of the plugin.
+# and which need not be installed, does not count as a fault of the plugin.
 _IMPORT = """
 import importlib, json, sys, traceback
 
@@ -307,7 +307,7 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
     package = platforms.kernels_package(plugin).replace("_", "-")
     mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
     if not platforms.is_of_jaxlib(plugin.version):
-        why = f"jaxlib is {wanted}, and they are built as one"
+        why = f"jaxlib is {wanted}, and the two versions must match"
         yield Finding(chapter, plugin.origin, plugin.version, WRONG, why, mend)
     version = platforms.version_of(package)
     if version is None:
@@ -315,7 +315,7 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
         state = WRONG if _is_seen(name) else NOTE
         yield Finding(chapter, package, "", state, why, mend)
     elif not platforms.is_of_jaxlib(version):
-        why = f"jaxlib is {wanted}, and they are built as one"
+        why = f"jaxlib is {wanted}, and the two versions must match"
         yield Finding(chapter, package, version, WRONG, why, mend)
     else:
         yield Finding(chapter, package, version)
@@ -422,7 +422,7 @@ def _platforms() -> Iterator[Finding]:
     if chosen:
         best = next((row for row in standings if row.name == chosen), None)
         if wanted:
-            why = f"the option jax_platforms says {wanted!r}"
+            why = f"the option jax_platforms is {wanted!r}"
         else:
             priority = best.priority if best else 0
             why = f"the highest priority ({priority}) of those with devices"

@@ -26,7 +26,7 @@ def add_options(show: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--passes",
         action="store_true",
-        help="print what each of XLA's passes changed; with --html the page tells of each "
+        help="print what each of XLA's passes changed; with --html the page shows for each "
         "operation which pass made it and which one fused it",
     )
     show.add_argument(
@@ -72,10 +72,10 @@ def only_program(path: str) -> str:
 
 
 def wants_dumps(options: argparse.Namespace) -> bool:
-    """Return whether the command line asks for XLA's passes or kernels.
+    """Return whether the command line requests XLA's passes or kernels.
 
     Raises:
-      UsageError: if it has an option of dumps without the one that it belongs to.
+      UsageError: if it has an option that requires another option of dumps, without that option.
     """
     is_folder = pathlib.Path(options.function).is_dir()
     kernels_wanted = bool(options.kernels or options.kernel)
@@ -101,7 +101,7 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
     if len(options.target) > 1:
         raise UsageError("--passes and --kernels are of one program: give one --target with them")
     if options.html and (options.kernels or options.kernel or options.operation):
-        raise UsageError("--html goes with --passes alone: the page has all operations")
+        raise UsageError("--html can be combined only with --passes: the page has all operations")
     if options.kernel and options.json:
         raise UsageError("--json goes with --passes and --kernels: the code of a kernel is text")
     with _module(options) as module:

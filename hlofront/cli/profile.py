@@ -94,7 +94,7 @@ def _measured(options: argparse.Namespace) -> Profile:
     if options.program:
         raise UsageError("--program goes with --xplane")
     if options.target_function is None:
-        raise UsageError("wanted FILE:FUNCTION to run, or --xplane and a profile to read")
+        raise UsageError("expected FILE:FUNCTION to run, or --xplane and a profile to read")
     if is_program(options.target_function):
         raise UsageError(
             f"{options.target_function} is a program as text, which does not run here: give "

@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 @contextlib.contextmanager
 def reserved_port() -> Generator[int, None, None]:
-    """Reserve a TCP port of this machine for a group, whose process 0 may listen at it meanwhile.
+    """Reserve a TCP port of this machine for a group, on which its process 0 may then listen.
 
     Other groups that start at the same time do not get it.
     """

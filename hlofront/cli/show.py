@@ -66,27 +66,27 @@ def add_parser(commands: "Commands") -> None:
         "--stage",
         action="append",
         choices=STAGES,
-        help="print this one alone, without headings; may be given again for more",
+        help="print only this one, without headings; may be repeated",
     )
     show.add_argument(
         "--target",
         action="append",
         default=[],
         metavar="NAME",
-        help="compile for this, such as tpu:v5e:1x1 or cuda:h100, which need not be here; may be "
-        "given again for more (all names: python -m hlofront doctor)",
+        help="compile for this, such as tpu:v5e:1x1 or cuda:h100, which need not be attached; "
+        "may be repeated (all names: python -m hlofront doctor)",
     )
     show.add_argument(
         "--html",
         metavar="OUT",
-        help="write one page to this file, to look at in a browser: source beside operations, a "
-        "graph, costs as color; of the optimized HLO, or of --stage jaxpr or stablehlo",
+        help="write a page for browsers to this file: source next to operations, a graph, costs "
+        "as colors; of the optimized HLO, or of --stage jaxpr or stablehlo",
     )
     show.add_argument(
         "--style",
         choices=STYLES,
-        help="of StableHLO and HLO: as it is, beside the lines of source, without metadata and "
-        "plain layouts, or without names; by default raw, and short of a file",
+        help="how to print StableHLO and HLO: as they are, next to the lines of source, without "
+        "metadata and default layouts, or without names; by default raw, for files short",
     )
     show.add_argument(
         "--mesh",
@@ -145,7 +145,7 @@ def _show_program(options: argparse.Namespace, out: TextIO) -> int:
     read = read_program(options.function)
     if is_of_memory:
         if read.kind != "hlo":
-            raise UsageError(f"{read.label} is {TITLES[read.kind]}: memory is told of HLO")
+            raise UsageError(f"{read.label} is {TITLES[read.kind]}: only HLO has memory figures")
         with naming_errors(read.label):
             use = memory_use(read.text)
         print(use.json() if options.json else use.text(), file=out)

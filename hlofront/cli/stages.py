@@ -13,7 +13,7 @@ from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlotools.cost.memory_use import memory_use
 
 STAGES = ("source", "jaxpr", "stablehlo", "hlo", "sharding", "cost", "memory")
-# The stages that are shown where none is asked for.
+# The stages that are shown by default.
 SHOWN = STAGES[:-1]
 _COMPILED = frozenset({"hlo", "sharding", "cost", "memory"})
 _TITLES = {
@@ -43,7 +43,7 @@ def sections(
     targets: Sequence[Target] = (),
     style: str = "raw",
 ) -> Iterator[StageText]:
-    """Yield the text of each wanted stage of `function(*args)`, computed lazily.
+    """Yield the text of each requested stage of `function(*args)`, computed lazily.
 
     Args:
       wanted: the names of stages, from `STAGES`.
@@ -80,7 +80,7 @@ def sections(
             yield StageText("hlo", title, text, "hlo")
     if "sharding" in wanted:
         for which, lowered in made.items():
-            # Programs for one device have nothing to show, unless they are asked for it alone.
+            # Programs for one device have nothing to show, unless only this stage is requested.
             from hlofront.inspect.sharding import is_split, sharding_text
 
             if is_split(lowered) or len(wanted) == 1:

@@ -6,7 +6,7 @@ from hlofront.bridge.ffi import ExecutionStage as ExecutionStage
 from hlofront.higher_order import callback_batching as _callback_batching
 from hlofront.primitives.buffer_callback import buffer_callback as buffer_callback
 
-# Imported for what it does: calls get their rule for vmap.
+# Imported for its side effect: calls get their rule for vmap.
 del _callback_batching
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]

@@ -58,6 +58,6 @@ def _parse(part: str) -> object:
         except (ValueError, SyntaxError):
             pass
     raise ValueError(
-        f"cannot read the argument {part!r}: wanted a dtype with a shape, such as f32[32,64], "
+        f"cannot read the argument {part!r}: expected a dtype with a shape, such as f32[32,64], "
         "bf16[8] or i32[], or a Python number, string, boolean or None"
     )

@@ -21,9 +21,9 @@ def load_function(target: str) -> tuple[Callable[..., object], ModuleType]:
     """
     path_text, colon, name = target.rpartition(":")
     if not colon and target.endswith(".py") and pathlib.Path(target).is_file():
-        raise UsageError(f"wanted FILE:FUNCTION: name a function of {target}, as {target}:step")
+        raise UsageError(f"expected FILE:FUNCTION: name a function of {target}, as {target}:step")
     if not colon or not name:
-        raise UsageError(f"wanted FILE:FUNCTION, such as examples/kmeans.py:step, got {target!r}")
+        raise UsageError(f"expected FILE:FUNCTION, such as examples/kmeans.py:step, got {target!r}")
     path = pathlib.Path(path_text)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
@@ -67,8 +67,8 @@ def _load(path: pathlib.Path) -> ModuleType:
 def arguments_for(module: ModuleType, target: str, specs: str | None) -> tuple[object, ...]:
     """Return the arguments from `--args`, or from `example_args` of the function's file.
 
-    `example_args` is a tuple or list of the arguments, or a function that returns one, or one
-    argument alone.
+    `example_args` is a tuple or list of the arguments, a function that returns one, or a single
+    argument.
 
     Raises:
       UsageError: if there are neither, or the specs cannot be parsed.

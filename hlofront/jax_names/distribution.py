@@ -31,10 +31,10 @@ class _Distribution(importlib.metadata.Distribution):
 def distributions(
     context: importlib.metadata.DistributionFinder.Context | None,
 ) -> Iterator[importlib.metadata.Distribution]:
-    """Yield jax if the context asks for it or for all, unless that version of it is installed.
+    """Yield jax if the context requests it or all, unless that version of it is installed.
 
-    An installed jax of another version keeps its place behind this one: a caller that asks for the
-    version wants to know what `import jax` gives.
+    An installed jax of another version comes after this one: a caller that asks for the version
+    needs to know what `import jax` gives.
     """
     context = context or importlib.metadata.DistributionFinder.Context()
     if context.name not in (None, "jax"):

@@ -49,7 +49,7 @@ _CORE = "was deprecated in JAX v0.8.2 and removed in JAX v0.10.0"
 _IN_EXTEND = "AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs"
 _SHARD_MAP = "was removed in JAX v0.10.0. Please use `jax.shard_map` instead of `jax.pmap`."
 
-# Module -> its removed names -> how the message of their AttributeError goes on after the name.
+# Module -> its removed names -> how the message of their AttributeError continues after the name.
 REMOVED: dict[str, dict[str, str]] = {
     "jax.core": {
         "get_aval": f"{_CORE}; use jax.typeof instead.",

@@ -118,7 +118,7 @@ def is_hlo_sharding_replicated(hc: HloSharding) -> bool:
 
 
 def are_hlo_shardings_equal(hc1: HloSharding, hc2: HloSharding) -> bool:
-    """Return whether two shardings split arrays alike."""
+    """Return whether two shardings split arrays in the same way."""
     return (is_hlo_sharding_replicated(hc1) and is_hlo_sharding_replicated(hc2)) or hc1 == hc2
 
 

@@ -60,7 +60,7 @@ def _spec_of(home: str) -> ModuleSpec | None:
 
 
 def _spec(name: str, loader: object, is_package: bool, origin: str | None) -> ModuleSpec:
-    # Loaders need no base class at run time, and importing theirs would take time.
+    # Loaders need no base class at run time, and importing it would take time.
     spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)  # pyright: ignore[reportArgumentType]
     # The module gets the file of its home as `__file__`, where its source is found.
     spec.has_location = origin is not None

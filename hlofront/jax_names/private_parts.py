@@ -98,8 +98,8 @@ def canonicalize_sharding(
 
     Args:
       sharding: the request.
-      api_name: the function of which it is asked, for messages.
-      check_mesh_consistency: whether the mesh of a NamedSharding must be that in context.
+      api_name: the function that it is passed to, for messages.
+      check_mesh_consistency: whether the mesh of a NamedSharding must be the mesh in context.
     """
     if isinstance(sharding, NamedSharding) and not check_mesh_consistency:
         return sharding
@@ -208,7 +208,7 @@ def check_close(
     """Check that the arrays of two pytrees are close: each to tolerances times its size.
 
     Args:
-      xs, ys: pytrees of one structure.
+      xs, ys: pytrees of equal structure.
       atol, rtol: the absolute and relative tolerance, for all dtypes or by dtype; by default what
         rounding errors of a dtype amount to.
       err_msg: what the message of the error begins with.
@@ -231,7 +231,7 @@ def check_close(
 
 
 def include_frame(frame: FrameType) -> bool:
-    """Return whether a frame is of the user's code, and belongs in filtered tracebacks."""
+    """Return whether a frame belongs to the user's code, and to filtered tracebacks."""
     return source.is_user_file(frame.f_code.co_filename)
 
 

@@ -50,7 +50,7 @@ def subvals(lst: Sequence[T], replace: Iterable[tuple[int, T]]) -> tuple[T, ...]
 
 
 def split_list(args: Sequence[T], ns: Sequence[int]) -> list[list[T]]:
-    """Split a sequence into lists of these lengths, and one of what is left."""
+    """Split a sequence into lists of these lengths, and one of the remaining elements."""
     parts: list[list[T]] = []
     rest = list(args)
     for length in ns:
@@ -71,8 +71,8 @@ def merge_lists(bs: Sequence[bool], l0: Sequence[T], l1: Sequence[T]) -> list[T]
     """Return the list that `partition_list` has split: of `l1` where `bs` is true, else `l0`."""
     if len(l0) + len(l1) != len(bs) or len(l1) != sum(map(bool, bs)):
         raise ValueError(
-            f"{len(l0)} and {len(l1)} elements do not fit {len(bs)} booleans, of which "
-            f"{sum(map(bool, bs))} are true"
+            f"{len(l0)} and {len(l1)} elements do not fit {len(bs)} booleans, {sum(map(bool, bs))} "
+            "of them true"
         )
     false, true = iter(l0), iter(l1)
     return [next(true if flag else false) for flag in bs]

@@ -98,15 +98,15 @@ MOVED: dict[str, dict[str, str]] = {
 }
 
 
-# Modules that lack what most importers want from them: an import by its own name is an ImportError,
-# so that libraries take another way. Their submodules can be imported. By module: the message, and
-# the packages that import the module without need of what is missing.
+# Modules that lack what most importers need: importing one by its own name is an ImportError, so
+# that libraries fall back. Their submodules can be imported. By module: the message, and the
+# packages that import the module without needing what is missing.
 INCOMPLETE: dict[str, tuple[str, frozenset[str]]] = {
     "jax.experimental.pallas": (
         "hlofront has no Pallas yet: jax.experimental.pallas has no pallas_call, and only its "
-        "submodule ops.tpu.splash_attention can be imported. Use the path without kernels written "
-        "by hand, if there is one",
-        # qwix asks for pallas_call before it uses it. jax-md has kernels for GPUs only.
+        "submodule ops.tpu.splash_attention can be imported. Use the path without hand-written "
+        "kernels, if there is one",
+        # qwix looks up pallas_call before it uses it. jax-md has kernels for GPUs only.
         frozenset({"jax_md", "qwix"}),
     ),
 }

@@ -21,8 +21,8 @@ _finder = JaxFinder()
 def open_names() -> None:
     """Make `import jax` and its public submodules give hlofront from now on.
 
-    No module of jax is imported and no device is used before the program asks for one. Nothing
-    happens if the names are open already.
+    No module of jax is imported and no device is used before the program needs one. Nothing happens
+    if the names are already open.
 
     Raises:
       ImportError: if another module named jax is imported already.

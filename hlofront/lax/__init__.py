@@ -420,7 +420,7 @@ from hlofront.higher_order.while_loop import while_loop as while_loop
 from hlofront.higher_order.while_loop import while_p as while_p
 
 # isort: split
-# ---- what is loaded when it is first asked for
+# ---- what is loaded on first use
 __getattr__, __dir__ = _lazy(
     __name__,
     ("linalg",),

@@ -26,7 +26,7 @@ HEAD = 1 << 16
 
 
 class DamagedEntry(Exception):
-    """The error of bytes that are no complete cache entry; `reason` says why, to follow "it"."""
+    """The error of bytes that are not a complete cache entry; `reason` says why, to follow "it"."""
 
     def __init__(self, reason: str):
         super().__init__(reason)
@@ -76,7 +76,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def verified(data: bytes) -> dict[str, tuple[int, int]]:
-    """Return the start and stop of each field of a serialized cache entry, all of which is there.
+    """Return the start and stop of each field of a complete serialized cache entry.
 
     Raises:
       DamagedEntry: if the bytes are not exactly what `pack` returned.
@@ -128,7 +128,7 @@ def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
             raise DamagedEntry(f"has a field with the name {name!r}") from None
         offset += length
     if offset + _CHECKSUM != size:
-        raise DamagedEntry(f"has {size} bytes where its fields ask for {offset + _CHECKSUM}")
+        raise DamagedEntry(f"has {size} bytes, and its fields need {offset + _CHECKSUM}")
     return spans
 
 

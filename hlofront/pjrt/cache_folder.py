@@ -17,7 +17,7 @@ SCANNED = ".scanned"  # Its text is the entries' total size when it was written.
 DAMAGED = "damaged"
 _KEPT_DAMAGED = 20
 _WINDOWS = os.name == "nt"
-# Do not follow links, nor block on a pipe in the place of an entry.
+# Do not follow links, nor block on a pipe that has replaced an entry.
 _SAFE: int = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 _READ: int = os.O_RDONLY | _SAFE | getattr(os, "O_NONBLOCK", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
@@ -56,7 +56,7 @@ def refusal(folder: str) -> str | None:
 
 
 def create(folder: str) -> None:
-    """Create a folder and its parents, accessible to the owner alone."""
+    """Create a folder and its parents, accessible only to the owner."""
     missing: list[str] = []
     while folder and not os.path.isdir(folder):
         missing.append(folder)
@@ -102,7 +102,7 @@ def read(path: str) -> tuple[dict[str, bytes], Status]:
     try:
         data = os.read(descriptor, min(status.size, cache_file.HEAD))
         if len(data) < status.size:
-            # A large file that is no entry is not read to its end.
+            # A large file that is not an entry is not read to its end.
             cache_file.locate(data, status.size)
             parts = [data]
             rest = status.size - len(data)
@@ -260,7 +260,7 @@ def set_aside(folder: str, path: str, inode: int | None) -> str | None:
     Args:
       folder: the cache's folder.
       path: the path of the damaged file.
-      inode: the inode of the damaged file. A file that has replaced it is left alone.
+      inode: the inode of the damaged file. A file that has replaced it stays.
 
     Returns:
       The new path; None if it was removed, replaced by another process, or not moved.

@@ -116,7 +116,7 @@ class Store:
     acts as an empty one, with one warning per process.
 
     Args:
-      folder: the folder of the entries, created on the first write for its owner alone.
+      folder: the folder of the entries, created on the first write, accessible only to its owner.
       max_bytes: the size limit, beyond which the least recently used entries are evicted; -1: none.
       raises_errors: whether an OSError of reading or writing an entry reaches the caller after all.
     """
@@ -207,7 +207,7 @@ class Store:
 
     @contextlib.contextmanager
     def claimed(self, digest: str) -> Generator[bool]:
-        """Enter a context in which one process alone writes an entry; it is told whether it may.
+        """Enter a context in which only one process writes an entry; yield whether it is this one.
 
         It may not if another process writes the entry, or has written it. A claim whose process was
         killed ends after a minute.
@@ -310,8 +310,9 @@ class Store:
         _warn_once(
             "",
             "damaged",
-            "an entry of hlofront's cache is damaged: %s %s. It was %s, and its program is compiled"
-            " anew. Only the first is reported; `python -m hlofront cache verify` finds the rest",
+            "an entry of hlofront's cache is damaged: %s %s. It was %s, and its program is "
+            "recompiled. Only the first is reported; `python -m hlofront cache verify` finds the "
+            "rest",
             path,
             error.reason,
             outcome,

@@ -38,8 +38,8 @@ class CompilationTarget(NamedTuple):
     devices: list[Device]
     # The target of the enclosing block; None for the devices of this process.
     outer: "CompilationTarget | None"
-    # Raises TargetError for a device that is not the target's. Targets are loaded on first use,
-    # which whoever asks for this one must not do.
+    # Raises TargetError for a device that is not the target's. Targets are loaded on first use, and
+    # reading this attribute must not load one.
     check: Callable[[Iterable[Device]], None]
 
 
@@ -76,12 +76,12 @@ def _make_cpu() -> Client:
     return bridge.make_cpu_client(**settings)
 
 
-# The group that this process belongs to, which process_group.py sets; None if it is alone.
+# The group that this process belongs to, which process_group.py sets; None for a single process.
 _group: GroupMember | None = None
 
 
 def join(group: GroupMember | None) -> None:
-    """Make clients for a process of a group, or for a process alone."""
+    """Make clients for a process of a group, or for a single process."""
     global _group
     _group = group
 

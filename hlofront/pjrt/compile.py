@@ -91,8 +91,8 @@ def compile_options(
       devices: the device assignment: one partition per device.
       overrides: XLA flag or build-option names and their values, as in jit's `compiler_options`.
       keep_barriers: whether a CPU program is compiled with its optimization barriers.
-      barriers_in_loops: whether loops may have some of them, so that small ones are no kernels. A
-        loop of 10^5 small steps takes 2.4 ms as a kernel and 4.0 to 6.9 otherwise.
+      barriers_in_loops: whether loops may contain barriers, which prevent small loops from becoming
+          faster kernels.
       chosen_outputs: per output, whether XLA chooses its sharding.
       numbers: the numbers of the devices in the device assignment; None for their own.
       jaxlib: the version of jaxlib that compiles, whose faults programs are guarded against.
@@ -186,7 +186,7 @@ def _apply_compiler_settings(options: bridge.CompileOptions) -> None:
             if option.value:
                 warnings.warn(
                     f"{option.name} = {option.value} has no effect under this jaxlib, whose "
-                    "compiler has levels alone: set jax_optimization_level or "
+                    "compiler has only levels: set jax_optimization_level or "
                     "jax_memory_fitting_level instead",
                     stacklevel=source.frames_to_user(),
                 )

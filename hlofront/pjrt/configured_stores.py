@@ -33,7 +33,7 @@ def small_store() -> Store | None:
 
 
 def folder_is_named() -> bool:
-    """Return whether an option names the folder of a disk store: users may not know of others."""
+    """Return whether an option names the folder of a disk store, so that users know of it."""
     return bool(_whole_folder.value or _folder.value)
 
 

@@ -150,7 +150,7 @@ def _torus(devices: Sequence[Device]) -> np.ndarray:
     shape = np.max(coordinates, axis=0) - lowest + 1
     if math.prod(shape) != len(devices):
         raise ValueError(
-            f"the {len(devices)} devices are no block of a torus: their coordinates span "
+            f"the {len(devices)} devices do not form a block of a torus: their coordinates span "
             f"{tuple(map(int, shape))}"
         )
     torus = np.empty(tuple(shape), object)
@@ -225,7 +225,7 @@ def _split_axes(
     shape: list[int] = []
     chosen: list[list[int]] = [[] for _ in mesh_shape]
     for parts in pieces:
-        # Factors that were taken first are neighbors, and so are minor.
+        # Factors that were taken first are neighbors, and therefore minor.
         for axis, size in reversed(parts):
             chosen[axis].append(len(shape))
             shape.append(size)
@@ -272,8 +272,8 @@ def make_mesh(
         them, as many as it needs.
 
     Raises:
-      ValueError: if there are too few devices, not as many names or types as axes, or a size is
-        no integer.
+      ValueError: if there are too few devices, the numbers of names or types and of axes differ, or
+          a size is not an integer.
     """
     try:
         shape = tuple(map(_axis_size, axis_shapes))

@@ -51,7 +51,7 @@ def make_client(name: str) -> Client:
         failures[name] = str(error)
         raise RuntimeError(
             f"Unable to initialize backend {name!r}: {error}. Its client is made by a function "
-            "that register_backend_factory was given; set JAX_PLATFORMS=cpu to go on without it."
+            "that register_backend_factory was given; set JAX_PLATFORMS=cpu to continue without it."
         ) from error
     failures.pop(name, None)
     return client

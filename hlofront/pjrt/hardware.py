@@ -27,7 +27,7 @@ _OTHER_NVIDIA = {
 
 
 class DeviceVisibility(NamedTuple):
-    """The visibility of devices of a kind on this machine, with the evidence for it."""
+    """Whether devices of a platform are visible on this machine, with the evidence for it."""
 
     is_visible: bool
     why: str

@@ -1,4 +1,4 @@
-"""Going on without processes that have failed, and stopping in time before one is to be ended."""
+"""Continuing without failed processes, and stopping in time before a process is terminated."""
 
 import contextlib
 import time
@@ -22,8 +22,8 @@ _enable_preemption = options["jax_enable_preemption_service"]
 class _Agreement:
     """The meetings at which some processes of a group agree on which of them are alive.
 
-    All who are alive come to each meeting. The one with the lowest number waits for the others, and
-    writes down who came; if it fails meanwhile, the next one does. What is written first counts.
+    All live processes come to each meeting. The one with the lowest number waits for the others,
+    and records who came; if it fails first, the next one does. The first record counts.
     """
 
     def __init__(self, group: ProcessGroup, processes: Collection[int]):
@@ -65,8 +65,8 @@ class _Agreement:
         group.wait_until_gone(self._processes - alive, group.heartbeat_timeout + 5)
         if group.process_id not in alive:
             raise ProcessFailureError(
-                f"process {group.process_id} cannot go on: the others have had no sign of it for "
-                f"{group.heartbeat_timeout} s, and go on without it"
+                f"process {group.process_id} cannot continue: the others have not heard from it "
+                f"for {group.heartbeat_timeout} s, and continue without it"
             )
         self.latest = alive
         return alive
@@ -91,8 +91,8 @@ def live_devices(devices: Sequence[Device]) -> Generator[list[Device], None, Non
     """Run a block with those of some devices whose processes are alive.
 
     All processes that have some of the devices enter the block together, and get the same devices;
-    those that have failed are not waited for. They leave it together, too: if one has failed
-    meanwhile, all others get a ProcessFailureError, and the next block is without its devices.
+    those that have failed are not waited for. They also leave it together: if one has failed in
+    between, all others get a ProcessFailureError, and the next block excludes its devices.
 
     Where CPUs exchange values, a failure breaks the connections of all processes: a program may
     run over the devices that are alive if none has run over exactly these before.
@@ -109,7 +109,7 @@ def live_devices(devices: Sequence[Device]) -> Generator[list[Device], None, Non
       ProcessFailureError: if a process has failed while the block ran.
 
     Example:
-      A step over the devices that are alive, which is done again if some fail meanwhile::
+      A step over the devices that are alive, which is repeated if some fail in between::
 
         while step < steps:
             try:
@@ -157,7 +157,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
     Every process calls this function at every step. When one of them gets SIGTERM, all agree on a
     step that none has reached yet, and at that step the function returns True in each. A process
-    that gets SIGTERM before its first call of this function ends at once.
+    that gets SIGTERM before its first call of this function ends immediately.
 
     Args:
       step_id: the number of the step, which grows from call to call.

@@ -53,7 +53,7 @@ def check_spec(mesh: Any, spec: Any) -> None:
     """Raise if a NamedSharding of this mesh and spec is invalid; C++ calls it for each new one.
 
     Raises:
-      TypeError: if the arguments are no mesh and PartitionSpec.
+      TypeError: if the arguments are not a mesh and a PartitionSpec.
       ValueError: if an axis is not in the mesh.
       DuplicateSpecError: if the spec has an axis twice.
     """
@@ -145,7 +145,7 @@ def means(described: HloSharding, sharding: Sharding, ndim: int) -> bool:
 
 
 def are_split_alike(sharding: Sharding, other: Sharding, ndim: int) -> bool:
-    """Return whether two shardings split arrays of `ndim` axes alike, on whichever devices.
+    """Return whether two shardings split arrays of `ndim` axes equally, on any devices.
 
     The n-th device of both holds the same shard, for each n, or all devices of both hold all.
     """
@@ -226,7 +226,7 @@ def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
 
 @caches.memoize
 def _tiles_for(self: _Split, shape: tuple[int, ...], least: int) -> tuple[int, ...]:
-    """Return the number of shards along each axis of an array, of which there are `least`."""
+    """Return the number of shards along each axis of an array, which has at least `least` axes."""
     check_rank(self, least, len(shape))
     tiles, _ = tiles_of(hlo_sharding(self, len(shape)), len(shape))
     for axis, (size, parts) in enumerate(zip(shape, tiles, strict=True)):
@@ -307,7 +307,7 @@ def _devices(sharding: Sharding) -> DeviceList:
       ValueError: if its mesh is abstract.
     """
     if is_abstract(sharding):
-        raise ValueError(f"{sharding} is of no devices, as its mesh is abstract: give it a Mesh")
+        raise ValueError(f"{sharding} has no devices, as its mesh is abstract: give it a Mesh")
     return device_list_of(sharding)
 
 

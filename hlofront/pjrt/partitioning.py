@@ -1,7 +1,7 @@
 """Custom calls that the host partitions while XLA compiles, in the thread that started it.
 
-XLA asks from a thread of its own. The thread that compiles holds the locks that a partition may
-need to trace and compile programs, and the user's thread-local options, so that one answers.
+XLA calls from its own thread. The thread that compiles holds the locks that a partition may need to
+trace and compile programs, and the user's thread-local options, so that thread answers.
 """
 
 import queue
@@ -43,7 +43,7 @@ class _Answer(Generic[T]):
 
 
 class _Compilation:
-    """A compilation in progress, whose custom calls `partition` is asked about."""
+    """A compilation in progress, whose custom calls `partition` partitions."""
 
     def __init__(self, partition: PartitionCall):
         self._partition = partition
@@ -88,8 +88,8 @@ def _raise_failure(error: BaseException) -> NoReturn:
         raise error
     raise JaxRuntimeError(
         f"INTERNAL: {type(error).__name__}: {error}\n"
-        "It was raised while XLA asked how an operation is split over devices, and is the cause of "
-        "this error, with its own traceback."
+        "It was raised while XLA partitioned an operation over devices, and is the cause of this "
+        "error, with its own traceback."
     ) from error
 
 

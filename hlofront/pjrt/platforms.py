@@ -275,7 +275,7 @@ def _library_in(folder: str) -> str | None:
 
 def _distribution_of(module: str) -> str:
     """Return the distribution of a module of jax_plugins: by JAX's rule, or its entry point."""
-    if module.startswith("xla_"):  # Searching the entry points takes 50 ms.
+    if module.startswith("xla_"):  # Searching the entry points is slow.
         return f"jax-{module.removeprefix('xla_')}-pjrt"
     import importlib.metadata
 
@@ -320,8 +320,8 @@ def mismatch(name: str) -> str:
     if is_of_jaxlib(plugin.version):
         return ""
     return (
-        f"{plugin.source} is not of the version of jaxlib, {wanted}, and they are built as one. "
-        f"Run `{install_command(name)}`."
+        f"{plugin.source} is not for jaxlib {wanted}, and the two versions must match. Run "
+        f"`{install_command(name)}`."
     )
 
 
@@ -420,7 +420,7 @@ def make_client(name: str, group: GroupMember | None = None) -> Client:
 
     Args:
       name: the platform's name.
-      group: the group that this process belongs to; None if it is alone.
+      group: the group that this process belongs to; None for a single process.
 
     Raises:
       PluginError: if the plugin cannot be used, or finds no device.
@@ -433,8 +433,8 @@ def make_client(name: str, group: GroupMember | None = None) -> Client:
         # The plugin would print alarming lines before it fails with an equivalent error.
         raise PluginError(
             f"Unable to initialize backend {name!r}: its plugin is there ({plugin.source}), and "
-            f"this machine has no device for it ({visibility.why}). To compile for one that is "
-            "elsewhere, see hlofront.targets()."
+            f"this machine has no device for it ({visibility.why}). To compile for a device that "
+            "is not attached, see hlofront.targets()."
         )
     api = load(name)
     if name == "tpu":
@@ -446,7 +446,7 @@ def make_client(name: str, group: GroupMember | None = None) -> Client:
     except JaxRuntimeError as error:
         raise PluginError(
             f"Unable to initialize backend {name!r} ({plugin.source}): {error}. "
-            "Set JAX_PLATFORMS=cpu to go on without it."
+            "Set JAX_PLATFORMS=cpu to continue without it."
         ) from error
     if name not in _profiled:
         _profiled.add(name)

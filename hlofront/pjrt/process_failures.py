@@ -82,7 +82,7 @@ class ProcessWatch:
         self._thread.start()
 
     def collectives(self) -> object:
-        """Return the collectives of CPUs; tell the other processes the addresses they listen at."""
+        """Return the collectives of CPUs; publish their addresses to other processes."""
         before = sockets.listening()
         made = cpu_collectives(self._client)
         addresses = " ".join(sorted(sockets.listening() - before))
@@ -179,7 +179,7 @@ class ProcessWatch:
         if any(new.values()):
             # gloo never tires of waiting for a process that does not close its connections.
             self._shut_connections()
-            # Part of the C++ jit key: compiled calls fall back to Python, which asks `check`.
+            # Part of the C++ jit key: compiled calls fall back to Python, which calls `check`.
             cell = state.process_options
             cell.set_global((*cell.get_global(), ("failed processes", tuple(new))))
         if new:
@@ -239,7 +239,7 @@ class ProcessWatch:
             f"{number} ({why or 'it has left the group'})" for number, why in sorted(gone.items())
         )
         return (
-            f"process {self.process_id} cannot go on, as these of {self.process_count} "
+            f"process {self.process_id} cannot continue, as these of {self.process_count} "
             f"processes have failed: {listed}. What they printed last says why; start the "
             "program again from its last checkpoint."
         )

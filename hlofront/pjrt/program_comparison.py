@@ -4,11 +4,11 @@ Processes that run differing programs wait for each other forever, or exchange v
 other operations. So the processes whose devices a program spans meet before its first run, and
 compare digests through the key-value store of their group: the one with the lowest number writes
 its own, the others read it, and the last to come writes the verdict. Each process sends three
-messages, however many processes there are. Texts of programs are sent if digests differ alone.
+messages, however many processes there are. Texts of programs are sent only if digests differ.
 
-A process that waits longer than a second writes down where, so that processes that wait for each
-other at different programs notice. One that runs a program that it has compared before is in C++;
-the thread that watches the other processes notices for it that one of them waits elsewhere.
+A process that waits longer than a second publishes where it waits, so that processes that wait for
+each other at different programs notice. A process that runs a program that it has compared before
+is in C++; its thread that watches the other processes notices if one of them waits elsewhere.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ from hlofront.bridge.coordination import CoordinationClient
 logger = logging.getLogger(__name__)
 
 _ROOT = "hlofront/programs"
-# Where a process waits for others, told when it has waited for as long as one poll.
+# Where a process waits for others, published once it has waited for as long as one poll.
 _WAITING = f"{_ROOT}/waiting"
 _POLL_MILLISECONDS = 1000
-# From when on, and how often, the log tells whom a process waits for, in seconds.
+# After how many seconds, and how often, the log says which processes this one waits for.
 _TELL_SECONDS = 30.0
 # For how long a process has started no program when its watching thread looks who waits for it.
 _STUCK_SECONDS = 2.0
@@ -177,7 +177,7 @@ class ProgramComparisons:
     def compare(self, processes: tuple[int, ...], program: ComparedProgram) -> None:
         """Wait until all of some processes are about to run a program, the same in each.
 
-        It returns at once for a program that these processes have compared before.
+        It returns immediately for a program that these processes have compared before.
 
         Args:
           processes: the numbers of the processes whose devices the program spans, in order.
@@ -306,7 +306,7 @@ class _Wait:
         """Return a value of the site when a process has written it.
 
         Raises:
-          RuntimeError: if a process wrote instead that they cannot go on, or if this one finds so.
+          RuntimeError: if a process, this or another, finds that they cannot continue.
           ProcessFailureError: if one of the processes has failed.
         """
         site = self._waiting.site
@@ -384,7 +384,7 @@ class _Wait:
             )
 
     def _circle_in(self, waiting: Mapping[int, _Waiting]) -> list[tuple[int, _Waiting]]:
-        """Return a circle of processes, this one first, of which each waits for the next one."""
+        """Return a cycle of processes, this one first, each of which waits for the next one."""
         me = self._group.process_id
         paths: list[list[int]] = [[me]]
         seen = {me}

@@ -1,10 +1,11 @@
 """The roll call of a group of processes, before jaxlib's coordination service starts.
 
-jaxlib ends a process whose group does not come together, and takes a second process of one number
-for the first one, started again. So each process first connects to process 0 at the coordinator's
-address, and sends a line: the protocol's name and its `Attendance` as JSON. When all have come, or
-one does not fit, or the time is over, process 0 answers each with a line: the protocol's name and
-the error, which is empty if there is none. Each process sends one message and receives one.
+jaxlib ends a process whose group does not assemble, and takes a second process with the same number
+for a restart of the first. So each process first connects to process 0 at the coordinator's
+address, and sends a line: the protocol's name and its `Attendance` as JSON. When all have
+connected, or one does not fit, or the time is over, process 0 answers each with a line: the
+protocol's name and the error, which is empty if there is none. Each process sends one message and
+receives one.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ class Attendance:
 
     Attributes:
       process_id: its number.
-      process_count: the number of processes that it was told of.
+      process_count: the number of processes that it expects.
       host, pid: the machine, and the process there.
       hlofront, jaxlib: the versions of the packages.
       seconds: the time that it waits for the others.
@@ -251,7 +252,7 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _answer(connection: socket.socket, error: str) -> None:
-    # A process that has ended meanwhile needs no answer.
+    # A process that has ended in the meantime needs no answer.
     with connection, contextlib.suppress(OSError):
         connection.settimeout(_GRACE)
         connection.sendall(PROTOCOL + error.encode() + b"\n")

@@ -37,7 +37,7 @@ def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSha
     except (KeyError, TypeError):
         pass
     if not isinstance(device, Device):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"wanted a device, such as devices()[0]: got {device!r}")
+        raise ValueError(f"expected a device, such as devices()[0]: got {device!r}")
     sharding = SingleDeviceSharding(device, memory_kind)
     sharding = _cached.setdefault((device, memory_kind_of(sharding)), sharding)
     return _cached.setdefault((device, memory_kind), sharding)

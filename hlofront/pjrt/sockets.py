@@ -51,7 +51,7 @@ def listening() -> set[str]:
 def shut_down(addresses: Collection[str]) -> int:
     """Shut the connections that this process has at, or to, addresses; return their number.
 
-    Whoever waits on such a connection in this process gets an error at once.
+    Waiting on such a connection in this process then fails immediately.
     """
     count = 0
     for each in _sockets():

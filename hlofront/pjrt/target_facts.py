@@ -53,7 +53,7 @@ class Gpu(NamedTuple):
 
     title: str
     driver_name: str
-    """The name by which NVIDIA's driver, and so an attached device, calls the GPU."""
+    """The name that NVIDIA's driver, and therefore an attached device, uses for the GPU."""
     memory: int
     bandwidth: float
     peak: Mapping[str, float]
@@ -63,7 +63,7 @@ class Gpu(NamedTuple):
     shared_memory: int
     shared_memory_optin: int
     threads: int
-    """The largest number of threads that a multiprocessor holds at once."""
+    """The largest number of threads resident on a multiprocessor."""
     units: int
     """The number of units for float32, per multiprocessor."""
     l2_cache: int

@@ -302,11 +302,11 @@ def named(device: Device) -> str:
 
 
 def _check_targeted(wanted: Device, devices: Iterable[Device]) -> None:
-    """Raise TargetError for devices that are not of the target of a device that is wanted."""
+    """Raise TargetError for devices that do not belong to the requested device's target."""
     for device in devices:
         if target_of(device) is not target_of(wanted) or device.platform != wanted.platform:
             raise TargetError(
-                f"the program is to be compiled for {named(wanted)}, and the shardings of its "
+                f"the program should be compiled for {named(wanted)}, but the shardings of its "
                 f"arguments or results are over {named(device)}: make their mesh of the target's "
                 "devices, hlofront.target(name).devices, or compile without a target"
             )
@@ -365,7 +365,7 @@ def _parse(name: str) -> Target:
     if name == "cpu":
         return Target(name, "cpu", None, "", 1)
     if kind == "cpu":
-        raise _unknown(name, "the CPU has no kinds: its name is 'cpu' alone")
+        raise _unknown(name, "the CPU has no kinds: its name is just 'cpu'")
     if kind == "tpu":
         return _parse_tpu(name, rest)
     if kind == "cuda":

@@ -52,9 +52,9 @@ def get_topology_desc(
 
     Raises:
       PluginError: if there is no such plugin.
-      JaxRuntimeError: if the plugin knows no such topology.
-      NotImplementedError: for the CPU, which compiles only for the machine that it is, and for
-        platforms that were registered without a function that makes topologies.
+      JaxRuntimeError: if the plugin has no such topology.
+      NotImplementedError: for the CPU, which compiles only for this machine, and for platforms that
+        were registered without a function that makes topologies.
     """
     name = "tpu" if platform is None else platform
     if name == "gpu":

@@ -41,7 +41,7 @@ class Bound(NamedTuple):
 
 
 class Bounds:
-    """The bounds of a module's operations, asked for in the order in which they run."""
+    """The bounds of a module's operations, computed in the order in which they run."""
 
     def __init__(self, module: HloModule, estimates: Estimates, rates: DeviceRates):
         self._estimates = estimates
@@ -52,7 +52,7 @@ class Bounds:
         root = module.entry.root
         results = root.operands if root.opcode == "tuple" else [root]
         self._results = {id(_owner(result)) for result in results}
-        # By what tells a collective from others: those that TPUs run in pieces count once.
+        # By a collective's identity: those that TPUs run in pieces count once.
         self._known: set[object] = set()
 
     def of(self, instruction: Instruction, times: int, is_asynchronous: bool) -> Bound | None:
@@ -132,8 +132,8 @@ class Bounds:
 def program_seconds(bounds: list[Bound]) -> float:
     """Return the least time of a program from the bounds of its operations.
 
-    Operations run one after the other, but for asynchronous ones, during which others run: these
-    share the memory and the links.
+    Operations run sequentially, except asynchronous ones, during which others run: these share the
+    memory and the links.
     """
     in_order = sum(bound.seconds for bound in bounds if not bound.is_asynchronous)
     return max(
@@ -172,7 +172,7 @@ def _starts(instruction: Instruction) -> bool:
 
 
 def _owner(value: Instruction) -> Instruction:
-    """Return the operation that made a value of which another is a view."""
+    """Return the operation that made the value that another value is a view of."""
     while value.opcode in _VIEWS and value.operands:
         value = value.operands[0]
     return value

@@ -24,7 +24,7 @@ from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
 from hlotools.terminal_text import is_visible
 
-# What one device does alone, also to the host.
+# Operations of a single device, including transfers to the host.
 _TRANSFERS = ("send", "recv")
 
 
@@ -146,9 +146,9 @@ class Collectives:
         alone = sum(row.total_bytes for row in self.rows if not row.beside)
         lines.append(f"Each device sends {self.moved_bytes:,} bytes: {sums}.")
         lines.append(
-            f"While {alone:,} of these bytes are sent, no other operation runs."
+            f"No other operation runs while {alone:,} of these bytes are sent."
             if alone
-            else "Other operations run beside each collective."
+            else "Other operations overlap each collective."
         )
         return "\n".join(lines)
 

@@ -191,12 +191,12 @@ class Costs:
             )
         if seconds and any(row.is_asynchronous for row in self.instructions):
             lines.append(
-                "asynchronous copies and collectives run beside others, so that the total may be "
-                "less than the sum"
+                "asynchronous copies and collectives overlap other operations, so the total may "
+                "be less than the sum"
             )
         if total["unknown"]:
             lines.append(f"{total['unknown']} instructions have parts whose cost is not known")
-        lines.append(f"the most memory at once: {self.peak_bytes:,} bytes, of which")
+        lines.append(f"peak memory: {self.peak_bytes:,} bytes, including")
         for buffer in self.buffers[: max(most // 4, 3)]:
             where = line_text(buffer.file, buffer.line)
             lines.append(f"  {buffer.bytes:>14,}  {buffer.kind} {buffer.name}  {where}".rstrip())
@@ -276,7 +276,7 @@ def hlo_module(program: object) -> HloModule:
     if isinstance(text, str):
         return parse(text)
     raise TypeError(
-        "wanted a compiled or lowered function, text of HLO, or a module that `parse` read; got "
+        "expected a compiled or lowered function, text of HLO, or a module that `parse` read; got "
         f"{type(program).__name__}"
     )
 
@@ -391,7 +391,7 @@ class _LineTotal:
 def _by_line(
     step: Step, row: InstructionCost, estimates: Estimates, lines: dict[_LineKey, _LineTotal]
 ) -> None:
-    """Add an instruction's costs to its source line, and a fusion's operations to theirs."""
+    """Add an instruction's costs to its source line, a fusion's to its operations' lines."""
     own = lines.setdefault((row.file, row.line), _LineTotal())
     own.instructions += 1
     own.bytes += row.bytes

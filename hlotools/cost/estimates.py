@@ -1,4 +1,4 @@
-"""The estimates of the work of HLO operations, from shapes and attributes alone."""
+"""Estimates of the work of HLO operations from their shapes and attributes."""
 
 import math
 import re

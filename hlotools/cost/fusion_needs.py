@@ -1,4 +1,4 @@
-"""The elements that a fusion needs of each value in it, of which slices read a part alone."""
+"""The elements that a fusion needs of each value in it: slices read only a part of a value."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -105,7 +105,7 @@ def _viewed(instruction: Instruction) -> Instruction:
 def _reads(
     instruction: Instruction, needed: int, overwrites: bool, known: dict[int, Needs]
 ) -> Iterator[tuple[Instruction, int]]:
-    """Yield the operands of an operation of which `needed` elements are used, and what it reads."""
+    """Yield an operation's operands and what it reads of them to make `needed` elements."""
     opcode, operands = instruction.opcode, instruction.operands
     size = max(instruction.shape.size, 1)
     if instruction.fused is not None:

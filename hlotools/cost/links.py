@@ -17,7 +17,7 @@ def is_collective(opcode: str) -> bool:
 
 
 def identity_of(instruction: Instruction) -> object:
-    """Return what tells a collective from others.
+    """Return what identifies a collective.
 
     Programs for TPUs run one in pieces with other work: each of these fusions has a copy of it,
     of one chain.
@@ -96,7 +96,7 @@ def link_seconds(instruction: Instruction, links: Links, device_count: int) -> f
 
 
 def _leaving_host(opcode: str, carried: float, beside: float, hosts: int) -> float:
-    """Return the bytes that leave a host, whose `beside` devices combine theirs before.
+    """Return the bytes that leave a host, whose `beside` devices first combine their shares.
 
     Switches of a network may sum, so that a host sends an array that is reduced once at most. All
     network adapters of a host may send, also those of devices outside of the group.

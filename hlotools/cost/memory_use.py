@@ -84,7 +84,7 @@ class MemoryUse:
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes at once by the schedule."""
+        """The peak number of bytes according to the schedule."""
         return self.moments[self.peak].bytes if self.moments else 0
 
     @property
@@ -145,7 +145,7 @@ class MemoryUse:
         return "\n".join([*lines, "", *self._chart(width, height), "", *buffers])
 
     def peak_lines(self, most: int = 10) -> list[str]:
-        """Return the most memory at once as a line, and the largest buffers then as further ones.
+        """Return the peak memory as a line, followed by lines for the largest buffers at that time.
 
         Args:
           most: the maximum number of buffers.
@@ -155,7 +155,7 @@ class MemoryUse:
         peak = self.moments[self.peak]
         where = f" at {_where(peak.file, peak.line)}" if peak.file else ""
         lines = [
-            f"the most memory at once is {size_text(peak.bytes)}, while operation {self.peak + 1} "
+            f"the peak memory is {size_text(peak.bytes)}, while operation {self.peak + 1} "
             f"of {len(self.moments)} runs: {peak.opcode} {peak.name}{where}",
             *buffer_lines([each.buffer for each in self.live()], most),
         ]
@@ -259,8 +259,9 @@ def memory_use(program: object, memory: MemoryStats | None = None) -> MemoryUse:
 class _Timeline:
     """The moments and buffers of a module, those of loops and branches where they run.
 
-    What a computation called from several places does is told where the most is live outside of
-    it; the other calls are moments of their own, with its most bytes.
+    The operations of a computation that is called from several places are listed at the call where
+    the most memory is live outside of it; each other call is a single moment, with the
+    computation's peak.
     """
 
     def __init__(self, module: HloModule):
@@ -316,7 +317,7 @@ class _Timeline:
             is_always = i.opcode in ("parameter", "constant")
             position, last = lifetimes.position[id(i)], lifetimes.last[id(i)]
             if id(i) in lifetimes.reused:
-                # The operation that overwrites it has the buffer from there on.
+                # From there on the buffer belongs to the operation that overwrites it.
                 last -= 1
             self.buffers.append(
                 LiveBuffer(

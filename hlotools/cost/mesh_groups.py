@@ -140,7 +140,7 @@ def _groups_of_mesh(axes: str, devices: str | None, chosen: str) -> Groups:
 def axes_of_groups(groups: Groups, mesh: MeshAxes) -> tuple[str, ...] | None:
     """Return the names of the mesh axes along which groups of devices communicate.
 
-    An axis of which only a part is in a group is named with it, as Shardy does: of `x` with size 8,
+    An axis that is only partly in a group is named with the part, as in Shardy: for `x` of size 8,
     `x:(2)4` are the four parts of each of its two halves.
 
     Args:
@@ -229,7 +229,7 @@ def _subsets_of_size(parts: Sequence[_Part], size: int) -> Iterator[list[_Part]]
 
 
 def _along(parts: Sequence[_Part], chosen: Sequence[_Part]) -> Iterator[list[int]]:
-    """Yield the groups of devices that differ in the chosen parts alone."""
+    """Yield the groups of devices that differ only in the chosen parts."""
     rest = [part for part in parts if part not in chosen]
     offsets = _sums(chosen)
     for start in _sums(rest):

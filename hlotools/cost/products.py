@@ -22,9 +22,9 @@ _ALGORITHMS = {
 def product_seconds(instruction: Instruction, flops: float, peaks: Mapping[str, float]) -> float:
     """Return the least time of a dot, convolution or library call with a number of operations.
 
-    The unit is that which the program asks for: by the operands' dtypes, the precision or the
-    algorithm. GPUs compute products of float32 as those of TensorFloat-32, unless the precision is
-    "highest"; TPUs as one product of bfloat16, three ("high") or six ("highest").
+    The program selects the unit by the operands' dtypes, the precision or the algorithm. GPUs
+    compute products of float32 in TensorFloat-32, unless the precision is "highest"; TPUs as one
+    product of bfloat16, three ("high") or six ("highest").
     """
     if not peaks:
         return 0.0
@@ -52,7 +52,7 @@ def _unit(instruction: Instruction, peaks: Mapping[str, float]) -> tuple[str, in
     if "tensorfloat32" in peaks:
         return ("float32" if precision == "highest" else "tensorfloat32"), 1
     if "float32" not in peaks and "bfloat16" in peaks:
-        # The parts of which one float32 consists are multiplied with each other.
+        # The bfloat16 parts that make up one float32 are multiplied with each other.
         both = all(each == "float32" for each in names)
         passes = {"high": (2, 3), "highest": (3, 6)}.get(precision, (1, 1))[both]
         return "bfloat16", passes

@@ -194,7 +194,7 @@ def _of_custom_call(call: Instruction) -> Iterator[Transfer]:
     target = unquoted(call.attributes.get("custom_call_target", ""))
     for operand in dict.fromkeys(call.operands):
         yield Transfer(operand, bytes_in_memory(operand.shape), False)
-    # The last result of a library's call is its workspace, of which it may use none.
+    # The last result of a library call is its workspace, which it may not use at all.
     results = call.shape.elements or (call.shape,)
     if target.startswith(_LIBRARIES) and len(results) > 1:
         results = results[:-1]

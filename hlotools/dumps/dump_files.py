@@ -43,7 +43,7 @@ class DumpedModule(NamedTuple):
 def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
     """Return the modules whose passes were dumped into a folder, by number.
 
-    Modules of which only the final program was dumped have no stages and are left out.
+    Modules with only a dump of the final program have no stages and are omitted.
 
     Args:
       folder: the folder that `--xla_dump_to` named, with `--xla_dump_hlo_pass_re=.*`.

@@ -102,7 +102,7 @@ class Timeline(NamedTuple):
             sources = {new.name: old for new, old in change.replaced}
             for operation in change.made:
                 old = sources.get(operation.name)
-                instead = f" in place of {_names(old)}" if old else ""
+                instead = f" instead of {_names(old)}" if old else ""
                 added[operation.name] = [f"{by}: made{instead}"]
             for operation, original in change.moved:
                 fusion = change.after.fusion_of(operation)
@@ -137,7 +137,7 @@ def _change(stage: Stage, before: Snapshot, after: Snapshot) -> PassChange:
     rewritten: list[tuple[Operation, Operation]] = []
     for name in old.keys() & new.keys():
         a, b = old[name], new[name]
-        # Other operands alone are no change: those have their own.
+        # Changed operands are not a change by themselves: the operands have their own.
         if a.text != b.text and a.shape_and_opcode != b.shape_and_opcode:
             rewritten.append((a, b))
     made: list[Operation] = []
@@ -159,7 +159,7 @@ def _change(stage: Stage, before: Snapshot, after: Snapshot) -> PassChange:
                 all_originals.get(kind) if after.fusion_of(operation) else None
             )
             if alike:
-                # Of operations that are alike, the first stands for the first and so on.
+                # Equal operations are paired in order, the first with the first.
                 moved.append((operation, alike[copies[kind] % len(alike)]))
                 copies[kind] += 1
                 continue

@@ -118,7 +118,7 @@ def _listed_program(
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
     """Return changes followed by their parts, and for each the index of its heading.
 
-    Parts of parts, such as those of a finding under a cause, are under the heading, too.
+    Parts of parts, such as those of a finding under a cause, are under the heading as well.
     """
     unfolded: list[Change] = []
     under: list[int] = []

@@ -88,7 +88,7 @@ def add_costs(
     """Add the costs of each operation and of each source line to page data, and return them.
 
     Costs cover all runs of an operation. A loop or branch has the sum of its computations' costs.
-    Operations inside a fusion have arithmetic alone: the fusion moves the bytes.
+    Operations inside a fusion have only arithmetic: the fusion moves the bytes.
     """
     report = costs(module, rates, memory)
     estimates = Estimates(module)

@@ -5,7 +5,7 @@ import html
 from hlotools.html.program_page import page
 from hlotools.ir.styles import styled
 
-# A notebook keeps the page of each result that is shown, which some viewers load at once.
+# A notebook keeps the page of each displayed result, and some viewers load all of them together.
 _LARGEST = 6 << 20
 _HEIGHT = 640
 

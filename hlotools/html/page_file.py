@@ -49,7 +49,7 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
     """Return a self-contained HTML page that shows data.
 
     The data cannot run or load code: it is JSON in which no tag can begin, the scripts write it as
-    text, and the page's security policy allows its own script and style alone.
+    text, and the page's security policy allows only its own script and style.
 
     Args:
       title: the page's title.
@@ -69,7 +69,7 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
         "files": _texts(files),
         "functions": files.functions.values,
     }
-    # In JSON these three characters occur in strings alone, where their escapes are equivalent.
+    # In JSON these three characters occur only in strings, where their escapes are equivalent.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -70,8 +70,8 @@ class ProgramData:
         self.operands: list[list[int]] = []
         self.stacks: list[int] = []
         self.paths: list[int] = []
-        # By operation: the text in parentheses where it is not operands alone; the text that
-        # follows; the text shown on request.
+        # By operation: the text in parentheses if it is not just operands; the text that follows;
+        # the text shown on request.
         self.inside: dict[int, str] = {}
         self.mixed: dict[int, list[int | str]] = {}
         self.extra: dict[int, str] = {}

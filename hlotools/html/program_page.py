@@ -93,7 +93,7 @@ def program_data(
         program = parse(read.text)
     if not isinstance(program, HloModule):
         raise TypeError(
-            "wanted what `trace`, `lower` or `compile` returned, a ClosedJaxpr, text of HLO or "
+            "expected the result of `trace`, `lower` or `compile`, a ClosedJaxpr, text of HLO or "
             f"StableHLO, or a module that `parse` read; got {type(program).__name__}"
         )
     data = hlo_data(program, files)

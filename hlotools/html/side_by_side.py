@@ -141,7 +141,7 @@ class _HloRows:
             return
         partner = {id(x): y for x, y in compared.pairs}
         back = {id(y) for _, y in compared.pairs}
-        # Operations of b alone follow the operation that precedes them in b.
+        # Operations that only b has follow the operation that precedes them in b.
         behind: dict[int, list[Instruction]] = defaultdict(list)
         last = 0
         for i in b:
@@ -248,7 +248,7 @@ def line_pairs(
         section.add(n, m, CHANGED if ids or a[n].shape != b[m].shape else SAME, ids)
 
     def add_unpaired(n: int, n_end: int, m: int, m_end: int) -> None:
-        """Add lines of one side alone, in one row where one change has both sides."""
+        """Add lines of only one side, in one row where one change has both sides."""
         for row in range(n, n_end):
             ids = set(changes_of(a[row], 0))
             partner = next(
@@ -266,7 +266,7 @@ def line_pairs(
             section.add(-1, other, ADDED, changes_of(b[other], 1))
 
     def gap(n: int, n_end: int, m: int, m_end: int) -> None:
-        """Add lines between equal ones, pairing those of one shape or opcode."""
+        """Add lines between equal ones, pairing those of equal shape or opcode."""
         start = (n, m)
         ours, theirs = a[n:n_end], b[m:m_end]
         alike = aligned([i.shape for i in ours], [i.shape for i in theirs])

@@ -154,7 +154,7 @@ def _order(
     refined: dict[int, bytes],
     fused: bool,
 ) -> list[Instruction]:
-    """Return the instructions in an order determined by structure alone, operands first."""
+    """Return the instructions in an order determined only by structure, operands first."""
     order: list[Instruction] = []
     done: set[int] = set()
 

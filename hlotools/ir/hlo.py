@@ -235,7 +235,7 @@ class Shape:
         )
 
     def short_text(self) -> str:
-        """Return the shape's text with non-default layouts alone."""
+        """Return the shape's text with only non-default layouts."""
         if self.dtype == "buffer":
             return f"b({self.elements[0].short_text()})"
         if self.is_tuple:

@@ -1,4 +1,4 @@
-"""The parser of HLO text, in Python alone, as XLA's own parser may abort the process.
+"""The parser of HLO text, in pure Python, as XLA's own parser may abort the process.
 
 The text is read in one pass and without recursion, so that time and memory are linear in its
 length for all inputs.
@@ -51,7 +51,7 @@ _OPCODE = re.compile(r"\s*([a-z][\w\-]*)\s*\(")
 _PLAIN_OPERANDS = re.compile(r"[^()\[\]{}\"]*+\)")
 _ATTRIBUTE = re.compile(r"\s*,\s*([\w.\-]+)=")
 _PLAIN_VALUE = re.compile(r'[^\s,(){}\[\]"]++(?=[,\n}]|\s*(?:\n|$))|\{[^(){}\[\]"]*+\}(?=[,\n])')
-# A string, a comment or a bracket; a quote that is never closed matches alone.
+# A string, a comment or a bracket; a quote that is never closed matches by itself.
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
 # A string, a comment, a bracket or a comma.
 _PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}",]', re.DOTALL)
@@ -188,7 +188,7 @@ class _Reader:
             self.skip()
             self.tables(module)
         elif not _WITHOUT_HEAD.match(self.text, self.at):
-            self.fail(f"wanted 'HloModule NAME' or a computation, got {self.text_here()}")
+            self.fail(f"expected 'HloModule NAME' or a computation, got {self.text_here()}")
         entries: list[Computation] = []
         names: dict[str, Computation] = {}
         first = None
@@ -261,7 +261,7 @@ class _Reader:
                         frames.locations[number] = FileLocation(*values)
                 self.at = entry.end()
             if self.text[self.at : self.at + 1].isdigit():
-                self.fail(f'wanted an entry of {heading[1]}, such as 1 "..." or 1 {{...}}')
+                self.fail(f'expected an entry of {heading[1]}, such as 1 "..." or 1 {{...}}')
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes `, name=value` at the current position, with text as values."""
@@ -304,7 +304,7 @@ class _Reader:
                 self.at = axes.end()
         value = text[start : self.at]
         if not value:
-            self.fail(f"wanted an attribute's value, got {self.text_here()}", start)
+            self.fail(f"expected an attribute's value, got {self.text_here()}", start)
         return value
 
     # ---- computations ---------------------------------------------------------------------------
@@ -315,7 +315,7 @@ class _Reader:
         head = _COMPUTATION.match(text, start)
         if head is None:
             self.fail(
-                f"wanted a computation, NAME (parameters) -> shape {{, got {self.text_here()}"
+                f"expected a computation, NAME (parameters) -> shape {{, got {self.text_here()}"
             )
         computation = Computation(head[2], head[1] is not None)
         self.at = head.end()
@@ -324,14 +324,14 @@ class _Reader:
             self.at = self.closing(self.at)
             self.skip()
             if not text.startswith("->", self.at):
-                self.fail(f"wanted '->' and the shape of the result, got {self.text_here()}")
+                self.fail(f"expected '->' and the shape of the result, got {self.text_here()}")
             self.at += 2
             self.skip()
             self.shape()
         computation.attributes = self.attributes()
         self.skip()
         if not text.startswith("{", self.at):
-            self.fail(f"wanted '{{' before the instructions, got {self.text_here()}")
+            self.fail(f"expected '{{' before the instructions, got {self.text_here()}")
         opened = self.at
         self.at += 1
         names: dict[str, Instruction] = {}
@@ -399,7 +399,7 @@ class _Reader:
                 operand = names.get(name)
                 if operand is None:
                     if not _NAME.fullmatch(name):
-                        self.fail(f"wanted an operand's name, got {part[:40]!r}", at)
+                        self.fail(f"expected an operand's name, got {part[:40]!r}", at)
                     self.fail(f"{name[:80]!r} is not an instruction of {computation.name}", at)
                 if len(part) > len(name) + 1:
                     module.operand_shapes = True
@@ -431,14 +431,14 @@ class _Reader:
         head = _INSTRUCTION.match(text, self.at)
         if head is None:
             self.fail(
-                f"wanted an instruction, NAME = shape opcode(operands), got {self.text_here()}"
+                f"expected an instruction, NAME = shape opcode(operands), got {self.text_here()}"
             )
         self.at = head.end()
         shape = self.shape()
         opcode = _OPCODE.match(text, self.at)
         if opcode is None:
             self.skip()
-            self.fail(f"wanted an opcode and '(', got {self.text_here()}")
+            self.fail(f"expected an opcode and '(', got {self.text_here()}")
         self.at = first = opcode.end()
         name = opcode[1]
         instruction = Instruction(head[2], shape, name, None, "", -1, head[1] is not None)
@@ -452,7 +452,7 @@ class _Reader:
         elif name == "parameter":
             number = text[first : end - 1].strip()
             if not (number.isdecimal() and len(number) < 10):
-                self.fail(f"wanted the parameter's number, got {number[:40]!r}", first)
+                self.fail(f"expected the parameter's number, got {number[:40]!r}", first)
             instruction.number = int(number)
             operands = 0, 0
         instruction.attributes = self.attributes()
@@ -463,7 +463,7 @@ class _Reader:
             self.skip()
             if not (text.startswith("}", self.at) or _INSTRUCTION.match(text, self.at)):
                 self.fail(
-                    f"wanted ', NAME=VALUE' or the end of the instruction, got {self.text_here()}"
+                    f"expected ', NAME=VALUE' or the end of the instruction, got {self.text_here()}"
                 )
         return instruction, *operands
 
@@ -485,7 +485,7 @@ class _Reader:
             self.at = self.closing(nested.end())
             if array:
                 return self.array(array, text[nested.end() + 1 : self.at - 1], start)
-        self.fail(f"wanted a shape, such as f32[2,3]{{1,0}}, got {self.text_here(start)}", start)
+        self.fail(f"expected a shape, such as f32[2,3]{{1,0}}, got {self.text_here(start)}", start)
 
     def tuple_shape(self, start: int, depth: int) -> Shape:
         text = self.text
@@ -505,7 +505,7 @@ class _Reader:
                 if sign != ",":
                     if self.at >= len(text):
                         self.fail("'(' is never closed", opened)
-                    self.fail(f"wanted ',' or ')' in a tuple's shape, got {self.text_here()}")
+                    self.fail(f"expected ',' or ')' in a tuple's shape, got {self.text_here()}")
                 self.at += 1
                 self.skip()
             elements.append(self.shape(depth + 1))
@@ -536,7 +536,7 @@ class _Reader:
             bounded = size.startswith("<=")
             digits = size[2:] if bounded else size
             if not (size == "?" or (digits.isdecimal() and len(digits) < 20)):
-                self.fail(f"wanted a dimension's size, got {size!r}", array.start(2))
+                self.fail(f"expected a dimension's size, got {size!r}", array.start(2))
             sizes.append(-1 if size == "?" else int(digits))
             dynamic.append(bounded or size == "?")
         shape = Shape(text, array[1], tuple(sizes), tuple(dynamic))
@@ -548,10 +548,12 @@ class _Reader:
     def layout(self, shape: Shape, layout: str, start: int) -> None:
         parts = _LAYOUT.match(layout)
         if parts is None:
-            self.fail(f"wanted a layout such as {{1,0}}, got {layout[:40]!r}", start)
+            self.fail(f"expected a layout such as {{1,0}}, got {layout[:40]!r}", start)
         order = tuple(int(n) for n in parts[1].split(",") if n.strip() and len(n.strip()) < 10)
         if sorted(order) != list(range(len(shape.dimensions))) and order:
-            self.fail(f"{{{parts[1]}}} is no order of {len(shape.dimensions)} dimensions", start)
+            self.fail(
+                f"{{{parts[1]}}} is not an order of {len(shape.dimensions)} dimensions", start
+            )
         shape.layout = order
         rest = parts[2] or ""
         # T(8,128)(2,1): tiles; S(1): the memory space; the rest is extra: E(32), L(4), D(D,C).

@@ -1,4 +1,4 @@
-"""The parser of jaxprs' text, from hlofront or JAX, in Python alone."""
+"""The parser of jaxprs' text, from hlofront or JAX, in pure Python."""
 
 import re
 
@@ -77,7 +77,7 @@ class _Reader:
         self.skip()
         token = pattern.match(self.text, self.at)
         if token is None:
-            raise self.fail(f"wanted {what}")
+            raise self.fail(f"expected {what}")
         self.at = token.end()
         return token
 
@@ -156,7 +156,7 @@ class _Reader:
         if self.text.startswith("=", self.at):
             self.at += 1
         elif binders:
-            raise self.fail("wanted '=' behind the results of an operation")
+            raise self.fail("expected '=' after the results of an operation")
         primitive = self.take(_PRIMITIVE, "the name of an operation")[0]
         label = next((name for name, _ in binders if name != "_"), primitive)
         source = self.source(start)

@@ -233,7 +233,7 @@ _FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
 
 
 def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the lines with private functions in the order in which they are first called."""
+    """Return the lines with private functions ordered by their first call."""
     starts: list[tuple[int, str, str]] = []
     for n, (line, _) in enumerate(lines):
         head = _FUNCTION.match(line) if "func.func" in line else None

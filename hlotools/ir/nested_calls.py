@@ -155,7 +155,7 @@ def _inline(module: HloModule, chosen: set[int]) -> None:
 def _copied(callee: Computation, call: Instruction) -> dict[int, Instruction]:
     """Return the values of a function for the operands of a call, by the ids of its operations.
 
-    Operands stand for parameters; others are copies, in the computation of the call.
+    Parameters are replaced by operands; other instructions are copied into the call's computation.
     """
     copies = {id(p): o for p, o in zip(callee.parameters, call.operands, strict=True)}
     for original in callee.in_order():
@@ -343,7 +343,7 @@ def _capture(
     """Capture some of a loop's own operands too, and put what regions capture in order of the keys.
 
     Returns:
-      The ids of the operations that took results of the loop which it no longer has.
+      The ids of the operations that took results which the loop no longer has.
     """
     values = operation.operands
     own = len(values) - count
@@ -352,7 +352,7 @@ def _capture(
     captured = [n for n in numbers if values[n].opcode != "constant"]
     for region in (each for called in operation.called.values() for each in called):
         parameters = region.parameters
-        # Regions of other operations than loops have parameters that are no operands.
+        # Regions of operations other than loops have parameters that are not operands.
         more = len(parameters) - len(values)
         front = [p for n, p in enumerate(parameters[: own + more]) if n not in unchanged]
         for number, parameter in enumerate([*front, *(parameters[n + more] for n in captured)]):

@@ -81,7 +81,7 @@ def _bytecode(data: bytes) -> list[bytes] | None:
     sections: dict[int, bytes] = {}
     try:
         version, at = _varint(data, 4)
-        # The producer, up to the zero byte, is the compiler's version, which is left out.
+        # The producer, up to the zero byte, is the compiler's version, which is omitted.
         at = data.index(b"\0", at) + 1
         while at < len(data):
             kind = data[at]

@@ -125,14 +125,14 @@ def program_of_text(text: str, label: str) -> ProgramText:
         return ProgramText(kind, label, text)
     start = text.lstrip("\ufeff \t\r\n")
     if not start:
-        raise ValueError(f"{label} is empty: it is no text of a program")
+        raise ValueError(f"{label} is empty: it is not the text of a program")
     for beginning, what in _OTHERS.items():
         if start.startswith(beginning):
             program = _BESIDE.sub("", label)
             beside = program != label and os.path.exists(program)
             hint = f"; the program itself is in {program}" if beside else ""
-            raise ValueError(f"{label} is no text of a program but {what}{hint}")
+            raise ValueError(f"{label} is not the text of a program but {what}{hint}")
     raise ValueError(
-        f"{label} is no text of a program: one of HLO begins with HloModule, of StableHLO with "
-        f"module, a jaxpr with {{ lambda; this begins with {start[:30]!r}"
+        f"{label} is not the text of a program: HLO begins with HloModule, StableHLO with module, "
+        f"a jaxpr with {{ lambda; this begins with {start[:30]!r}"
     )

@@ -1,4 +1,4 @@
-"""The parser of StableHLO text in Python alone, for text of any version.
+"""The parser of StableHLO text of any version, in pure Python.
 
 Functions and the regions of operations become computations. Values that a region captures become
 parameters after its own, and operands of its operation.
@@ -23,7 +23,7 @@ _SYMBOL = re.compile(r"@(\"[^\"]*\"|[\w$.\-]+)")
 _TENSOR = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*)(.*)>$", re.DOTALL)
 _PAIR = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+(?:#\d+)?)")
 _ARGUMENTS_AT_END = re.compile(r"\((%[\w$.\-]+: .*)\)\s*\{$")
-# hlofront marks the private functions that stand for an operation of a primitive.
+# hlofront marks the private functions that implement an operation of a primitive.
 _PRIMITIVE = re.compile(r' attributes \{.*\bhlofront\.primitive = "([^"\\]+)"')
 _APPLIES = re.compile(r"applies (\S+)")
 _REGIONS = {"while": ("condition", "body"), "if": ("then", "else")}
@@ -76,7 +76,7 @@ class _Reader:
         self.modules: list[str] = []
         self.module_count = 0
         self.calls: list[tuple[Instruction, str, str]] = []
-        # The primitives that functions stand for, by the functions' names.
+        # The primitives that functions implement, by the functions' names.
         self.primitives: dict[str, str] = {}
         self.stack: list[_Open | None] = []
         self.block: _Block | None = None

@@ -28,8 +28,8 @@ def styled(text: str, style: str = "raw") -> str:
       text: a result of `as_text()`; "source" needs `debug_info=True` for StableHLO.
       style: "raw" is the unchanged text. "source" has each operation next to the user's file,
         line and source text. "short" has no metadata and no default layouts, and cuts long
-        constants and configurations. "canonical" has names and orders that depend on the
-        program's structure alone.
+        constants and configurations. "canonical" has names and orders that depend only on the
+        program's structure.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.

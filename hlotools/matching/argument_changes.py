@@ -26,7 +26,7 @@ _Fact = tuple[str, str, str]
 def argument_changes(matching: Matching) -> Iterator[tuple[Change, list[Instruction]]]:
     """Yield the changes of arguments, each with the parameters of both modules that it is about.
 
-    Arguments that changed alike, such as two with a larger batch, are one change.
+    Arguments that changed in the same way, such as two with a larger batch, are one change.
     """
     compared = matching.compared[0]
     donated = _donated(matching.a.module), _donated(matching.b.module)
@@ -59,7 +59,7 @@ def _donated(module: HloModule) -> set[int]:
 
 
 def _facts(p: Instruction, q: Instruction, in_header: tuple[bool, bool]) -> Iterator[_Fact]:
-    """Yield what differs in one argument; facts of arguments that changed alike are equal.
+    """Yield what differs in one argument; arguments that changed in the same way have equal facts.
 
     Args:
       p: the parameter of the first module.

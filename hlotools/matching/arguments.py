@@ -7,10 +7,10 @@ from hlotools.ir.hlo import Computation, Instruction
 
 
 def numbered_pairs(a: Computation, b: Computation) -> list[tuple[int, int]] | None:
-    """Return pairs of the numbers of two entries' arguments; None where numbers alone decide.
+    """Return pairs of the numbers of two entries' arguments; None if only numbers decide.
 
-    Arguments of one name are one argument, whatever their numbers; of the others those of one
-    number and type are, and then those of one type, in order.
+    Arguments of equal names are paired, whatever their numbers; then those of equal number and
+    type, and then those of equal type, in order.
     """
     mine = sorted(a.parameters, key=lambda p: p.number)
     others = sorted(b.parameters, key=lambda p: p.number)

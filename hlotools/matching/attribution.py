@@ -65,7 +65,7 @@ def _without_repetition(cause: Change, parts: Sequence[Change]) -> tuple[Change,
 
 
 def under_arguments(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """Return the changes of arguments first, by name, and then those that are not of them alone.
+    """Return the changes of arguments first, by name, and then all other changes.
 
     Args:
       changes: the changes of two StableHLO modules.

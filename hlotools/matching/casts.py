@@ -18,7 +18,7 @@ _PREPARING = frozenset({
 
 
 class Cast(NamedTuple):
-    """A dtype that became another one: the converts and operations of which it is true."""
+    """A dtype that became another one, with the converts and operations that it affects."""
 
     before: str
     after: str
@@ -68,8 +68,8 @@ class Cast(NamedTuple):
 def casts(changes: Iterable[Change]) -> list[Cast]:
     """Return the casts that some changes show, by the most operations that they are of.
 
-    Operations of one kind and size that one program has in one dtype, and the other in another, are
-    the same operation; converts between the two dtypes were added or removed for it.
+    Operations of equal kind and size that the two programs have in different dtypes are the same
+    operation; converts between the two dtypes were added or removed for it.
     """
     changes = list(changes)
     members: dict[frozenset[str], list[Change]] = {}

@@ -68,7 +68,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
     arguments = list(argument_changes(matching))
     for cast in casts([*leading, *following]):
         if not cast.has_operations:
-            # Converts prepare operands of what they are next to.
+            # Converts prepare operands of the operations next to them.
             continue
         # What follows from arguments of another dtype, or else is a cause of its own.
         members = set(map(id, cast.changes))
@@ -91,7 +91,8 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
             user.heading = user.heading._replace(note=f"with the argument {names}")
     groups += [group for group in of_operations if not group.is_minor]
     for group in of_operations:
-        # Converts and the like, which prepare operands, follow from what they are next to.
+        # Converts and similar operations, which prepare operands, follow from the changes next to
+        # them.
         if group.is_minor:
             other = next((each for each in groups if each.near & group.near), None)
             if other is None:
@@ -181,8 +182,8 @@ class OperationGraph:
     def at(self, change: Change) -> set[int]:
         """Return the nodes that a change is at.
 
-        A constant may be the size of an array, as in a mean: it is at the operations that are made
-        of it, and of which their other operands are made.
+        A constant may be the size of an array, as in a mean: it is attributed to the operations
+        that use it, and to those that make their other operands.
         """
         at = {id(site.at): site.at for site in (*change.a, *change.b) if site.at is not None}
         if change.what == "constant":

@@ -154,7 +154,7 @@ class Change(NamedTuple):
                     return f"{self.before} were merged into {names_b}{note}"
                 first = self.b[0].name
                 return (
-                    f"{self.before} were merged into {first}{note}; and alike into "
+                    f"{self.before} were merged into {first}{note}; and likewise into "
                     f"{listed(self.b[1:])}"
                 )
             case "regrouped":
@@ -259,7 +259,7 @@ class Change(NamedTuple):
 _NUMBERS = ("no parts", "one", "two", "three", "four", "five", "six")
 _SHOWN = 4
 _BOTH = 2
-_LISTS = {"body": "inside {}: {}", "views": "views of values beside what is told here: {1}"}
+_LISTS = {"body": "inside {}: {}", "views": "views of values, other than those listed: {1}"}
 
 
 def _number(count: int) -> str:

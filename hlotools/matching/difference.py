@@ -63,7 +63,7 @@ _COLORS = {
     "flag": "\x1b[33m",
     "scheduled": "\x1b[33m",
 }
-# The number of effects that are told with their causes.
+# The number of effects that are listed with their causes.
 _SHOWN = 8
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -75,7 +75,7 @@ class Side(NamedTuple):
       flags: the compiler's flags by name.
       rates: the rates of the device.
       source: a function that returns the StableHLO that a compiled program was made of.
-      compiler: what tells the program's compiler and device from others.
+      compiler: what identifies the program's compiler and device.
     """
 
     kind: str
@@ -215,7 +215,7 @@ class Diff:
             if shown and len(shown) < len(change.parts):
                 lines.append(f"{margin}  and {len(change.parts) - len(shown)} more")
 
-        # The largest effects of a few causes are told with them.
+        # The largest effects of a few causes are listed with them.
         most = max(_SHOWN // max(sum(change.is_cause for change in self.changes), 1), 1)
         for change in self.changes[:limit]:
             tell(change, "")
@@ -282,11 +282,11 @@ class Diff:
         yield "changes", [change.sentence for change in self.changes[:20]]
 
     def __bool__(self) -> bool:
-        raise TypeError("a Diff is neither true nor false: ask for its .equal")
+        raise TypeError("a Diff is neither true nor false: use its .equal")
 
 
 def _folded(change: Change, most: int) -> int:
-    """Return the number of a change's parts that are told on request alone."""
+    """Return the number of a change's parts that are listed only on request."""
     if not change.is_cause:
         return len(change.parts)
     return max(len(change.parts) - most, 0) + sum(len(part.parts) for part in change.parts[:most])
@@ -301,8 +301,8 @@ def diff(
 ) -> Diff:
     """Return the differences between two programs.
 
-    Names, source lines, install paths and orders without meaning are no differences; nor is the
-    schedule of a compiled program, unless `schedule` is True.
+    Names, source lines, install paths and irrelevant orders do not count as differences; nor does
+    the schedule of a compiled program, unless `schedule` is True.
 
     Args:
       a: text of a jaxpr, StableHLO or HLO; the path of a file of such text; a result of
@@ -512,7 +512,7 @@ def side_of(value: object) -> Side:
         return side._replace(label=f"text: {name}") if name else side
     as_text = getattr(value, "as_text", None)
     if callable(as_text):
-        # JAX's lowered programs have source lines if one asks for them.
+        # JAX's lowered programs have source lines only on request.
         takes_lines = "debug_info" in inspect.signature(as_text).parameters
         text = as_text(debug_info=True) if takes_lines else as_text()
         return Side(*program_of_text(text, type(value).__name__))
@@ -522,6 +522,6 @@ def side_of(value: object) -> Side:
             "tuple: (f, x, y)"
         )
     raise TypeError(
-        "wanted text, a file's path, a Traced, Lowered or Compiled, a jaxpr, or a function with "
+        "expected text, a file's path, a Traced, Lowered or Compiled, a jaxpr, or a function with "
         f"its arguments as a tuple; got {type(value).__name__}"
     )

@@ -100,7 +100,7 @@ class _Costs:
     ) -> dict[int, Instruction]:
         """Return the instructions at some sites, or the fusions around them, by their ids.
 
-        A loop, branch or call that the other program does not have stands for all inside of it.
+        A loop, branch or call that the other program does not have represents everything inside it.
         """
         running: dict[int, Instruction] = {}
         waiting = [site.at for site in sites if site.at is not None]
@@ -140,7 +140,8 @@ class _Effects:
         every = list(_with_parts(change))
         first = self._sides[0].running_at((s for each in every for s in each.a), matching.to)
         second = self._sides[1].running_at((s for each in every for s in each.b), matching.back)
-        # A change inside of a fusion may have sites in one program alone, where both have it.
+        # A change inside of a fusion may have sites in only one program, although both have the
+        # fusion.
         mine = {id(matching.back[key]) for key in second if key in matching.back}
         others = {id(matching.to[key]) for key in first if key in matching.to}
         return first.keys() | mine, second.keys() | others

@@ -86,7 +86,7 @@ def _together(
     heading: tuple[str, str, str, str],
     note: str = "",
 ) -> list[Change]:
-    """Return the changes with a finding in place of its parts, where the first part is."""
+    """Return the changes with a finding instead of its parts, at the position of the first part."""
     chosen = {id(part) for part in parts}
     ordered = tuple(change for change in changes if id(change) in chosen)
     note_text = ": ".join(filter(None, [note, _counted_parts(ordered)]))
@@ -139,7 +139,7 @@ class _Near:
 
 
 def _is_how(change: Change) -> bool:
-    """Return whether a change is of layouts, configurations and views alone."""
+    """Return whether a change affects only layouts, configurations and views."""
     if change.kind == "changed" and change.what.partition(" ")[0] in _HOW:
         return True
     if change.what in _HOW:
@@ -319,7 +319,7 @@ def _work(instruction: Instruction) -> Counter[Any]:
 
 
 def _is_structural(change: Change) -> bool:
-    """Return whether a change is of the grouping of operations into fusions."""
+    """Return whether a change affects the grouping of operations into fusions."""
     if change.kind in _STRUCTURAL:
         return True
     if change.kind in ("added", "removed"):

@@ -72,10 +72,10 @@ def _cause(change: Change) -> Cause:
 
 
 def _unpaired(a: HloModule, b: HloModule) -> tuple[list[OperationSite], list[OperationSite]]:
-    """Return the sites of what was traced in one program alone."""
+    """Return the sites of operations that were traced in only one program."""
     before, after = _traced(a), _traced(b)
     if not before or not after:
-        # A text without name stacks says nothing.
+        # A text without name stacks gives no answer.
         return [], []
     return (
         [site for name, site in before.items() if name not in after],

@@ -320,7 +320,7 @@ def differences(
         if a.opcode == b.opcode:
             yield from _attribute_differences(a, b)
         for key in sorted(a.called.keys() ^ b.called.keys()):
-            # If one side calls nothing, the other calls a function that stands for the operation.
+            # If one side calls nothing, the other calls a function that implements the operation.
             if a.opcode == b.opcode and a.called and b.called:
                 yield key, _names(a, key), _names(b, key)
         for key in a.called.keys() & b.called.keys():
@@ -356,7 +356,7 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
         before, after = attributes_a.get(key, ""), attributes_b.get(key, "")
         if before == after:
             continue
-        # A call of a function that stands for the operation has no attributes of its own.
+        # A call of a function that implements the operation has no attributes of its own.
         if bool(a.called) != bool(b.called) and not (before if a.called else after):
             continue
         if key == "index" and a.operands and b.operands:

@@ -14,7 +14,7 @@ class Limit(NamedTuple):
     Attributes:
       text: the limit as it was given.
       total: the key of the total.
-      growth: the greatest growth that is no failure.
+      growth: the largest growth that is not a failure.
       is_percentage: whether the growth is a percentage of the former total.
     """
 

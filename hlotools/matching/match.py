@@ -110,7 +110,7 @@ class Matching:
     # ---- pairs of computations ------------------------------------------------------------------
 
     def _called(self, compared: Compared) -> list["_Call"]:
-        """Return the pairs of unequal computations that matching operations of one kind call."""
+        """Return the pairs of unequal computations called by matching operations of equal kind."""
         calls: list[_Call] = []
         for a, b in compared.pairs:
             for key in a.called.keys() & b.called.keys() if a.opcode == b.opcode else ():

@@ -6,7 +6,7 @@ from hlotools.ir.hlo import Computation, HloModule
 
 
 class RootPairs(NamedTuple):
-    """The roots of two modules: those that match, the entries first, and those of one alone."""
+    """The roots of two modules: those that match, entries first, and those of only one module."""
 
     pairs: list[tuple[Computation, Computation]]
     removed: list[Computation]

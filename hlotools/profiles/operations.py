@@ -12,7 +12,7 @@ from hlotools.profiles.xplane import Event, EventLine, Plane, StatValue, XSpace
 # Compilers for TPUs, and readers of profiles, write the operations of a device to this line.
 _OPERATIONS_LINE = "XLA Ops"
 _MODULES_LINE = "XLA Modules"
-# The runtime of CPUs writes this event when an operation that went on in other threads is done.
+# The runtime of CPUs writes this event when an operation that continued in other threads is done.
 _DONE = "end: "
 _TASK_STARTS = "ThreadpoolListener::StartRegion"
 _TASK_STOPS = "ThreadpoolListener::StopRegion"
@@ -214,10 +214,10 @@ class _Mark(NamedTuple):
 class _HostOperations:
     """The operations in the lines of a host or GPU, which say themselves which program is theirs.
 
-    On a CPU some operations go on in other threads: their events end where the first thread left
-    them. The thread that completes one runs the operations after it at once, and marks the end of
-    the first one only then: so it has ended where the next one starts in that thread. The last one
-    has ended where the run did, and a loop where the last operation of its body did.
+    On a CPU some operations continue in other threads: their events end where the first thread
+    leaves them. The thread that completes such an operation immediately runs the operations after
+    it, and only then marks its end: so it has ended where the next operation starts in that thread.
+    The last one ends with the run, and a loop with the last operation of its body.
 
     On a GPU, XLA launches kernels together as a graph: each says the graph's name as its operation,
     and its number as a node of the graph. Such a kernel counts by its own name.
@@ -286,7 +286,7 @@ class _HostOperations:
                 runs[key].append(Interval(event.start, max(ends, default=marked), name))
 
     def _mark_of(self, event: Event, line: int) -> _Mark | None:
-        """Return the mark of an operation that went on in other threads; None for others."""
+        """Return the mark of an operation that continued in other threads; else None."""
         produced = event.stats.get("_p")
         mark = self._marks.get(produced) if isinstance(produced, int) else None
         return None if mark is None or (mark.line == line and mark.time <= event.end) else mark

@@ -135,7 +135,7 @@ class Profile:
             rows.append(("before and after them: dispatch, waiting", self.wall - self.span))
         name = "from the first operation to the last" if self.wall is None else "wall time"
         return [
-            f"{name}: {time_text(whole)}, of which",
+            f"{name}: {time_text(whole)}, including",
             *(
                 f"  {time_text(max(seconds, 0.0)):>10}  {_share(seconds, whole):>6.1%}  {title}"
                 for title, seconds in rows
@@ -196,15 +196,15 @@ def profile(
       recorded: a file of XLA's profiler, `HOST.xplane.pb`; a folder that a profile was written to,
         such as that of `jax.profiler.trace`; or what `read_xplane` read.
       program: the program, as `costs` takes it: HLO text, the path of an HLO file, a result of
-        `parse`, or of `compile` in jax or hlofront. Of several of its name, the one whose
-        operations took most time is shown.
+        `parse`, or of `compile` in jax or hlofront. If several have its name, the one whose
+        operations took the most time is shown.
       rates: the rates of the device, for bounds of the times; None for no bounds.
       wall: the time of a run from the call to the results, in seconds, if it was measured.
 
     Raises:
       HloSyntaxError: if a text is not HLO.
       OSError: if a file cannot be read.
-      ProfileError: if the file is no profile, or has no operation of the program.
+      ProfileError: if the file is not a profile, or has no operation of the program.
       TypeError: if the program is of another type.
 
     Example:

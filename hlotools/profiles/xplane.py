@@ -16,7 +16,7 @@ StatValue = int | float | str | memoryview
 
 
 class ProfileError(ValueError):
-    """The error of a file that is not a profile, or of one without what is asked for."""
+    """The error of a file that is not a profile, or lacks what was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ def read_xplane(path: str | os.PathLike[str]) -> XSpace:
     """Read a file of XLA's profiler.
 
     Args:
-      path: a file `HOST.xplane.pb`, or a folder that a profile was written to, of which the last
-        recording is read: that of `jax.profiler.trace(FOLDER)`, or of a subfolder.
+      path: a file `HOST.xplane.pb`, or a folder that a profile was written to, such as that of
+          `jax.profiler.trace(FOLDER)`, or a subfolder. The last recording in it is read.
 
     Raises:
       OSError: if the file cannot be read.
-      ProfileError: if the file is no profile, was cut off, or the folder does not have just one.
+      ProfileError: if the file is not a profile, was cut off, or the folder does not have just one.
     """
     file = _file_of(pathlib.Path(path))
     return parse_xplane(file.read_bytes(), str(file))
@@ -104,7 +104,7 @@ def parse_xplane(record: bytes, path: str = "the profile") -> XSpace:
     """Read the bytes of a file of XLA's profiler; `path` is its name in errors.
 
     Raises:
-      ProfileError: if the bytes are no profile, or were cut off.
+      ProfileError: if the bytes are not a profile, or were cut off.
     """
     space = XSpace(path, [], {})
     try:
@@ -116,7 +116,7 @@ def parse_xplane(record: bytes, path: str = "the profile") -> XSpace:
             f"{path} is not a file of XLA's profiler, or was cut off or damaged: {error}"
         ) from error
     if not space.planes and not space.programs:
-        raise ProfileError(f"{path} has no timeline: wanted a file HOST{_SUFFIX}")
+        raise ProfileError(f"{path} has no timeline: expected a file HOST{_SUFFIX}")
     return space
 
 
@@ -131,7 +131,7 @@ def _file_of(path: pathlib.Path) -> pathlib.Path:
     ]
     if not written:
         raise ProfileError(
-            f"{path} has no file of XLA's profiler: wanted plugins/profile/TIME/HOST{_SUFFIX} in "
+            f"{path} has no file of XLA's profiler: expected plugins/profile/TIME/HOST{_SUFFIX} in "
             "it, which jax.profiler.trace(FOLDER) writes"
         )
     folder = max(file.parent for file in written)
@@ -147,7 +147,7 @@ def _file_of(path: pathlib.Path) -> pathlib.Path:
 
 @dataclass(slots=True)
 class _EventKind:
-    """The name and facts that the events of one kind share."""
+    """The name and facts that all events of one kind share."""
 
     name: str = ""
     display_name: str = ""
@@ -261,7 +261,7 @@ def _read_line(
 
 
 class _StatReader:
-    """A reader of stats, of which most are the same for many events of a plane."""
+    """A reader of stats, most of which are the same for many events of a plane."""
 
     def __init__(self, names: Mapping[int, str]):
         self._names = names

@@ -11,7 +11,7 @@ from hlotools.html.page_file import THEME, asset
 from hlotools.run_log.records import Record, RunRecords
 from hlotools.run_log.summary import STAGES, RunSummary, reason_of, short_line
 
-# A browser draws so many rows at once; the others are counted.
+# A browser draws this many rows; further ones are only counted.
 _MOST_ROWS = 5000
 # The events of the timeline.
 _EVENTS = {

@@ -90,7 +90,7 @@ def read_log(folder: str | os.PathLike[str]) -> RunRecords:
                 continue
             written = record.text("format")
             if record.event == "process" and written != _FORMAT:
-                raise LogError(f"{file} is of the format {written!r}: this reads {_FORMAT!r}")
+                raise LogError(f"{file} has the format {written!r}: this version reads {_FORMAT!r}")
             records.append(record)
     if not records:
         raise LogError(f"{folder} has no log that can be read")

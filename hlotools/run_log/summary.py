@@ -127,7 +127,7 @@ class RunSummary:
         text = (
             f"disk {caches.disk_hits:,} hits, {caches.disk_misses:,} misses, "
             f"{time_text(max(caches.saved_seconds - caches.load_seconds, 0.0))} saved; "
-            f"memory {caches.memory_hits:,} hits beside those of C++"
+            f"memory {caches.memory_hits:,} hits besides those of C++"
         )
         return f"{text}; bundles {caches.bundled:,}" if caches.bundled else text
 

@@ -62,7 +62,7 @@ def test_wrong_command_lines_and_files(model, tmp_path, capsys):
     path.write_bytes(b"no bundle")
     for argv, message in (
         ((f"{model}:step",), "give the file to write"),
-        (("ls",), "wanted `bundle ls FILE`"),
+        (("ls",), "expected `bundle ls FILE`"),
         (("ls", tmp_path / "none"), "cannot be read: No such file"),
         (("verify", path), "is not a bundle: it starts otherwise"),
         ((f"{model}:step", path), "or ls or verify before"),

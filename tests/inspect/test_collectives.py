@@ -167,7 +167,7 @@ def test_what_runs_between_a_start_and_its_done_is_beside_it():
     lines = report.text().splitlines()
     assert "1 operation" in lines[2] and "nothing" in lines[1]
     sent = rows["all-gather"].moved_bytes
-    assert lines[-1] == f"While {sent:,} of these bytes are sent, no other operation runs."
+    assert lines[-1] == f"No other operation runs while {sent:,} of these bytes are sent."
 
 
 def test_times_of_links_and_of_what_is_beside_them():

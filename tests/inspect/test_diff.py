@@ -403,7 +403,7 @@ def test_what_one_cannot_compare(compiled_twice, tmp_path):
         diff(3, compiled)
     with pytest.raises(ValueError, match="neither a file nor"):
         diff("no/such/file.hlo", compiled)
-    with pytest.raises(ValueError, match="no text of a program"):
+    with pytest.raises(ValueError, match="not the text of a program"):
         diff("nothing\nof the kind", compiled)
     with pytest.raises(ValueError, match="a stage is one of"):
         diff(compiled, compiled, stage="ptx")

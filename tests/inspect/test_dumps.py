@@ -115,7 +115,7 @@ def test_the_history_of_an_operation_goes_back_to_what_was_lowered(folder):
         "Main_fusion > tpu_fusion: fused into fusion.1",
     ]
     assert changes.history("multiply.1") == [
-        "simplification > algsimp: made in place of divide div.1",
+        "simplification > algsimp: made instead of divide div.1",
         "Main_fusion > tpu_fusion: f32[8]{0} became f32[8]{0:T(256)}",
     ]
     with pytest.raises(KeyError, match=r"no operation 'exp\.1'"):
@@ -224,7 +224,7 @@ def test_pages_tell_which_passes_made_an_operation(folder, tmp_path):
         (["FOLDER", "--kernels", "--operation", "x"], "--operation goes with --passes"),
         (["FOLDER", "--kernels", "--passes"], "two reports"),
         (["FOLDER", "--kernel", "x", "--json"], "is text"),
-        (["FOLDER", "--kernels", "--html", "p.html"], "--html goes with --passes alone"),
+        (["FOLDER", "--kernels", "--html", "p.html"], "--html can be combined only with --passes"),
         (["model.py:f", "--dump", "x"], "--dump goes with"),
         (["model.py:f", "--operation", "x"], "--operation goes with --passes"),
     ],

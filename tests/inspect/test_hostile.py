@@ -131,8 +131,8 @@ def test_time_grows_with_length_alone():
     ("data", "said"),
     [
         (b"", "is empty"),
-        (b"\x00\x01\xff\xfe", "is no text of a program"),
-        ("HloModule m\n".encode("utf-16"), "is no text of a program"),
+        (b"\x00\x01\xff\xfe", "is not the text of a program"),
+        ("HloModule m\n".encode("utf-16"), "is not the text of a program"),
         (b"HloModule m\n", "hostile.hlo, line 2, column 1: the module has no computations"),
         (b"HloModule m\n\nENTRY e {\n a = f32[] add(\n", "hostile.hlo, line 4, column 15: '('"),
         (b"HloModule \xe9t\xe9\n\nENTRY e {\n a = f32[] const\xe9\n", "hostile.hlo, line 4"),

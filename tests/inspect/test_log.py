@@ -77,7 +77,7 @@ def test_sums_in_the_terminal(folder, capsys):
         "1 process, 6.00 s from first to last event",
         "1.11 s  tracing, 5 times",
         "2.00 s  XLA's compilation, 1 times",
-        "caches: disk 1 hits, 1 misses, 1.50 s saved; memory 6 hits beside those of C++",
+        "caches: disk 1 hits, 1 misses, 1.50 s saved; memory 6 hits besides those of C++",
         "recompilations: 2 of 1 functions",
         "step  2 times, 700.00 ms  train.py:7",
         "1x  x: f32[4] -> f32[5]",
@@ -190,7 +190,7 @@ def test_errors(tmp_path, capsys):
     assert run("log", str(tmp_path))[0] == 2
     assert "has no log" in capsys.readouterr().err
     newer = write(tmp_path / "newer", [{**PROCESS, "format": "hlofront.log/9"}])
-    with pytest.raises(LogError, match=r"is of the format 'hlofront\.log/9'"):
+    with pytest.raises(LogError, match=r"has the format 'hlofront\.log/9'"):
         read_log(newer)
     (newer / "host-1.jsonl").write_text("not JSON\n[]\n")
     with pytest.raises(LogError, match="no log that can be read"):

@@ -60,8 +60,7 @@ def test_each_moment_has_what_is_live():
 def test_the_chart_marks_the_peak_and_lists_its_buffers():
     lines = memory_use(CHAIN).text(width=8, height=4).splitlines()
     assert lines[0] == (
-        "chain: the most memory at once is 15.6 KiB, while operation 2 of 4 runs: slice b at "
-        "step.py:7"
+        "chain: the peak memory is 15.6 KiB, while operation 2 of 4 runs: slice b at step.py:7"
     )
     chart = lines[2:6]
     assert chart[0] == "15.6 KiB |  ██" and chart[3] == "       0 |████████"
@@ -160,7 +159,7 @@ def test_a_program_that_is_too_large_to_compile_says_what_takes_the_memory():
         jax.jit(huge).lower(*HUGE).compile()
     first, *lines = str(raised.value).splitlines()
     assert first.startswith("RESOURCE_EXHAUSTED: huge needs more memory than its device has.")
-    assert "the most memory at once is 32.0 GiB" in first
+    assert "the peak memory is 32.0 GiB" in first
     assert "  8.0 GiB  argument f32[65536,32768] x.1" in lines
     assert any("temporary f32[65536,32768] sort" in line and FILE in line for line in lines)
     assert "Ran out of memory on HBM" in str(raised.value)

@@ -86,7 +86,7 @@ def test_the_slow_line_is_the_first_row(file):
     assert title == "jit_step, mean of 3 runs"
     assert head.split() == ["measured", "share", "GFLOP/s", "GB/s", "runs"]
     assert "model.py:9  slow = jnp.linalg.matrix_power(x @ w, 3)" in first
-    assert re.search(r"^wall time: .*, of which$", text, re.MULTILINE)
+    assert re.search(r"^wall time: .*, including$", text, re.MULTILINE)
     for title in ("in operations", "between operations", "before and after them"):
         assert title in text
 
@@ -260,7 +260,7 @@ def test_errors_name_the_file(tmp_path, capsys):
     assert "has no timeline" in refused("--xplane", str(text))
     (tmp_path / "second.xplane.pb").write_bytes(b"")
     assert "profiles of 2 hosts: name one of second" in refused("--xplane", str(tmp_path))
-    assert "wanted FILE:FUNCTION to run" in refused()
+    assert "expected FILE:FUNCTION to run" in refused()
     assert "goes with FILE:FUNCTION" in refused("--xplane", str(RECORDED), "--runs", "3")
     assert "--program goes with --xplane" in refused("x.py:f", "--program", "step")
     other = tmp_path / "other.hlo"

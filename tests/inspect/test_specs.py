@@ -22,5 +22,5 @@ def test_a_bare_dtype_is_a_scalar():
 
 @pytest.mark.parametrize("text", ["f33[2]", "f32[x]", "f32[2", "f32[-1]", "f32[2],,f32[3]"])
 def test_what_cannot_be_read_is_named(text):
-    with pytest.raises(ValueError, match="wanted a dtype with a shape"):
+    with pytest.raises(ValueError, match="expected a dtype with a shape"):
         parse_specs(text)

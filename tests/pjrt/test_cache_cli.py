@@ -265,7 +265,7 @@ def test_why_finds_a_program_by_a_part_of_its_name(filled, capsys):
     assert (code, text) == run("why", "jit_step", "--dir", filled.folder)
     put(filled, 4, "jit_stepper", x="f32[]")
     assert run("why", "_ste", "--dir", filled.folder)[0] == 2
-    message = "2 names have '_ste' in them: jit_step, jit_stepper; give one"
+    message = "2 names have '_ste' in them: jit_step, jit_stepper; choose one"
     assert message in capsys.readouterr().err
     assert run("why", "step", "--dir", filled.folder)[1] == text, "the whole name comes first"
 
@@ -297,7 +297,7 @@ def test_long_values_are_shown_from_where_they_differ(store):
 
 def test_why_of_what_is_not_there(filled, capsys):
     assert run("why", "jit_stop", "--dir", filled.folder)[0] == 2
-    assert "nothing of the name or digest 'jit_stop' is kept: did you mean jit_step?" in (
+    assert "no entry has the name or digest 'jit_stop': did you mean jit_step?" in (
         capsys.readouterr().err
     )
     for i in range(10, 40):

@@ -1,1 +1,1 @@
-"""jax.experimental.pallas: attention for TPUs; hlofront compiles no kernels written by hand."""
+"""jax.experimental.pallas: attention for TPUs; hlofront does not compile hand-written kernels."""
