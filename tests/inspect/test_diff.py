@@ -240,7 +240,7 @@ def test_many_fusions_that_became_many_others():
     )).changes  # fmt: skip
     assert change.sentence == (
         "a.0 (sine, exponential, cosine) and b.0 (tanh, multiply, sqrt) were merged into ab.0; "
-        "and alike into ab.1, ab.2"
+        "and likewise into ab.1, ab.2"
     )
 
 
