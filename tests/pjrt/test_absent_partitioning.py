@@ -73,5 +73,5 @@ def test_shardings_of_values_on_gpus_are_inspected():
 
 def test_tpus_refuse_what_their_compiler_does_not_ask_about():
     rows = rows_over("tpu:v5e:2x2")
-    with pytest.raises(ValueError, match="libtpu does not ask about these"):
+    with pytest.raises(ValueError, match="libtpu does not support these"):
         jax.jit(split_by(lambda *_: None)).lower(rows).compile()

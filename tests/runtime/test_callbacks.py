@@ -157,7 +157,7 @@ def test_options_in_a_call_of_their_own(capsys):
     calling(lambda *, ordered: print(ordered), ordered=4)
     assert capsys.readouterr().out == "3\n4\n"
     for call in (debug.print, debug.callback):
-        with pytest.raises(TypeError, match="the first takes options alone"):
+        with pytest.raises(TypeError, match="the first takes only options"):
             call(ordered=True, x=1)
 
 
@@ -509,7 +509,7 @@ def test_breakpoint():
 def test_breakpoint_that_is_left():
     with pytest.raises(SystemExit):
         debug.breakpoint(stdin=io.StringIO("q\n"), stdout=io.StringIO())
-    with pytest.raises(ValueError, match="wanted backend 'cli'"):
+    with pytest.raises(ValueError, match="expected backend 'cli'"):
         debug.breakpoint(backend="web")
     with pytest.raises(ValueError, match="not both"):
         debug.breakpoint(ordered=True, token=1.0)

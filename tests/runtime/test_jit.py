@@ -158,7 +158,7 @@ def test_shardings_name_the_device():
 
 
 def test_jit_of_what_cannot_be_called():
-    with pytest.raises(TypeError, match="jit wants a function, got 3"):
+    with pytest.raises(TypeError, match="jit requires a function, got 3"):
         hlofront.jit(3)
 
 

@@ -184,7 +184,11 @@ def test_a_constraint_is_its_own_derivative_and_maps():
         (lambda: Format(Layout((1, 0))), ValueError, "Sharding has to be concrete"),
         (lambda: Format("rows"), TypeError, r"the layout of a Format is None, Layout\.AUTO"),
         (lambda: Format(None, "x"), TypeError, "the sharding of a Format"),
-        (lambda: jax.device_put(VALUES, CHOSEN), ValueError, "XLA chooses layouts for programs"),
+        (
+            lambda: jax.device_put(VALUES, CHOSEN),
+            ValueError,
+            "XLA chooses layouts only for programs",
+        ),
         (
             lambda: jax.device_put(VALUES, Format(Layout((0,)), ONE)),
             ValueError,

@@ -149,8 +149,8 @@ def make_array_from_callback(
         target = sharding.sharding
         if sharding.layout is Layout.AUTO:
             raise TypeError(
-                "make_array_from_callback lays arrays out as it is told, and `Layout.AUTO` leaves "
-                f"it to XLA, which chooses for programs: got {sharding}"
+                "make_array_from_callback needs a definite layout; with `Layout.AUTO` XLA chooses "
+                f"one, which it does only for programs: got {sharding}"
             )
     target = check_sharding(target, "make_array_from_callback")
     shape = tuple(shape)
@@ -224,11 +224,12 @@ def make_array_from_process_local_data(
 
 
 def _from_parts(sharding: Sharding, data: ArrayLike, shape: Sequence[int] | None) -> Array:
-    """Return an array over several processes, of which this one has some data."""
+    """Return an array over several processes, given this process's part of the data."""
     if isinstance(data, ArrayImpl) and not data.is_fully_addressable:
         raise ValueError(
             "make_array_from_process_local_data takes the data of this process: got an array that "
-            f"other processes have parts of, with {data.sharding}. To split it anew, use device_put"
+            f"other processes have parts of, with {data.sharding}. To split it differently, use "
+            "device_put"
         )
     own_shape = np.shape(data)
     whole = _whole_shape(sharding, own_shape) if shape is None else tuple(shape)
@@ -266,7 +267,7 @@ def _from_parts(sharding: Sharding, data: ArrayLike, shape: Sequence[int] | None
 
 
 def _whole_shape(sharding: Sharding, own_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of an array of which each process has a part of some shape.
+    """Return the shape of an array, given the shape of each process's part.
 
     Raises:
       ValueError: if the processes have different numbers of parts of an axis.

@@ -123,7 +123,7 @@ def _kind_of(device: Device) -> DLDeviceType:
     kind = _KINDS.get(clients.lowering_platform(device))
     if kind is None:
         raise BufferError(
-            f"DLPack knows no arrays on {device.platform}, only on {', '.join(_KINDS)}: "
+            f"DLPack does not support arrays on {device.platform}, only on {', '.join(_KINDS)}: "
             "move the array there with device_put"
         )
     return kind
@@ -219,15 +219,15 @@ def from_dlpack(
         if copy is False:
             raise ValueError(
                 f"the array's dtype {imported.aval.dtype} becomes {wanted} while 64-bit dtypes are "
-                "off, and copy=False forbids to copy it: set jax_enable_x64, or leave copy out"
+                "off, and copy=False forbids a copy: set jax_enable_x64, or omit copy"
             )
         host = host_value(imported)
         return host_put(host, typeof(host), placement, True, copied=True)
     if sharding_of(imported) != placement.sharding:
         if copy is False and placement.device != source:
             raise ValueError(
-                f"the array is on {source} and wanted on {placement.device}, and copy=False "
-                "forbids to copy it"
+                f"the array is on {source}, not on {placement.device} as requested, and copy=False "
+                "forbids a copy"
             )
         return bridge.batched_device_put(
             imported.aval, placement.sharding, [imported], placement.devices, True

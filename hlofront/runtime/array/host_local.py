@@ -35,7 +35,7 @@ def _reassembled(array: Array, shape: tuple[int, ...], sharding: NamedSharding) 
 def host_local_array_to_global_array_impl(
     arr: ArrayLike, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> Array:
-    """Return the array over all processes of which this process has a part.
+    """Return the array over all processes, given this process's part.
 
     Args:
       arr: the part of this process; an array that other processes have parts of is returned.
@@ -121,7 +121,7 @@ def host_local_array_to_global_array(
 
     Args:
       local_inputs: a pytree of arrays, this process's parts, all of this process's devices' data.
-      global_mesh: the mesh over all processes, of which this process's devices are a block.
+      global_mesh: the mesh over all processes, in which this process's devices form a block.
       pspecs: a PartitionSpec for all arrays, or a pytree of them that is a prefix of the inputs.
 
     Returns:
@@ -129,7 +129,8 @@ def host_local_array_to_global_array(
       inputs' dtypes. Arrays that are over several processes already are returned as they are.
 
     Raises:
-      ValueError: if a spec is None, does not fit the mesh or its array, or the specs are no prefix.
+      ValueError: if a spec is None, does not fit the mesh or its array, or the specs are not a
+          prefix.
 
     Example:
       Two processes of four devices pass 8 rows each; the result has 16::
@@ -154,7 +155,7 @@ def global_array_to_host_local_array(
 
     Args:
       global_inputs: a pytree of arrays over all processes.
-      global_mesh: the mesh over all processes, of which this process's devices are a block.
+      global_mesh: the mesh over all processes, in which this process's devices form a block.
       pspecs: a PartitionSpec for all arrays, or a pytree of them that is a prefix of the inputs; an
         array that is split in another way is split again first, by all processes together.
 
@@ -162,7 +163,8 @@ def global_array_to_host_local_array(
       A pytree like `global_inputs` of arrays on this process's devices.
 
     Raises:
-      ValueError: if a spec is None, does not fit the mesh or its array, or the specs are no prefix.
+      ValueError: if a spec is None, does not fit the mesh or its array, or the specs are not a
+          prefix.
 
     Example:
       What this process computed of a result, as a NumPy array::

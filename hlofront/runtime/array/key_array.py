@@ -378,7 +378,7 @@ _getitem: Callable[[Array, object], Array]
 
 
 def _is_basic(index: object) -> bool:
-    """Return whether an index consists of integers, slices, None and ... alone."""
+    """Return whether an index consists only of integers, slices, None and ...."""
     parts: tuple[object, ...] = index if isinstance(index, tuple) else (index,)
     return all(part is None or isinstance(part, int | slice | EllipsisType) for part in parts)
 
@@ -390,8 +390,8 @@ def _defined_here(member: object) -> bool:
 def _refused(name: str) -> property:
     def get(self: KeyArray) -> NoReturn:
         raise NotImplementedError(  # JAX raises this class.
-            f"random keys have no {name!r}: they are no numbers. The integers that they are "
-            "stored as are jax.random.key_data(keys)."
+            f"random keys do not support {name!r}: use jax.random.key_data(keys) for the integers "
+            "that store them."
         )
 
     return property(get)

@@ -17,7 +17,7 @@ from hlofront.runtime.array.transfer import put_leaf
 
 @run(layout_constraint_p)
 def _(x: ArrayLike, *, layout: Layout) -> Array:
-    """Lay out an array at once: outside of programs there is nothing that XLA could choose."""
+    """Lay out an array immediately: outside of programs there is nothing for XLA to choose."""
     array = as_array(x)
     if type(array) is ArrayImpl:
         return laid_out(array, layout.mode(typeof(x), "the value of with_layout_constraint"))
@@ -33,8 +33,8 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
       layouts: a Layout for all, or a tree of them that is a prefix of `x`.
 
     Returns:
-      A tree like `x`. Derivatives are laid out alike; under vmap the new axis has the largest
-      stride. Outside of programs the arrays themselves are laid out.
+      A tree like `x`. Derivatives are laid out in the same way; under vmap the new axis has the
+      largest stride. Outside of programs the arrays themselves are laid out.
 
     Raises:
       ValueError: if one of the layouts is not a Layout or does not order the axes of its array.

@@ -100,7 +100,7 @@ def device_put(
       A pytree like `x`. Python scalars become weakly typed, and 64 bits 32 unless x64 is on.
 
     Raises:
-      TypeError: for leaves that are no values: strings, NumPy arrays of objects, ...
+      TypeError: for leaves that are not values: strings, NumPy arrays of objects, ...
       OverflowError: for Python integers that do not fit the dtype.
       AssertionError: in all processes of a group, if they put values that differ on devices of all.
       ValueError: for invalid devices, trees that are not prefixes, and donate=True together
@@ -316,8 +316,8 @@ def _put_as(x: ArrayLike, target: Format, semantics: CopySemantics) -> Array:
         return put_leaf(x, target.sharding, semantics)
     if not isinstance(layout, Layout):
         raise ValueError(
-            f"device_put lays arrays out as it is told, and got {target} for {aval.str_short()}: "
-            "XLA chooses layouts for programs, as `input_formats` of a compiled one says."
+            f"device_put needs a definite layout, got {target} for {aval.str_short()}. XLA chooses "
+            "layouts only for programs: see `input_formats` of a compiled one."
         )
     mode = layout.mode(aval, f"the value of device_put, {aval.str_short()},")
     return laid_out(put_leaf(x, target.sharding, semantics), mode)

@@ -87,7 +87,7 @@ class ProgramEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BundleFile:
-    """The contents of a bundle, whose programs are read when they are asked for.
+    """The contents of a bundle, whose programs are read on demand.
 
     Attributes:
       path: the file's path, for messages.
@@ -136,8 +136,8 @@ def parsed(data: bytes, path: str) -> BundleFile:
         header = header_checks.json_of(data[start:stop])
         if header.get("kind") != "bundle":
             raise BundleError(
-                f"{path} is no bundle: its bytes are an exported program, or an executable. Read "
-                "these with hlofront.export.deserialize or deserialize_and_load"
+                f"{path} is not a bundle: its bytes are an exported program, or an executable. "
+                "Read these with hlofront.export.deserialize or deserialize_and_load"
             )
         header_checks.VERSIONED_BUNDLE(header, "it")
         if header["version"] > VERSION:
@@ -196,7 +196,7 @@ def _value_of(text: str) -> object:
         return ast.literal_eval(text)
     # Python's parser raises them for literals that are nested too deeply.
     except (SyntaxError, TypeError, MemoryError, RecursionError, SystemError) as error:
-        raise HeaderError(f"it has a static argument that is no literal: {error}") from None
+        raise HeaderError(f"it has a static argument that is not a literal: {error}") from None
 
 
 def _size(spans: Mapping[str, tuple[int, int]], field: str) -> int:

@@ -75,7 +75,7 @@ def devices_of(where: ProgramDevices) -> Sequence[Device]:
 def differing(before: Fields, now: Fields) -> str:
     """Return the fields that differ, as text; "" if none does.
 
-    Of executables for another platform the platform alone is named, on which other fields depend.
+    For executables of another platform only the platform is named, on which other fields depend.
     """
     names = [*before, *(name for name in now if name not in before)]
     if before.get("platform") != now.get("platform"):

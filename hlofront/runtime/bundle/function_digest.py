@@ -1,9 +1,9 @@
 """Digests of Python functions, equal while their code and what it refers to are the same.
 
 A digest is of bytecode, constants, defaults, closed-over values, and of the globals that the code
-names: functions and classes of the user's own modules with theirs, to any depth. What belongs to
-Python or to an installed package counts by its name and the package's version. Comments, line
-numbers and file names do not count.
+names: functions and classes of the user's own modules with the globals that they name, to any
+depth. Objects of Python or of an installed package count by their name and the package's version.
+Comments, line numbers and file names do not count.
 """
 
 import enum

@@ -30,7 +30,7 @@ from hlofront.transforms.arguments import ArgumentPlan
 
 
 class _RequestedShardings(JitShardings):
-    """The shardings that a bundle's programs were traced with, in the place of those of jit."""
+    """The shardings that a bundle's programs were traced with, which replace those of jit."""
 
     __slots__ = ()
 
@@ -44,12 +44,12 @@ class _RequestedShardings(JitShardings):
 
 
 class BundledFunction(Jitted):
-    """A jitted function whose programs come from a bundle, in the place of tracing.
+    """A jitted function whose programs come from a bundle instead of tracing.
 
     Args:
       contents: the bundle.
       programs: its programs.
-      fun: a function with the name and parameters of the one that was saved.
+      fun: a function with the name and parameters of the saved function.
       devices: the devices of programs for several.
     """
 
@@ -125,8 +125,8 @@ class BundledFunction(Jitted):
         listed = "".join(f"\n  ({program.entry.signature})" for program in self.programs)
         return TypeError(
             f"{self.contents.path} has no program of {self.name} for the arguments "
-            f"({', '.join(arguments)}). Those that it has are for{listed}\n"
-            "Call it with one of these, or save a bundle with arguments(...) of this call too."
+            f"({', '.join(arguments)}). It has programs for{listed}\n"
+            "Call it with arguments of these types, or save a bundle with this call's as well."
         )
 
 
@@ -185,10 +185,10 @@ def load(
     Args:
       path: the file.
       trust: whether its machine code may be loaded: it runs with all rights of this process, so
-        trust only files of your own. Without it, the StableHLO is compiled, as after a change of
-        jaxlib, device or processor, of which a BundleWarning says the field; and another process
-        reads, checks and compiles it. With it, the executable of a file's only program is loaded
-        at once, for the default device.
+        trust only files of your own. With it, the executable of a file's only program is loaded
+        immediately, for the default device. Without it, another process reads, checks and compiles
+        the StableHLO. The StableHLO is also compiled after a change of jaxlib, device or processor;
+        a BundleWarning then says which field differs.
       devices: the devices of programs for several; by default the first ones.
 
     Returns:
@@ -305,12 +305,12 @@ class AttachedBundle:
 def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -> Wrapped:
     """Let a jitted function start from a bundle: its calls need no tracing, and no compilation.
 
-    Calls that the bundle has no program for are traced and compiled as always, and so are all, with
-    a BundleWarning that says the field, if the function's source has changed since `save`, or the
-    options of jit, or the versions of hlofront, Python or NumPy; and those whose executable was
-    made by another jaxlib, or for another device or processor. The source is that of the function
-    and of all that it refers to in the user's own modules; what it reads elsewhere while it is
-    traced, such as a file, is not seen.
+    Calls without a program in the bundle are traced and compiled as always. So are all calls if the
+    function's source, the options of jit, or the versions of hlofront, Python or NumPy have changed
+    since `save`, and calls whose executable was made by another jaxlib, or for another device or
+    processor; a BundleWarning then says which field differs. The source is that of the function and
+    of everything that it refers to in the user's own modules; other inputs of tracing, such as
+    files, are not checked.
 
     Args:
       fun: a jitted function.
@@ -339,7 +339,7 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
     if reason:
         warnings.warn(
             f"{contents.path} is not used, and {jitted.name} is traced and compiled: {reason}. "
-            "Save the bundle anew.",
+            "Save the bundle again.",
             BundleWarning,
             stacklevel=source.frames_to_user(),
         )

@@ -192,7 +192,7 @@ class Program:
                 warnings.warn(
                     f"the executable of {self.contents.header['name']} for {target} in "
                     f"{self.contents.path} is not used, and the program is compiled: {reason}. "
-                    "Save the bundle anew for this machine.",
+                    "Save the bundle again for this machine.",
                     BundleWarning,
                     stacklevel=source.frames_to_user(),
                 )

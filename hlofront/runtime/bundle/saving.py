@@ -29,7 +29,7 @@ from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
 
 class Arguments(NamedTuple):
-    """The arguments of one call, or ShapeDtypeStructs in the place of its arrays."""
+    """The arguments of one call, or ShapeDtypeStructs instead of its arrays."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -63,8 +63,8 @@ def save(
       path: the file, which is replaced whole if it exists.
       fun: a jitted function; or one of its stages, which has its arguments, and compiler options
         of its own.
-      args, kwargs: arguments of a call, or ShapeDtypeStructs in the place of its arrays. For
-        several kinds of calls, the positional ones are `arguments(...)` of each.
+      args, kwargs: arguments of a call, or ShapeDtypeStructs instead of its arrays. For several
+        kinds of calls, the positional ones are `arguments(...)` of each.
       targets: the names of the devices to compile for, "cpu", "tpu:v5e:2x2", which need not be
         here; by default that of the arguments. The StableHLO is for all of their platforms.
       vjp_order: how many reverse-mode derivatives of the StableHLO to include, for `grad` of the
@@ -236,7 +236,7 @@ def _compiled(
 
 
 def _moved(where: DeviceAssignment, devices: Sequence[Device], target: Target) -> DeviceAssignment:
-    """Return the devices of a target in the place of those of a program for several.
+    """Return the devices of a target that replace those of a program for several.
 
     Raises:
       ValueError: if the target has fewer.

@@ -27,7 +27,7 @@ from hlofront.primitives.scattering import scatter_p
 from hlofront.runtime.array.key_array import KeyArray
 
 _USES = frozenset({keys.random_split_p, keys.random_bits_p, random_gamma_p})
-# Operations that produce no random numbers, or of which it is unknown which keys they use.
+# Operations that produce no random numbers, or whose use of keys is unknown.
 _HARMLESS = frozenset(
     {keys.random_fold_in_p, keys.random_unwrap_p, keys.random_clone_p, keys.random_seed_p}
     | {keys.random_wrap_p, comparing.eq_p, comparing.ne_p, gather_p, scatter_p}

@@ -132,8 +132,8 @@ def _end(name: str, device: Device, last_words: str) -> str:
     newer = f" A newer one may not: `pip install -U {plugin.origin}`." if plugin is not None else ""
     return (
         f"INTERNAL: {compiler} ended its process on {name}, for {device.device_kind}; it said: "
-        f"{last_words!r}. The module is valid StableHLO, and this is a fault of that compiler."
-        f"{newer} Which operation it is shows where parts of the function are compiled alone."
+        f"{last_words!r}. The module is valid StableHLO, and this is a bug of that compiler."
+        f"{newer} To find the operation, compile parts of the function separately."
     )
 
 
@@ -175,7 +175,7 @@ def compile_absent(
             elif lowering_platform(first) == "tpu":
                 raise ValueError(
                     f"{name} has functions with custom partitioning, or inspects shardings: libtpu "
-                    "does not ask about these for compile-only devices, and refuses them"
+                    "does not support these for compile-only devices"
                 )
             else:
                 partition = partition_of(module, device_assignment)

@@ -58,7 +58,7 @@ _explain = options["jax_explain_cache_misses"]
 
 
 class StoredCall:
-    """The data for calling an executable from disk, in place of the module it was compiled from."""
+    """The data for calling an executable from disk, without the module it was compiled from."""
 
     __slots__ = (
         "_hlo",
@@ -104,7 +104,7 @@ class CompiledProgram(NamedTuple):
 
     loaded: "LoadedExecutable | SubprocessExecutable"
     call: ProgramCall
-    # What becomes of the exceptions of its callbacks, if it has any.
+    # What happens to the exceptions of its callbacks, if it has any.
     host_failures: "HostFailures | None" = None
 
 
@@ -315,7 +315,7 @@ class CacheEntry:
 def has_digest(program: ClosedJaxpr) -> bool:
     """Return whether the cache entry of a program can be determined without its module.
 
-    Programs that are never stored have no entry, and so need no module either.
+    Programs that are never stored have no entry, and therefore need no module either.
     """
     if program.effects or not any(_stores_of(program)):
         return True
@@ -376,8 +376,8 @@ class _Compiler(NamedTuple):
     overrides: dict[str, object]
 
 
-# The compilers by devices and settings. Texts tell apart the options that Python calls equal, such
-# as 1 and True.
+# The compilers by devices and settings. Texts distinguish options that Python calls equal, such as
+# 1 and True.
 _compilers = CacheTable()
 clients.on_reset(_compilers.clear)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def is_compiled_by_worker(module: "Module", devices: Sequence[Device]) -> bool:
-    """Return whether another process compiles a module: it can, and a stranger wrote a part of it.
+    """Return whether another process compiles a module: part of it is untrusted, and it can.
 
     It has none of this process's functions, and no other devices than CPUs.
     """

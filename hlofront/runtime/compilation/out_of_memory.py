@@ -34,7 +34,7 @@ def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxR
     largest = "\n".join(use.peak_lines(_MOST_BUFFERS))
     return JaxRuntimeError(
         f"{_CODE}: {name} needs more memory than its device has. By the order of its "
-        f"operations{optimized}, {largest}\nhlofront.inspect.memory_use(lowered) has it all; "
-        "jax.checkpoint, donated arguments, smaller batches or shardings take less. "
-        f"XLA says:\n{message}"
+        f"operations{optimized}, {largest}\nhlofront.inspect.memory_use(lowered) has the full "
+        "list; to use less memory, try jax.checkpoint, donated arguments, smaller batches or "
+        f"shardings. XLA says:\n{message}"
     )

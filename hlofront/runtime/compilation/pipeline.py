@@ -295,7 +295,7 @@ class Compilation:
         if self._program.effects and key.layouts is not None and "auto" in key.layouts.inputs:
             raise ValueError(
                 f"{key.name} has effects, and XLA does not say which layouts it chooses for the "
-                "arguments of such programs: request a Layout in place of Layout.AUTO"
+                "arguments of such programs: request a Layout instead of Layout.AUTO"
             )
         if module.ordered and len(self._devices) > 1:
             effects = ", ".join(map(str, module.ordered))
@@ -404,6 +404,6 @@ def _warn_of_donations(unusable: Sequence[str]) -> None:
     if unusable:
         warnings.warn(
             f"Some donated buffers were not usable: {', '.join(unusable)}. No result has as "
-            "many elements as such an argument; donate those alone that a result can replace.",
+            "many elements as such an argument; donate only arguments that a result can replace.",
             stacklevel=source.frames_to_user(),
         )

@@ -76,7 +76,7 @@ def differences(before: TraceKey, now: TraceKey) -> list[str]:
 
 
 def _described(aval: ShapedArray, other: ShapedArray) -> str:
-    """Return an aval as text, with its weak type if it differs from `other` in that alone."""
+    """Return an aval as text, with its weak type if it differs from `other` only in that."""
     text = aval.str_short(short_dtypes=True)
     if text == other.str_short(short_dtypes=True) and aval.weak_type != other.weak_type:
         text += " weakly typed" if aval.weak_type else " strongly typed"
@@ -98,8 +98,8 @@ def _static_differences(before: TraceKey, now: TraceKey) -> Iterator[str]:
 def _static_difference(old: StaticValue | None, new: StaticValue | None) -> str:
     """Return the difference of two values of a static argument; empty if they are one key.
 
-    Keys are one if they are equal and have equal hashes. The methods are the user's, so their
-    errors are told as differences: the call itself may need none of them.
+    Keys are the same if they are equal and have equal hashes. The methods are the user's, so their
+    errors are reported as differences: the call itself may not use these methods.
     """
     before, now = (
         "not given" if each is None else source.shortened(shown_static(each.value))
@@ -136,7 +136,7 @@ def _static_difference(old: StaticValue | None, new: StaticValue | None) -> str:
 def _have_equal_statics(before: TraceKey, now: TraceKey) -> bool:
     try:
         return before.statics == now.statics
-    except Exception:  # The user's `__eq__` raises, which `differences` tells.
+    except Exception:  # The user's `__eq__` raises, which `differences` reports.
         return False
 
 

@@ -36,8 +36,8 @@ _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
 class RunLog:
     """The log of this process: a file of its own in the folder, with a line for each event.
 
-    Each line is written at once and whole, so that a process that dies loses at most its last one.
-    If a write fails, a warning says so and the log ends: the program goes on.
+    Each line is written immediately and whole, so that a process that dies loses at most its last
+    one. If a write fails, a warning says so and the log ends: the program continues.
     """
 
     def __init__(self, folder: str):

@@ -136,7 +136,7 @@ class TracedProgram:
         return opened
 
 
-# The number of programs cached per function, of which the oldest is evicted first.
+# The number of programs cached per function; the oldest is evicted first.
 _MOST_TRACED = 4096
 
 

@@ -44,7 +44,7 @@ def debug_breakpoint(
       num_frames: the number of frames, from the line outward; None for all.
       ordered: whether it runs in order with other ordered debug callbacks.
       token: a pytree of arrays, which is returned unchanged. The program stops where the result is
-        computed, and not at all where nothing uses it.
+          computed, and not at all if nothing uses it.
       **kwargs: `stdin` and `stdout`, the files to use in place of the process's own.
 
     Returns:
@@ -54,7 +54,7 @@ def debug_breakpoint(
       ValueError: if there is no such console, or both `ordered` and `token` are passed.
     """
     if backend not in (None, "cli"):
-        raise ValueError(f"debug.breakpoint: wanted backend 'cli' or None, got {backend!r}")
+        raise ValueError(f"debug.breakpoint: expected backend 'cli' or None, got {backend!r}")
     if ordered and token is not None:
         raise ValueError(
             "debug.breakpoint takes ordered=True or a token, not both: a token is an order of its "
@@ -265,7 +265,7 @@ class _Console(cmd.Cmd):
             self.say(f"{mark} {frame.file}({frame.line}) in {frame.function}\n      {text}")
 
     def do_continue(self, line: str) -> bool:
-        """c(ont(inue)): let the program go on."""
+        """c(ont(inue)): let the program continue."""
         return True
 
     def do_quit(self, line: str) -> bool:

@@ -83,7 +83,7 @@ def debug_print(
     names: `debug.print(ordered=True)(fmt, *args, **kwargs)`.
 
     Args:
-      fmt: a format string as of `str.format`.
+      fmt: a format string as in `str.format`.
       *args: the values that it formats by position: arrays, pytrees of them, or any other value.
       ordered: whether it is printed in order with other ordered callbacks, of this program and of
         those called before and after it.
@@ -132,7 +132,7 @@ def debug_log(
       *args, **kwargs: the values to format; arrays may be traced.
       ordered: whether texts appear in the order of the calls.
       partitioned: whether each device logs its own part of an array that is split over devices.
-      skip_format_check: whether the format is not checked against the values at once.
+      skip_format_check: whether to skip checking the format against the values immediately.
 
     Raises:
       IndexError, KeyError: if the format mentions a value that is not given.
@@ -153,7 +153,7 @@ def _check_options_alone(name: str, args: tuple[object, ...], kwargs: dict[str, 
     if args or kwargs:
         raise TypeError(
             f"{name} was given arguments and nothing to use them, args={args} kwargs={kwargs}: in "
-            "the form of two calls, the first takes options alone"
+            "the form of two calls, the first takes only options"
         )
 
 

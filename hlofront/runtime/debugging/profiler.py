@@ -292,7 +292,7 @@ class _PerfettoServer(socketserver.TCPServer):
 
 
 class _PerfettoHandler(http.server.SimpleHTTPRequestHandler):
-    """A handler of requests for the files of a folder, which tells its server of the first one."""
+    """A handler of requests for a folder's files, which notifies its server of the first one."""
 
     def end_headers(self) -> None:
         self.send_header("Access-Control-Allow-Origin", "*")

@@ -30,7 +30,7 @@ def inspect_array_sharding(value: PyTree, *, callback: Callable[[Sharding], None
             return y
 
     Args:
-      value: an array, or a pytree of arrays, for each of which the function is called.
+      value: an array, or a pytree of arrays; the function is called for each of them.
       callback: the function. It takes a NamedSharding over the mesh of the program's arguments and
         constraints, or a GSPMDSharding where there is no mesh or it has no such spec.
 

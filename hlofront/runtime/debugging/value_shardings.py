@@ -73,7 +73,7 @@ def value_shardings(lowered: Lowered) -> list[ValueSharding]:
     """Return the shardings that XLA chooses for the arrays that a program's operations compute.
 
     The program is compiled once more, with a call after each operation that shows XLA's choice.
-    Scalars are left out, and programs for one device or for compile-only devices have none.
+    Scalars are omitted, and programs for one device or for compile-only devices have no entries.
 
     Raises:
       JaxRuntimeError: if XLA refuses the program.

@@ -154,8 +154,8 @@ def _flat(
         except TypeError as error:
             raise TypeError(
                 f"Error interpreting argument to {name} as a JAX value: the one at "
-                f"{_argument_path(path)} is {leaf!r} of type {type(leaf)}. What is no array goes "
-                "into the callback by functools.partial."
+                f"{_argument_path(path)} is {leaf!r} of type {type(leaf)}. Bind values that are "
+                "not arrays with functools.partial."
             ) from error
     results, out_tree = tree.tree_flatten(result_shape_dtypes)
     avals = tuple(_result_aval(name, result) for result in results)
@@ -190,7 +190,7 @@ def _result_aval(name: str, result: object) -> ShapedArray:
 
 
 def _one_device(name: str, sharding: object) -> SingleDeviceSharding | None:
-    """Return the user's sharding; raise an error unless it is of one device or None."""
+    """Return the user's sharding; raise an error unless it has one device or is None."""
     if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
         raise NotImplementedError(  # JAX raises this class.
             f"{name} takes a SingleDeviceSharding, which says the device to call from; got "

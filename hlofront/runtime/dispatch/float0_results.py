@@ -30,7 +30,7 @@ def _hidden(leaf: object) -> object:
 
 
 def without_float0(fun: Callable[..., object]) -> Callable[..., object]:
-    """Wrap `fun`, so that its float0 results are no leaves; unflattening restores them."""
+    """Wrap `fun`, so that its float0 results are not leaves; unflattening restores them."""
 
     def function(*args: object, **kwargs: object) -> object:
         results = fun(*args, **kwargs)

@@ -562,7 +562,7 @@ def make_callable(
 
 
 def _behind(function: PjitFunction) -> Jitted:
-    """Return the Jitted of a function that C++ calls; of an operation, the one that compiles it.
+    """Return the Jitted of a function that C++ calls; for an operation, the one that compiles it.
 
     Raises:
       AttributeError: if there is none, as for calls of compiled programs.

@@ -237,8 +237,8 @@ def _with_devices(sharding: Sharding | None, devices: Sequence[Device]) -> Shard
     mesh: AbstractMesh = sharding.mesh
     if len(devices) != mesh.size:
         raise ValueError(
-            f"{sharding} is of no devices, and gets those of the mesh in context or of an argument:"
-            f" got {len(devices)} for {mesh.size}. Put a mesh in context by jax.set_mesh, split an "
+            f"{sharding} has no devices, and gets those of the mesh in context or of an argument: "
+            f"got {len(devices)} for {mesh.size}. Put a mesh in context by jax.set_mesh, split an "
             "argument by device_put, or make the sharding with a Mesh"
         )
     array = np.array(devices, dtype=object).reshape(mesh.axis_sizes)
@@ -317,7 +317,7 @@ def _on_one_device(x: ArrayLike, sharding: SingleDeviceSharding) -> Array:
     if getattr(x, "committed", False) and x.devices() != sharding.device_set:
         raise ValueError(
             f"Received incompatible devices: an array is committed to {x.sharding}, and "
-            f"with_sharding_constraint asks for {sharding}. Move it there with device_put."
+            f"with_sharding_constraint requests {sharding}. Move it there with device_put."
         )
     return put_leaf(x, sharding, CopySemantics.REUSE_INPUT)
 
@@ -342,7 +342,7 @@ def with_sharding_constraint(x: object, shardings: object) -> PyTree:
     Raises:
       TypeError: for leaves that are not shardings.
       RuntimeError: for PartitionSpecs outside of a mesh context.
-      ValueError: if the shardings are no prefix, an array cannot be split so, or a specification
+      ValueError: if the shardings are not a prefix, an array cannot be split so, or a specification
         names axes that are not of type Auto.
       AssertionError: if all axes of the mesh in context are of type Explicit, and an array is
         split otherwise.
@@ -380,7 +380,7 @@ def _assert_split(aval: ShapedArray, spec: PartitionSpec) -> None:
     if wanted is not actual:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
-            f"`Explicit`: the array is split as {actual}, and {wanted} is asserted. jax.reshard "
+            f"`Explicit`: the array is split as {actual}, but {wanted} was asserted. jax.reshard "
             "splits it so"
         )
 
@@ -393,8 +393,8 @@ def _constraint(leaf: object) -> Any:
     """
     if leaf is None:
         raise ValueError(
-            "with_sharding_constraint got None for a sharding, which says nothing: leave that "
-            "value out of it, or give PartitionSpec.UNCONSTRAINED for axes that XLA splits"
+            "with_sharding_constraint got None for a sharding, which is no constraint: leave that "
+            "value out, or pass PartitionSpec.UNCONSTRAINED for axes that XLA splits"
         )
     if isinstance(leaf, PartitionSpec):
         mesh = get_abstract_mesh()

@@ -79,7 +79,7 @@ class Operation:
         try:
             return self.jitted.compile_and_call(args, kwargs)
         except (TypeError, ValueError, errors.ShardingTypeError) as error:
-            # Static arguments are no operands.
+            # Static arguments are not operands.
             operands, _ = _flatten(self.jitted.plan.dynamic(args, kwargs))
             _check_fit(self.fun.__name__, operands)
             errors.add_operands(error, self.fun.__name__, operands)
@@ -122,8 +122,8 @@ def deferred(name: str, *operands: object) -> NotImplementedType:
         if type(x) in _CONTAINERS:
             types = " and ".join([f"'{type(x).__name__}'" for x in operands])
             raise TypeError(
-                f"unsupported operand type(s) for {name}: {types}. A {type(x).__name__} is no "
-                "array: make one of it with jnp.asarray(...)."
+                f"unsupported operand type(s) for {name}: {types}. A {type(x).__name__} is not an "
+                "array: convert it with jnp.asarray(...)."
             )
     return NotImplemented
 
@@ -135,7 +135,7 @@ _OF_HOST = (bool, int, float, complex, np.ndarray, np.generic)
 def _as_array(result: object) -> Any:
     """Return a result that is a scalar or array of the host as one of the traced program.
 
-    Functions that return an argument as it is may give one, but their callers want an array.
+    Functions that return an argument unchanged may return one, but their callers expect an array.
     """
     lift = getattr(current_trace(), "lift", None) if isinstance(result, _OF_HOST) else None
     return result if lift is None else lift(result)
@@ -206,7 +206,7 @@ def operation(
 def _reduced(call: fast_parts.PjitFunction) -> Any:
     """Return what a pickle of a jitted function holds: of an operation that a module has, its name.
 
-    Users' functions are left to the class of C++.
+    Users' functions keep the class of C++.
     """
     module = sys.modules.get(home_of(call))
     if isinstance(getattr(call, JITTED, None), Operation):

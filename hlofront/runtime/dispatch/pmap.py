@@ -57,7 +57,7 @@ def pmap(
     It is `jit` of a `shard_map` over a mesh with one axis. In a group of processes the mapped axis
     is over the devices of all: each process passes the elements of its own devices and gets their
     results, and collectives are over the elements of all. Inside of other transformations, it is
-    over the devices of this process alone.
+    over only the devices of this process.
 
     Args:
       fun: a function of pytrees of arrays, of one element along the mapped axes.

@@ -187,7 +187,7 @@ class Traced(Stage):
         Args:
           lowering_platforms: the platforms to lower for, by default that of its device: "cpu",
             "cuda", "rocm", "tpu", or "gpu" for the available kind of GPU. The first argument of a
-            module for several platforms selects the one that it runs on; such a module is for
+            module for several platforms selects the platform that it runs on; such a module is for
             inspection or export.
 
         Raises:
@@ -254,7 +254,7 @@ class Lowered(Stage):
           dialect: "stablehlo" (the default) or "hlo", the module before XLA's optimizations.
           debug_info: whether the locations are shown.
           style: "raw"; "source", with the user's lines; "short", without metadata and long
-            constants; "canonical", with names and orders that depend on the program alone.
+            constants; "canonical", with names and orders that depend only on the program.
 
         Raises:
           ValueError: if there is no such dialect or style.

@@ -49,8 +49,8 @@ class Exported(ExportedFields):
         """Return a new copy of the module, which is as it is compiled.
 
         Raises:
-          ValueError: if jaxlib does not read the module, or it is a stranger's and has what these
-            may not have.
+          ValueError: if jaxlib does not read the module, or it is untrusted and contains what
+              untrusted modules must not.
         """
         # Loads MLIR, which a call of an executable does not need.
         from hlofront.bridge.mlir import module_of_artifact, module_of_bytecode
@@ -80,7 +80,7 @@ class Exported(ExportedFields):
         """Return the sharding of each flat argument over a mesh; None where XLA decides.
 
         Args:
-          mesh: a mesh with the axes of the one that the program was exported for.
+          mesh: a mesh with the axes of the mesh that the program was exported for.
 
         Raises:
           ValueError: if its axes are others.
@@ -91,7 +91,7 @@ class Exported(ExportedFields):
         """Return the sharding of each flat result over a mesh; None where XLA decides.
 
         Args:
-          mesh: a mesh with the axes of the one that the program was exported for.
+          mesh: a mesh with the axes of the mesh that the program was exported for.
 
         Raises:
           ValueError: if its axes are others.

@@ -103,7 +103,7 @@ def export_traced(
       traced: the traced function.
       platforms: the platforms to lower for.
       disabled: the checks to leave out.
-      overrides: lowering rules that take the place of hlofront's.
+      overrides: lowering rules that replace hlofront's.
       out_avals: the types of the results, where these stand in for values of dtype float0.
     """
     name = traced.fun_name
@@ -138,7 +138,7 @@ def export_traced(
             raise NotImplementedError(  # JAX raises this class.
                 f"serialization of host_callbacks is not yet implemented: {name} calls functions "
                 "of this process while it runs, which no other has. Leave out debug.print, "
-                "pure_callback, io_callback, custom_partitioning and the like."
+                "pure_callback, io_callback, custom_partitioning and similar functions."
             )
         several = len(platforms) > 1 or unknown_sizes is not None or _calls_several(program.jaxpr)
         attribute = mlir.ir.BoolAttr.get(several, mlir.context)
@@ -234,7 +234,7 @@ def _exported_vjp(
         primals = args_and_out_cts_flat_jax[:count]
         _, pullback = vjp(lambda *xs: jaxpr_as_fun(program, *xs), *primals)
         results = pullback(list(args_and_out_cts_flat_jax[count:]))
-        # A module has booleans in place of float0.
+        # A module has booleans instead of float0.
         return tuple(
             full(aval.shape, False, np.bool_) if aval.dtype == float0 else x
             for x, aval in zip(results, cotangents, strict=True)

@@ -2,8 +2,8 @@
 
 A buffer starts with the position of its root table. A table is a signed offset back to its vtable,
 then its fields; the vtable has its own size, the table's size, and per field its position in the
-table, or 0. Fields that are texts, vectors or tables hold the distance to these, which lie behind.
-All numbers are little-endian and aligned. Numbers here have at most 4 bytes.
+table, or 0. Fields that are texts, vectors or tables hold the distance to these, which follow. All
+numbers are little-endian and aligned. Numbers here have at most 4 bytes.
 """
 
 import struct
@@ -108,7 +108,8 @@ _LEAST_OF_TABLE = 4
 class TableView:
     """A table in a buffer, whose fields are read by number.
 
-    Methods raise DamagedBuffer if the field is not of the asked type, as far as that can be seen.
+    Methods raise DamagedBuffer if the field does not have the requested type, as far as that can be
+    seen.
     """
 
     __slots__ = ("_data", "_left", "_start", "_vtable")

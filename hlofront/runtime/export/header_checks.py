@@ -85,7 +85,7 @@ def anything(value: Any, where: str) -> None:
 def text(value: Any, where: str) -> None:
     """Check a text that can be encoded."""
     if not isinstance(value, str):
-        raise HeaderError(f"{where} is {_short(value)} in place of a text")
+        raise HeaderError(f"{where} is {_short(value)} instead of a text")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise HeaderError(f"{where} is a text that is no Unicode")
 
@@ -100,19 +100,19 @@ def line(value: Any, where: str) -> None:
 def flag(value: Any, where: str) -> None:
     """Check a boolean."""
     if type(value) is not bool:
-        raise HeaderError(f"{where} is {_short(value)} in place of true or false")
+        raise HeaderError(f"{where} is {_short(value)} instead of true or false")
 
 
 def count(value: Any, where: str) -> None:
     """Check an integer from 0."""
     if type(value) is not int or not 0 <= value <= _INT64:
-        raise HeaderError(f"{where} is {_short(value)} in place of a number from 0")
+        raise HeaderError(f"{where} is {_short(value)} instead of a nonnegative number")
 
 
 def integer(value: Any, where: str) -> None:
     """Check an integer of 64 bits."""
     if type(value) is not int or not -_INT64 <= value <= _INT64:
-        raise HeaderError(f"{where} is {_short(value)} in place of an integer")
+        raise HeaderError(f"{where} is {_short(value)} instead of an integer")
 
 
 def one_of(*choices: Any) -> Check:
@@ -120,7 +120,7 @@ def one_of(*choices: Any) -> Check:
 
     def check(value: Any, where: str) -> None:
         if not any(type(value) is type(each) and value == each for each in choices):
-            raise HeaderError(f"{where} is {_short(value)} in place of one of {choices}")
+            raise HeaderError(f"{where} is {_short(value)} instead of one of {choices}")
 
     return check
 
@@ -151,12 +151,12 @@ def either(*checks: Check) -> Check:
 
 
 def many(of: Check, length: int | None = None) -> Check:
-    """Return the check of a list, of this length if one is given, of values of one kind."""
+    """Return the check of a list, of this length if one is given, whose values are of one kind."""
 
     def check(value: Any, where: str) -> None:
         if not isinstance(value, list) or length not in (None, len(value)):
             size = "" if length is None else f" of {length}"
-            raise HeaderError(f"{where} is {_short(value)} in place of a list{size}")
+            raise HeaderError(f"{where} is {_short(value)} instead of a list{size}")
         for index, each in enumerate(value):
             of(each, f"{where}[{index}]")
 
@@ -179,7 +179,7 @@ def mapping(of: Check) -> Check:
 
     def check(value: Any, where: str) -> None:
         if not isinstance(value, dict):
-            raise HeaderError(f"{where} is {_short(value)} in place of an object")
+            raise HeaderError(f"{where} is {_short(value)} instead of an object")
         for key, each in value.items():
             text(key, f"a key of {where}")
             of(each, f"{where}[{key!r}]")
@@ -209,7 +209,7 @@ def ascending(value: Any, where: str) -> None:
         raise HeaderError(f"{where} is not in ascending order")
 
 
-# Compiler options that name files are not a stranger's to set, and most of these words are of such.
+# Untrusted files must not set compiler options that name files, which contain one of these words.
 _OF_FILES = re.compile("dump|path|file|dir|_to$|_from|load|save|cache|plugin|command|extra")
 _PLAIN = re.compile(r"[\w+,-]*")
 
@@ -234,7 +234,7 @@ def _size(value: Any, where: str) -> None:
     if not isinstance(value, str):
         return count(value, where)
     if len(value) > _LONGEST_SIZE or not _EXPRESSION.fullmatch(value):
-        raise HeaderError(f"{where} is {_short(value)} in place of a size")
+        raise HeaderError(f"{where} is {_short(value)} instead of a size")
 
 
 def constraints(value: Any, where: str) -> None:

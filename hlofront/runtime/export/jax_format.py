@@ -33,7 +33,7 @@ from hlofront.runtime.export.flatbuffers import (
 
 Member = TypeVar("Member")
 
-# The version that JAX writes, whatever newer fields are there: old readers want 2 or 3.
+# The version that JAX writes, whatever newer fields there are: old readers require 2 or 3.
 _VERSION = 3
 _MOST_ARGUMENTS = 1 << 16
 

@@ -2,10 +2,10 @@
 
 A structure is a list: ["leaf"], ["none"], ["tuple", children], ["list", children],
 ["dict", keys, children] or ["custom", registered name, static data in base64, children]. A type is
-{"shape", "dtype", "weak_type", "memory"}, with "keys", a generator's name, in place of the dtype of
-random keys, and "split", a sharding, where it says how explicit mesh axes split it. A sharding is
-{"axes": [[name, size, type]], "device": [kind, cores, platform] or null, "spec": [[mesh axis]],
-"reduced", "unreduced", "memory"}; an axis of a spec is null where XLA decides.
+{"shape", "dtype", "weak_type", "memory"}, with "keys", a generator's name, instead of the dtype of
+random keys, and "split", a sharding, if explicit mesh axes split it. A sharding is {"axes": [[name,
+size, type]], "device": [kind, cores, platform] or null, "spec": [[mesh axis]], "reduced",
+"unreduced", "memory"}; an axis of a spec is null where XLA decides.
 """
 
 import base64
@@ -105,7 +105,7 @@ def _split_as_json(mesh: AbstractMesh, spec: PartitionSpec, memory: str | None) 
 
 
 def _unreduced_as_json(spec: PartitionSpec) -> Any:
-    """Return the names of the unreduced axes, under their kind if they are no summands."""
+    """Return the names of the unreduced axes, under their kind if it is not the sum."""
     names = sorted(map(str, spec.unreduced))
     kind = spec.unreduced_kind
     return names if kind in (None, UnreducedKind.sum) else {kind.name: names}
@@ -128,7 +128,7 @@ def structure_of_record(record: Sequence[Any]) -> PyTreeDef:
         try:
             data = base64.b64decode(rest[1], validate=True)
         except binascii.Error as error:
-            raise ValueError(f"the static data of {rest[0]} is no base64: {error}") from None
+            raise ValueError(f"the static data of {rest[0]} is not base64: {error}") from None
         return structure_of(Node("custom", name=rest[0], data=data, children=children))
     return structure_of(Node(kind, children=children))
 

@@ -135,7 +135,7 @@ def fields_of(compiled: Compiled) -> dict[str, bytes]:
     if not runs_alone or traced.program.effects or call.callbacks or keepalives:
         raise ValueError(
             f"{name} calls back to Python, or has other effects in this process, and cannot be "
-            "serialized: leave out debug.print, pure_callback and the like."
+            "serialized: leave out debug.print, pure_callback and similar functions."
         )
     devices = device_assignment_of(executable)
     shardings = executable.shardings
@@ -326,8 +326,8 @@ def _chosen_devices(
         (header["platform"], header["device_kind"])
     }:
         raise ValueError(
-            f"{header['name']} was compiled for {wanted}, and was given {list(chosen)}: compile it "
-            "for those"
+            f"{header['name']} was compiled for {wanted}, not for {list(chosen)}: compile it for "
+            "those"
         )
     return list(chosen)
 
@@ -359,7 +359,7 @@ def _loaded(executable: bytes, devices: Sequence[Device], barriers: bool) -> Loa
 
 
 def _assignment(header: JSONObject, devices: Sequence[Device]) -> DeviceAssignment:
-    """Return the devices with the shardings of all inputs, of which some may be dropped."""
+    """Return the devices with the shardings of all inputs, some of which may be dropped."""
     used_inputs, outputs = (
         [sharding_over(each, devices, each["devices"]) for each in of] for of in header["shardings"]
     )

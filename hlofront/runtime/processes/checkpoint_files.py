@@ -137,13 +137,13 @@ async def write(array: Array, spec: Spec, transaction: object = None) -> list[An
     When the coroutine ends, the array may be deleted.
 
     Raises:
-      ValueError: if there are several processes and the array is this one's alone.
+      ValueError: if there are several processes and the array belongs only to this one.
     """
     ts = tensorstore()
     if isinstance(array, ArrayImpl) and process_count() > 1 and array.is_fully_addressable:
         raise ValueError(
-            "arrays that several processes write are split over the devices of all of them: got "
-            f"one of this process's devices alone for {spec['kvstore']}"
+            "arrays that several processes write must be split over the devices of all of them: "
+            f"got one with only this process's devices for {spec['kvstore']}"
         )
     whole = dict(spec)
     if not _says_metadata(spec):
@@ -170,9 +170,9 @@ async def _write_shard(store: object, shard: Shard) -> Any:
 
 
 class ByteBudget:
-    """The bytes that reads may hold at once: each waits until its share is free.
+    """The bytes that concurrent reads may hold: each waits until its share is free.
 
-    A read of more than all of them waits until it is alone.
+    A read of more bytes than that waits until no other read runs.
     """
 
     def __init__(self, size: int):
@@ -209,7 +209,7 @@ async def read(
       spec: where it was written.
       shape: its shape; by default that of what was written. Where it is larger, the rest is zeros.
       dtype: its dtype; by default that of what was written.
-      budget: the bytes that all reads may hold at once.
+      budget: the bytes that concurrent reads may hold.
 
     Raises:
       TypeError: if `target` has no sharding.

@@ -46,7 +46,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         """Start to write arrays.
 
         Args:
-          arrays: the arrays, of which each process writes its parts.
+          arrays: the arrays; each process writes its parts of them.
           tensorstore_specs: where each is written, as tensorstore says it.
           on_commit_callback: a function that is called when everything is written.
         """
@@ -62,7 +62,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         """Return arrays that were written.
 
         Args:
-          shardings: how each is split over devices, of which each process reads its parts.
+          shardings: how each is split over devices; each process reads its parts.
           tensorstore_specs: where each was written, as tensorstore says it.
           global_shapes: the shapes of the results; by default those of what was written.
           dtypes: the dtypes of the results; by default those of what was written.
@@ -78,7 +78,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
     Example:
       manager = GlobalAsyncCheckpointManager()
       manager.serialize_with_paths([weights, bias], ["/data/weights", "/data/bias"])
-      ...  # Training goes on while the files are written.
+      ...  # Training continues while the files are written.
       manager.wait_until_finished()
     """
 
@@ -121,14 +121,14 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         """Start to write arrays, after what was started before is written.
 
         Args:
-          arrays: the arrays, of which each process writes its parts.
+          arrays: the arrays; each process writes its parts of them.
           tensorstore_specs: where each is written, as tensorstore says it.
           on_commit_callback: a function that process 0 calls when all have written everything.
           transaction: the transaction of tensorstore that the writes belong to.
 
         Raises:
           ImportError: if tensorstore is not installed.
-          ValueError: if there are several processes, and an array is one's alone.
+          ValueError: if there are several processes, and an array belongs to only one.
         """
         self.wait_until_finished()
         commits = checkpoint_files.completed(
@@ -191,8 +191,8 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         """Return arrays that were written, after what was started before is written.
 
         Args:
-          shardings: how each is split over devices, of which each process reads its parts; a
-            Format says its layout, too.
+          shardings: how each is split over devices, where each process reads its parts; a Format
+              also gives its layout.
           tensorstore_specs: where each was written, as tensorstore says it.
           global_shapes: the shapes of the results; by default those of what was written. Where one
             is larger, the rest is zeros.

@@ -24,7 +24,7 @@ from hlofront.runtime.array.assembling import make_array_from_callback
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.dispatch.jit import jit
 
-# The bytes of its text that a process tells the others when a comparison fails.
+# The bytes of its text that a process sends to the others when a comparison fails.
 _TEXT_BYTES = 1024
 
 
@@ -230,7 +230,7 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
 
 @boundary
 def sync_global_devices(name: str) -> None:
-    """Wait until all processes have come here, and their devices have computed what they were told.
+    """Wait until all processes have come here, and their devices have finished their work.
 
     Args:
       name: the name of the meeting, the same in all processes.

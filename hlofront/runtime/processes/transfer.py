@@ -25,7 +25,7 @@ def _pull(self: object, uuid: int, xs: PyTree, timeout: "datetime | None" = None
 
     Args:
       uuid: the number under which the server awaits the request.
-      xs: a pytree of ShapeDtypeStructs with shardings, of the arrays wanted.
+      xs: a pytree of ShapeDtypeStructs with shardings, of the requested arrays.
       timeout: the time until which to wait.
 
     Returns:

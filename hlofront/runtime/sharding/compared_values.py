@@ -17,8 +17,8 @@ _MOST_NUMBERS = 20
 def compare_values(value: np.ndarray, sharding: Sharding) -> None:
     """Wait until all processes are about to put the same value on devices of all of them.
 
-    Processes compare digests. A sharding over some of the processes alone may be another one in
-    each process, with other values, which are not compared.
+    Processes compare digests. A sharding over only some of the processes may be a different one in
+    each process, with different values, which are not compared.
 
     Raises:
       AssertionError: in all processes, if their values, dtypes or shapes differ.

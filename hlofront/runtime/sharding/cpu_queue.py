@@ -31,14 +31,13 @@ def meets_on_cpu(loaded: LoadedExecutable, devices: Sequence[Device]) -> bool:
 
 
 class OneAtATime:
-    """A queue that runs programs with collectives on CPU devices one after another.
+    """A queue that runs programs with collectives on CPU devices one at a time.
 
     The devices of a CPU share its threads: where several such programs run concurrently, each
-    may hold some of the threads and wait for the rest, until XLA aborts the process. So it is with
-    programs that one thread launches, too: a process that launches 2,000 sums over eight devices,
-    and waits for each after 50 more, never ends under jaxlib 0.10.2 on two cores. C++ waits for no
-    program, so Python makes these calls. With `NPROC=64` XLA has 64 threads, and that process ends,
-    after 1.9 s; where each program waits for the previous one, after 1.4 s with two.
+    may hold some of the threads and wait for the rest, until XLA aborts the process. This also
+    happens with programs that a single thread launches without waiting, unless XLA has many more
+    threads than devices (`NPROC=64`), which is slower. C++ does not wait for previous programs, so
+    Python makes these calls.
     """
 
     def __init__(self):

@@ -40,7 +40,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 class DeviceAssignment:
     """The devices of a program for several, with the shardings of its inputs and outputs.
 
-    A program for one device has that Device in place of a DeviceAssignment.
+    A program for one device has that Device instead of a DeviceAssignment.
 
     Args:
       devices: the devices, in the order of their numbers in the program.

@@ -27,7 +27,7 @@ class FailureFlags:
     """A program that adds up a number from each process: 1 where a callback failed, 0 elsewhere.
 
     Processes that run the same programs run this one together, after each run of a program with
-    callbacks. It takes a fraction of the time of messages to the coordination service.
+    callbacks. It is much faster than messages to the coordination service.
 
     Args:
       devices: a CPU device of each process.
@@ -58,7 +58,7 @@ class FailureFlags:
     def any_failed(self, failed: bool) -> bool:
         """Return whether a callback failed in any process, which all call this.
 
-        No other program in which CPU devices exchange values may run meanwhile.
+        Meanwhile no other program in which CPU devices exchange values may run.
 
         Args:
           failed: whether a callback failed in this process.

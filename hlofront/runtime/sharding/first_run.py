@@ -33,8 +33,8 @@ class FirstRun:
     def compare(self, program: ClosedJaxpr, processes: tuple[int, ...]) -> None:
         """Wait until all processes are about to run the same program.
 
-        The digest of the jaxpr stands for that of the module where it has one: equal jaxprs lower
-        to equal modules, which are compared if the digests differ.
+        If the jaxpr has a digest, it is compared instead of the module's: equal jaxprs lower to
+        equal modules, which are compared if the digests differ.
 
         Raises:
           RuntimeError: if they are not, or one does not come.

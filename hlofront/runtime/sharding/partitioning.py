@@ -123,7 +123,7 @@ def _bytecode(
     if module.callbacks or module.ordered:
         raise ValueError(
             f"the function of shards of {name} calls Python functions while it runs, which XLA "
-            "takes in whole programs alone: call them outside of it"
+            "supports only in whole programs: call them outside of it"
         )
     return bytecode_of(module.ir_module)
 

@@ -51,11 +51,11 @@ _guard_puts = options["jax_transfer_guard_host_to_device"].cell
 def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     """Return an array with another sharding, committed to its devices.
 
-    On the same devices they exchange what they lack, by a compiled program. For other devices the
-    array's own ones first cut it into the new shards by such a program, where they do not have
-    those, and each shard is copied to where it is wanted. CPU devices of this process read each
-    other's shards from the memory that they share. No array is gathered on the host. Devices of
-    other processes are sent their shards by a program, which all of those processes run.
+    If the devices stay the same, they exchange the missing elements in a compiled program.
+    Otherwise, the array's own devices first cut it into the new shards in such a program, unless
+    they already have them, and each shard is copied to its new device. CPU devices of this process
+    read each other's shards from the memory that they share. No array is gathered on the host.
+    Devices of other processes are sent their shards by a program, which all of those processes run.
 
     Args:
       x: an array on devices.
@@ -121,7 +121,7 @@ def _with_summands(x: Array, sharding: Sharding, donated: bool) -> Array:
 
 
 def split_on_host(value: np.ndarray, aval: ShapedArray, sharding: Sharding) -> Array:
-    """Return an array on devices, each of which is sent its shard of a NumPy array."""
+    """Return an array whose devices are each sent their shard of a NumPy array."""
     if has_summands(sharding):
         whole = added_up(sharding)
         return resharded(split_on_host(value, aval_split_by(whole, aval), whole), sharding, True)
@@ -140,7 +140,7 @@ def _devices_and_indices(
 
 
 def empty(aval: ShapedArray, sharding: Sharding) -> Array:
-    """Return an array without elements, of which XLA's programs do not split the axes."""
+    """Return an array without elements, whose axes XLA's programs cannot split."""
     return split_on_host(np.empty(aval.shape, aval.dtype), aval, sharding)
 
 
@@ -179,7 +179,7 @@ def _moved_shards(x: Array, sharding: Sharding) -> Array:
     """Return an array with each shard moved as it is, to the n-th device or its other memory."""
     if sharding.is_fully_addressable:
         return moved(x, sharding, CopySemantics.REUSE_INPUT)
-    # C++ moves arrays of this process's devices alone.
+    # C++ moves only arrays of this process's devices.
     kind, sources = sharding.memory_kind, _shards(x)
     devices = [next(iter(sharding_of(source).device_set)) for source in sources]
     targets = [on_device(device, kind) for device in devices]
@@ -288,7 +288,7 @@ def tiled(tiles: Sequence[int], copies: int) -> HloSharding:
 
 
 def _distributed(cuts: Sequence[Cut], aval: ShapedArray, sharding: Sharding) -> Array:
-    """Copy shards to where a sharding wants them: from the same device if that holds them."""
+    """Copy shards to where a sharding needs them: from the same device if that holds them."""
     holders: dict[tuple[int, ...], dict[Device, Array]] = {}
     for cut in cuts:
         for start, shard in zip(cut.starts(), _shards(cut.array), strict=True):

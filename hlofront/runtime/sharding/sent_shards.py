@@ -62,7 +62,7 @@ class _Exchange(NamedTuple):
 
     Attributes:
       devices: the devices that take part.
-      rounds: the parts that are sent in each round, all of one shape.
+      rounds: the parts that are sent in each round, all of equal shape.
       own_shape, shape: the shape of a shard before, and after.
     """
 
