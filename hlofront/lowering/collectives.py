@@ -54,7 +54,7 @@ def _manual_mesh(build: Builder, names: Sequence[Hashable]) -> ManualMesh:
     """Return the mesh of the enclosing shard_map.
 
     Raises:
-      NameError: if one of the names is no manual axis of it.
+      NameError: if one of the names is not a manual axis of it.
     """
     manual = build.module.manual
     if manual is None or not manual.manual.issuperset(names):

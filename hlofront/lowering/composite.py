@@ -33,8 +33,8 @@ def _(
 ) -> list[Value]:
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"the composite op {name!r} has no name that StableHLO takes: it wants a namespace, a "
-            'dot and a name, as in "my_library.gelu".'
+            f"StableHLO does not accept the name {name!r} of a composite op: it requires a "
+            'namespace, a dot and a name, as in "my_library.gelu".'
         )
     ordered = ordered_effects(jaxpr.effects)
     constants = build.carried(large_constants(jaxpr))

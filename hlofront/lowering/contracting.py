@@ -164,9 +164,8 @@ def _multiplied_by_tpus(*avals: ShapedArray) -> bool:
 def _multiplied_by_gpus(lhs: ShapedArray, dimension_numbers: DotDimensionNumbers) -> bool:
     """Return whether XLA's products of such integers are right on GPUs without a conversion.
 
-    Only bytes have a kernel of their own, and it is used for signed ones alone. On an H100, with
-    jaxlib 0.11.2, its results were twice what they should be for contracted sizes of 2, 3, 5 and 7,
-    and right for 1, 4 and 16: a size must be a multiple of 4.
+    Only bytes have their own kernel, which is used only for signed ones. With jaxlib 0.11.2 its
+    results are twice as large as they should be if the contracted size is not a multiple of 4.
     """
     (contracting, _), _ = dimension_numbers
     size = math.prod(lhs.shape[axis] for axis in contracting)

@@ -126,8 +126,8 @@ def _(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
         if result.dtype != build.avals_in[0].dtype:
             lhs, rhs = (widened(build, x, aval) for x, aval in zip((lhs, rhs), build.avals_in))
         return _emit(build, lhs, rhs, result, params)
-    # XLA compiles complex convolutions for TPUs alone. Elsewhere compute three real ones (Gauss):
-    # (a + bi)(c + di) = c(a + b) - b(c + d) + (c(a + b) + a(d - c))i.
+    # XLA compiles complex convolutions only for TPUs. Elsewhere compute three real ones (Gauss): (a
+    # + bi)(c + di) = c(a + b) - b(c + d) + (c(a + b) + a(d - c))i.
     a_aval, c_aval = (ShapedArray(aval.shape, real_of(aval.dtype)) for aval in build.avals_in)
     out = ShapedArray(result.shape, real_of(result.dtype))
     a, b = build.parts(lhs, a_aval)

@@ -27,7 +27,7 @@ class _Parts(NamedTuple):
 def _log_add_exp_body(aval: ShapedArray) -> bodies.Body:
     """Return the region that computes log(exp(x) + exp(y)) without overflow.
 
-    It uses the greater operand and the difference alone.
+    It uses only the larger operand and the difference.
     """
     scalar = ShapedArray((), aval.dtype)
 

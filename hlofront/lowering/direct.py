@@ -16,7 +16,7 @@ from hlofront.primitives import special as s
 from hlofront.primitives.derivatives import add_any_p
 from hlofront.primitives.varying import pvary_p
 
-# Primitives whose result is their operand: its type differs in jaxprs alone.
+# Primitives whose result is their operand: its type differs only in jaxprs.
 UNCHANGED: frozenset[Primitive] = frozenset((pvary_p,))
 # Operands are first broadcast to the result's shape. A row applies to equations whose parameters
 # are all None; for others the primitive's rule is called.
@@ -67,7 +67,7 @@ DIRECT: dict[Primitive, str] = {
     s.zeta_p: "chlo.zeta",
 }
 
-# Operations of which XLA's compiler for CPUs computes any number of a NaN that it finds.
+# Operations whose result for a NaN is arbitrary if XLA's compiler for CPUs folds them.
 _EXPONENTIALS = {
     e.cosh_p: "chlo.cosh",
     e.exp_p: "stablehlo.exponential",
@@ -107,7 +107,7 @@ def keeping_nans(build: Emitter, x: Value, result: Value, aval: ShapedArray) -> 
     """
     module = build.module
     is_guarded = module.guards_for_cpu and module.may_find_nans
-    # Those of float64 and of complex numbers are right.
+    # Operations on float64 and on complex numbers are right.
     if not is_guarded or not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > 4:
         return result
     return build.select(build.compare("NE", x, x, aval), x, result, aval)

@@ -89,7 +89,7 @@ def _(build: Builder, low: Value, x: Value, high: Value) -> Value:
     aval = build.avals_in[1]
     if aval.dtype != np.bool_ and not is_complex(aval.dtype):
         return build.op("stablehlo.clamp", (low, x, high))
-    # XLA's compiler for TPUs has this operation for real numbers alone.
+    # XLA's compiler for TPUs has this operation only for real numbers.
     low, x, high = build.broadcast_operands(low, x, high)
     if aval.dtype == np.bool_:
         return build.op("stablehlo.and", (build.op("stablehlo.or", (low, x)), high))

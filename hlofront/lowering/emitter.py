@@ -75,10 +75,10 @@ class Emitter:
         self.tokens: dict[Effect, Value] = {}
         self.avals_in = self.avals_out = ()
         self.equation = None
-        # The location of the user's operation that the equations being lowered stand for; None if
+        # The location of the user's operation that the equations being lowered implement; None if
         # they are the user's own.
         self.origin: ir.Location | None = None
-        # The equation that the function stands for; None if it stands for none.
+        # The equation that the function implements; None if it does not implement one.
         self.defined_for: Equation | None = None
         # Whether operations are emitted into a function's body, in no region of it, so that no loop
         # of the function repeats them.

@@ -168,7 +168,7 @@ def _function_of(
 
 
 def merge_module(state: ModuleState, module: ir.Module, name: str) -> ir.FlatSymbolRefAttr:
-    """Move the functions and meshes of a module to the one that is being built.
+    """Move the functions and meshes of a module to the module that is being built.
 
     Args:
       state: the module that is being built.
@@ -237,7 +237,7 @@ def _insert_mesh(state: ModuleState, mesh: ir.Operation) -> None:
 
 
 def _drop_argument_roles(function: ir.Operation) -> None:
-    """Remove from a function what only the main function of a module can ask for, as donation."""
+    """Remove from a function what only a module's main function can request, such as donation."""
     if "arg_attrs" not in function.attributes:
         return
     roles = {"tf.aliasing_output", "jax.buffer_donor", "jax.global_constant", "mhlo.layout_mode"}

@@ -164,8 +164,8 @@ class LoweringRuleContext:
         """Set the tokens after the equation, one per token in `tokens_in`."""
         if tokens_out.effects() != self.tokens_in.effects():
             raise ValueError(
-                "the tokens that a rule leaves are of the effects that it was given tokens of: got "
-                f"{tokens_out.effects()}, wanted {self.tokens_in.effects()}"
+                "a rule must return tokens of the effects whose tokens it was given: got "
+                f"{tokens_out.effects()}, expected {self.tokens_in.effects()}"
             )
         self._tokens_set[:] = [tokens_out]
 
@@ -196,7 +196,7 @@ def register_lowering(
         returns one value, or a sequence of values, per result of the primitive.
       platform: "cpu", "gpu", "cuda", "rocm" or "tpu", for a rule that overrides the general one
         there; None for all platforms.
-      inline: whether the operations are emitted in place of the equation. Otherwise they are a
+      inline: whether the operations are emitted instead of the equation. Otherwise they are a
         private function of the module, which equal equations share.
       cacheable: whether equal equations may share what the rule emitted: False for a rule with side
         effects, such as counting its calls. Inlined operations are never shared.
@@ -220,7 +220,7 @@ def builder_rule(rule: LoweringRule, inline: bool = True) -> BuilderRule:
     """Return a rule (context, *operands, **params) in the form that builders call.
 
     Args:
-      inline: whether the operations are emitted in place of the equation.
+      inline: whether the operations are emitted instead of the equation.
     """
 
     def adapter(build: Builder, *operands: object, **params: object) -> Any:
@@ -308,8 +308,8 @@ def _checked_results(
     wanted = [types.aval_type(aval) for aval in avals]
     if [value.type for value in values] != wanted:
         raise TypeError(
-            f"the lowering rule of {primitive.name} gave values of types "
-            f"({', '.join(str(value.type) for value in values)}), where its results are of types "
+            f"the lowering rule of {primitive.name} returned values of types "
+            f"({', '.join(str(value.type) for value in values)}), expected types "
             f"({', '.join(map(str, wanted))})"
         )
     return values

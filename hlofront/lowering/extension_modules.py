@@ -36,7 +36,7 @@ class SPMDAxisContext:
 
     Attributes:
       mesh: the mesh.
-      manual_axes: its axes that the module's operations are split along by hand.
+      manual_axes: its axes of type Manual in the module's operations.
     """
 
     mesh: Mesh | AbstractMesh

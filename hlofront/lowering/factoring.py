@@ -21,7 +21,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, expand_dims
 from hlofront.primitives.slicing import pad, slice_in_dim
 
 _int32 = np.dtype(np.int32)
-# The dtypes of kernels that CUDA has for real numbers alone.
+# The dtypes of kernels that CUDA has only for real numbers.
 _OF_CUDA = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -309,7 +309,7 @@ def _(
 
 @lower(f.ormqr_p)
 def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
-    """Multiply c by the reflections that a and taus define, one after the other, in a loop."""
+    """Multiply c by the reflections that a and taus define, one at a time, in a loop."""
     aval, scales, result = build.avals_in
     count = scales.shape[-1]
     if not result.size or not count:

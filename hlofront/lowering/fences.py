@@ -1,11 +1,11 @@
 """Fences, optimization barriers on values that XLA must not recompute.
 
 XLA's fusion for CPUs copies cheap operations into every operation that uses them. A value that is
-accumulated over a deep model, such as a residual stream, is then never stored: each of its users
-reads all of its terms again, and the code, the time to compile it and the time to run it grow with
-the square of the depth. A fence is an optimization barrier on such a value, which is then stored
-once and read. So are differences, as those from a mean, that XLA stores for one user and computes
-for the others. Only lowering knows of fences: they are in no jaxpr.
+accumulated over a deep model, such as a residual stream, is then never materialized: each of its
+users reads all of its terms again, and the size of the code, its compile time and its run time grow
+with the square of the depth. A fence is an optimization barrier on such a value, which materializes
+it. Differences, such as those from a mean, are fenced as well if XLA would store them for one user
+and recompute them for the others. Only lowering uses fences: they are not in jaxprs.
 """
 
 import weakref
@@ -40,16 +40,16 @@ from hlofront.primitives.tiling import tile_p
 
 # A value that is used more than once is stored if its kernel would read more arrays than this,
 MOST_READ = 16
-# or would compute more operations than this in a row, each on the result of the previous one alone,
-# which XLA duplicates without limit,
+# or would compute more operations than this in a row, each only on the previous result, which XLA
+# duplicates without limit,
 LONGEST_RUN = 32
 # or more operations than this on the longest path to it, which take ever longer to compile.
 DEEPEST = 256
-# Small values are no exception: they take as long to compile as large ones.
-# XLA stores the factors of a sum of products of so many elements, which a library computes,
+# Small values are not exempt: they take as long to compile as large ones.
+# XLA stores the factors of a sum of products with at least this many elements, which a library
+# computes. It recomputes a difference, such as that from a mean, for its other users, so that it
+# has to keep the original array as well: such differences are fenced.
 FEWEST_SUMMED = 4096
-# and computes a difference, as that from a mean, again for its other users, so that it keeps the
-# array, too. Fenced differences give a ResNet 0.75 of the temporaries and of the run time.
 
 # The primitives that XLA recomputes freely. It stores the results of all others that have several
 # users: dots, reductions, exp, division, gather, concatenate, loops. This was measured by compiling
@@ -208,11 +208,11 @@ class Fences:
 class _Cost(NamedTuple):
     """The cost of recomputing an unstored value at a use, as XLA may."""
 
-    # The stored arrays that the computation reads, or _MANY; reading scalars costs nothing.
+    # The stored arrays that the computation reads, or _MANY; reading scalars is free.
     reads: frozenset[Hashable]
     # The number of operations on the longest path from those arrays.
     depth: int
-    # The number of operations in a row, ending here, that read one array alone; and that array.
+    # The number of operations in a row, ending here, that read only one array; and that array.
     run: int
     start: Hashable
     # Whether it depends on smaller values only, as a broadcast scalar does.
@@ -233,7 +233,7 @@ class _Program:
         # A weak reference: the fences hold this analysis.
         self._fences: Fences = weakref.proxy(fences)
         self._jaxpr = jaxpr
-        # Literals stand in it too: each is used once.
+        # Literals may occur in it as well: each is used once.
         self._uses: dict[Hashable, int] | None = None
         self.inputs: dict[Hashable, int] = {
             var: position for position, var in enumerate(jaxpr.invars)

@@ -25,7 +25,7 @@ from hlofront.primitives.ffi import (
 )
 
 # Targets of custom calls that XLA's compiler interprets itself, and whose operands it does not
-# check: where they do not fit, it ends the process. Those of users have other names.
+# check: if they do not fit, it ends the process. Users' targets have other names.
 _OF_XLA = frozenset(
     (
         "PadToStatic",
@@ -63,8 +63,8 @@ def check_target(name: str, operand_count: int, is_guarded: bool) -> None:
     if name in _OF_XLA or name.startswith(_PREFIXES_OF_XLA):
         raise ValueError(
             f"{name!r} is a name of XLA's own, which it does not look up among registered "
-            "functions, and it ends the process where operands do not fit: register the function "
-            "under another name, or use the function of hlofront.lax for that operation"
+            "functions, and the process ends if operands do not fit: register the function under "
+            "another name, or use the function of hlofront.lax for that operation"
         )
     if name in _OF_ONE_OPERAND and operand_count != 1:
         raise ValueError(

@@ -17,8 +17,8 @@ _NAME = "mhlo.frontend_attributes"
 def marked(block: ir.Block, attributes: dict[str, str]) -> Generator[None, None, None]:
     """Give frontend attributes to the operations that are emitted at the end of an MLIR block.
 
-    Operations in their regions get them too. What an operation has by itself stays; constants, of
-    which operations share some, get none.
+    Operations in their regions get them as well. Existing attributes stay; constants get none,
+    since operations share them.
     """
     before = len(block.operations)
     yield

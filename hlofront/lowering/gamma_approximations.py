@@ -17,7 +17,7 @@ class Approximation(NamedTuple):
     least: float
     """The number from which on `lgamma` holds, up to 7."""
     terms: int
-    """The number of terms of Stirling's series that are needed from 7 on."""
+    """The number of terms of Stirling's series that are needed for arguments of at least 7."""
     lgamma: Quotient
     """The quotient lgamma(x) / ((x - 1) (x - 2))."""
     digamma: Quotient

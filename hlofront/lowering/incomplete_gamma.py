@@ -219,7 +219,7 @@ def _gamma_sums(
     def prepare(a: Formula, x: Formula) -> list[Formula]:
         x = _within_limits(a, x)
         regions = _regions(a, x, far_too)
-        # Elements that do not use this sum converge at once.
+        # Elements that do not use this sum converge immediately.
         return [
             where(regions.in_series, a, 1.0),
             where(regions.in_series, x, 0.0),

@@ -18,8 +18,8 @@ from hlofront.core.subprograms import closed_programs_in
 
 # XLA does not look into larger constants.
 _LARGEST = 10_000
-# Operations whose result may be NaN for finite operands, each with a test of one operand as a
-# literal, by its position, for which it is not.
+# Operations whose result may be NaN for finite operands. Each has a test that rules this out, given
+# the value of a literal operand at a position.
 _NAN_OF_FINITE: dict[str, tuple[tuple[int, Callable[[float], bool]], ...]] = {
     "acos": (),
     "acosh": (),

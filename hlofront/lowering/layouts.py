@@ -11,7 +11,8 @@ from hlofront.primitives.layouts import MemoryOrder, layout_constraint_p
 @lower(layout_constraint_p)
 def _(build: Builder, x: Value, *, layout: MemoryOrder) -> Value:
     rank, stored_rank = build.avals_in[0].ndim, physical(build.avals_in[0]).ndim
-    # The axes of the elements' storage, as of random keys, come last in the default order.
+    # The axes of the elements' storage, such as those of random keys, come last in the default
+    # order.
     order = (*layout.major_to_minor, *range(rank, stored_rank))
     body = f"[{', '.join(map(str, order[::-1]))}]" if order else ""
     layouts = types.attribute(f"[dense<{body}> : tensor<{stored_rank}xindex>]")

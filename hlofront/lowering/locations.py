@@ -23,7 +23,8 @@ _ALL_FRAMES = 1000
 class Locations:
     """A cache of a module's MLIR locations, each of a traceback, a name, or both.
 
-    The options are read at construction, so all operations of a module have locations of one kind.
+    The options are read at construction, so all operations of a module have the same kind of
+    locations.
     """
 
     __slots__ = ("_at", "_frames_of", "_last", "_last_frames", "_last_named", "unknown")

@@ -48,7 +48,7 @@ def _(
     # The region is isolated: what it reads from outside are its first operands.
     ordered = ordered_effects(jaxpr.effects)
     constants = build.carried(large_constants(jaxpr))
-    # Shardy wants values that are combined inside to come from a constraint that says so.
+    # Shardy requires that values that are combined inside come from a constraint that says so.
     args = tuple(
         build.split_by_type(x, aval) if spec.unreduced else x
         for x, spec, aval in zip(args, in_specs, build.avals_in, strict=True)

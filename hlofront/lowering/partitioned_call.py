@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray
 class PartitionedCall:
     """An equation of custom_partitioning or inspect_sharding, in a module for several devices.
 
-    runtime/sharding/partitioning.py answers for it when XLA asks.
+    When XLA partitions it, runtime/sharding/partitioning.py answers.
     """
 
     __slots__ = ("avals_in", "avals_out", "is_manual", "params", "x64")

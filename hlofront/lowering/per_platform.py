@@ -50,8 +50,8 @@ def choose(
 
     Args:
       branches: each branch with its platforms, which together are all of the module's. It emits
-        into the builder that it is called with, for its platforms alone, and returns values of
-        `avals`.
+          into the builder that it is called with, for only its platforms, and returns values of
+          `avals`.
       effects: the union of the branches' effects.
     """
     module = build.module
@@ -82,8 +82,8 @@ def number_of(build: Emitter, numbers: Sequence[int]) -> Value:
     index = build.hoisted.get(id(INDEX))
     if index is None:
         raise NotImplementedError(  # JAX raises this class.
-            f"{build.primitive.name} is not the same on {', '.join(platforms)}, and is in "
-            "the body of an operation that cannot be told where it runs: lower for one of them"
+            f"{build.primitive.name} is not the same on {', '.join(platforms)}, and is in the body "
+            "of an operation that does not know the platform: lower for one of them"
         )
     whole = build.module.all_platforms
     number_by_platform = dict(zip(platforms, numbers, strict=True))

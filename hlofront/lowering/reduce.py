@@ -39,8 +39,8 @@ def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
     return body
 
 
-# By the primitive that combines two elements, the reduction and the function. Those of which an
-# initial value may be taken twice, such as the maximum, are not among them.
+# By the primitive that combines two elements, the reduction and the function. Functions that may
+# combine an initial value twice, such as the maximum, are not included.
 _REPEATING: dict[Primitive, tuple[Callable[..., Array], Callable[..., Array]]] = {
     e.add_p: (folds.reduce_sum, e.add),
     e.mul_p: (folds.reduce_prod, e.mul),
@@ -49,7 +49,7 @@ _REPEATING: dict[Primitive, tuple[Callable[..., Array], Callable[..., Array]]] =
 
 
 def combination_of(jaxpr: Jaxpr) -> Primitive | None:
-    """Return the primitive that a program of two scalars applies to them alone, or None."""
+    """Return the primitive that is all that a program of two scalars applies to them, or None."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
         return None
     (equation,) = jaxpr.eqns

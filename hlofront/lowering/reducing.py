@@ -44,7 +44,7 @@ def emit_reduce(
     axes: Sequence[int],
     body: Body,
 ) -> list[Value]:
-    """Reduce the axes of all operands at once, to results with the avals `results`."""
+    """Reduce the axes of all operands together, to results with the avals `results`."""
     attributes = {"dimensions": types.i64_array(axes)}
     avals = scalars_of(results) * 2
     return build.with_region(
@@ -170,8 +170,8 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], **params: object) -> Val
     exists = result.dtype == np.bool_ and build.primitive is not r.reduce_xor_p
     if exists or not module.several_devices or module.platforms != ("cpu",):
         return reduce_lower(build, x, axes=axes, **params)
-    # Devices that are CPUs have no all-reduce by these operations. A reduction of two arrays, both
-    # of which each accumulated value depends on, is one of gathered results of each device.
+    # CPU devices have no all-reduce by these operations. A reduction of two arrays, where each
+    # accumulated value depends on both, becomes a reduction of the gathered results of each device.
     monoid = _MONOIDS[build.primitive]
     init = monoid.initial(build, result.dtype)
     combine = monoid.body(result)

@@ -1,17 +1,12 @@
-"""Sorts of which programs for CPUs read a few elements alone, as medians do: by bisection.
+"""Partial sorts on CPUs: if a program reads only a few elements of a sort, as a median does.
 
-The k-th least of a line of numbers is found bit by bit, as an integer in the order of the floats:
-it has the next bit if at most k elements are less than the number with that bit. Each count is one
-loop of vector instructions over equal parts of the line. So the sort, which such a program no
-longer needs, is left out before its equations are lowered; the jaxpr stays as it is.
+The k-th smallest number of a line is found by bisection, bit by bit, as an integer in the order of
+the floats: the next bit is set if at most k elements are less than the number with that bit set.
+Each count is one loop of vector instructions over equal parts of the line. The sort is removed
+before the program's equations are lowered; the jaxpr does not change.
 
-The results are elements at these positions of the sorted line. Where the sort takes numbers for
-equal, negative zeros come first here, and subnormal numbers in their order; NaNs are the last.
-
-The time of a median in milliseconds, sorted as packed integers, by bisection and by NumPy, on a
-loaded Intel Xeon of 2 cores by AVX-512: 10^6 elements of float32 137, 10.6 and 20.6, of float16 88,
-2.3 and 16, of float64 200, 35 and 18, 10^7 of float32 1,500, 204 and 123, 10^5 6.4, 0.8 and 1.5;
-1,000 lines of 1,000 66, 19 and 16. To compile it takes 240 to 400 ms there for 85 to 130.
+The results are elements at these positions of the sorted line. Among numbers that the sort treats
+as equal, negative zeros come first here, and subnormal numbers are in order; NaNs come last.
 """
 
 import itertools
@@ -53,16 +48,16 @@ from hlofront.transforms.stage import stage
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
-# A sort of which a program, the parameter `jaxpr`, gives the elements that are read.
+# A sort that gives only the elements which a program, the parameter `jaxpr`, reads of it.
 selection_p = Primitive("sort", multiple_results=True)
 
 # Arrays of fewer elements, and those of shorter lines, are sorted.
 _FEWEST = 65_536
 _SHORTEST = 512
-# So are longer lines: two counts of their elements are not exact as one number of float64.
+# Longer lines are sorted as well: two counts of their elements do not fit one float64 exactly.
 _LONGEST_BITS = 26
 _LONGEST = 1 << _LONGEST_BITS
-# The most parts of a line that a loop counts at once.
+# The maximum number of parts of a line that one loop counts.
 _MOST_PARTS = 16
 # A half of an integer, which holds the count of elements of all parts at one position.
 _HALF_BITS = 16
@@ -70,9 +65,9 @@ _HALF = 1 << _HALF_BITS
 
 
 def with_selections(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Sequence[Equation]:
-    """Return the live equations of a program for one CPU, with selections in place of sorts.
+    """Return the live equations of a program for one CPU, with selections instead of sorts.
 
-    A sort is replaced if elements at a few positions along its axis are all that is read of it.
+    A sort is replaced if only elements at a few positions along its axis are read.
     """
     for equation in equations:
         if equation.primitive is sort_p and _is_large(equation):
@@ -81,7 +76,7 @@ def with_selections(equations: Sequence[Equation], outputs: Sequence[Atom]) -> S
 
 
 def _is_large(sort: Equation) -> bool:
-    """Return whether a sort is one of many floats alone, along long lines."""
+    """Return whether a sort is of a single large array of floats, along long lines."""
     aval = _aval(sort.invars[0])
     if len(sort.invars) > 1 or has_symbolic_size(aval.shape):
         return False
@@ -98,10 +93,10 @@ def _is_large(sort: Equation) -> bool:
 def _without_sort(
     equations: Sequence[Equation], sort: Equation, outputs: Sequence[Atom]
 ) -> list[Equation] | None:
-    """Return equations with a call of a selection in place of a sort and of those that read it.
+    """Return equations in which a call of a selection replaces a sort and its readers.
 
-    They are None if others read it, or if it is faster. The call comes after all equations that do
-    not depend on it, so that equations with effects allow for none.
+    Return None if other equations read it, if the sort is faster, or if any equation has effects:
+    the call comes after all equations that do not depend on it.
     """
     (ordered,) = sort.outvars
     axis: int = sort.params["dimension"]
@@ -146,9 +141,10 @@ def _without_sort(
 
 
 def _most_positions(length: int) -> int:
-    """Return the number of positions of a line up to which selections are faster than the sort.
+    """Return the largest number of positions of a line for which selections beat the sort.
 
-    To sort takes time in proportion to the logarithm of the length, to select to the positions.
+    The time of a sort grows with the logarithm of the length, that of selections with the
+    positions.
     """
     return length.bit_length() - 6
 
@@ -322,7 +318,7 @@ def _converted(x: Formula, dtype: NumPyDType) -> Formula:
 
 
 def ordered_integers(x: Array) -> Array:
-    """Return floats as integers in their order, with all NaNs as one that is the greatest."""
+    """Return floats as integers in their order, with all NaNs as one largest integer."""
     integers = np.dtype(f"int{8 * x.dtype.itemsize}")
     nan = np.array(np.nan, x.dtype).view(integers)
     bits = _inverted(bitcast_convert_type(x, integers))

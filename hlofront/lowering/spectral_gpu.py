@@ -94,8 +94,8 @@ def _(
             )
         if compute_left_eigenvectors:
             raise NotImplementedError(  # JAX raises this class.
-                "eig: cuSOLVER finds no left eigenvectors: leave implementation away, or ask for "
-                "the right ones of the adjoint matrix"
+                "eig: cuSOLVER does not compute left eigenvectors: omit implementation, or "
+                "compute the right ones of the adjoint matrix"
             )
     if not aval.size:
         return zeros(build)

@@ -162,7 +162,7 @@ type_handlers = TypeHandlers(
 )
 
 unknown = ir.Location.unknown(context)
-# The number that stands for an unknown size in the type of an array.
+# The number that represents an unknown size in the type of an array.
 dynamic: int = ir.ShapedType.get_dynamic_size()
 _MOST_BYTES = 2**63 - 1
 

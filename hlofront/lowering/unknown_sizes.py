@@ -188,7 +188,7 @@ def pairs(build: Emitting, sizes: Sequence[Sequence[Size]]) -> Value:
 
 
 def join(build: Emitting, parts: Sequence[Value]) -> Value:
-    """Return vectors of one size each as one vector."""
+    """Return vectors of size one as one vector."""
     if len(parts) == 1:
         return parts[0]
     return build.op("stablehlo.concatenate", parts, vector_aval(len(parts)), dimension=types.i64(0))
@@ -263,7 +263,7 @@ def without_unknown_sizes(
 
     Args:
       name: the operation's name.
-      params: its parameters, of which the error names those with unknown sizes.
+      params: its parameters; the error names those with unknown sizes.
       error: the error of its lowering rule.
     """
     if isinstance(error, _NamedError):

@@ -30,8 +30,8 @@ from hlofront.primitives import comparing, reducing
 from hlofront.primitives import windowed as w
 from hlofront.primitives.windowed import Windows
 
-# XLA takes seconds for each window of so many elements, of which all but a few are padding: arrays
-# with as many are rare.
+# XLA takes seconds for each window of this many elements, almost all of them padding: arrays as
+# large as that are rare.
 _MOST_POSITIONS = 2**31
 
 
@@ -43,7 +43,7 @@ def emit_reduce_window(
     windows: Windows,
     body: Body,
 ) -> list[Value]:
-    """Reduce each window of all operands at once, to results with the avals `results`."""
+    """Reduce each window of all operands together, to results with the avals `results`."""
     if build.module.size_variables and has_symbolic_size(_sizes_of(windows)):
         return _reduce_unknown_windows(build, operands, inits, results, windows, body)
     positions = math.prod(windows.window_dimensions)

@@ -40,19 +40,17 @@ class Phrase:
 # Words after "is no" that make it idiomatic: "is no longer", "is no more than".
 _IDIOMS = "longer|more|less|such|need|way|reason|doubt|other|one|difference|larger|smaller|greater"
 PHRASES = (
-    Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"', 3),
-    Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 4),
+    Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"', 1),
+    Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 3),
     Phrase(
-        "no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"', 15
-    ),
+        "no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"', 13),
     Phrase("beside", r"\bbeside\b", '"next to", "with", "as well as" or "except"', 33),
-    Phrase("of which", r"\bof which\b", 'two sentences, or "whose"', 36),
-    Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"', 2),
-    Phrase("place of", r"\bin (the )?place of\b", '"instead of"', 8),
+    Phrase("of which", r"\bof which\b", 'two sentences, or "whose"', 28),
+    Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"', 1),
+    Phrase("place of", r"\bin (the )?place of\b", '"instead of"', 4),
     Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/RESULTS.md", 23),
     Phrase(
-        "of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"', 55
-    ),
+        "of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"', 55),
     Phrase("NaNs", r"\bknows? (of )?NaNs\b", '"propagate NaNs"', 1),
     Phrase("kin", r"\bkin\b", '"similar functions"', 17),
     Phrase("anew", r"\banew\b", '"again"; "is made anew" is "is recreated"', 2),
@@ -62,7 +60,7 @@ PHRASES = (
     Phrase("for lack of", r"\bfor lack of\b", '"without"'),
     Phrase("for want of", r"\bfor want of\b", '"without"', 1),
     Phrase("thereby", r"\bthereby\b", '"so"'),
-    Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"', 4),
+    Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"', 3),
     Phrase("becomes of", r"\bbecomes of\b", '"what happens to"'),
     Phrase("door", r"\bdoors?\b", '"re-export module"', 4),
     Phrase("house", r"\bhouse\b", '"conventions"', 4),
