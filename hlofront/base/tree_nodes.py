@@ -314,7 +314,7 @@ def _wrong_fields(nodetype: type, missing: Sequence[str], unexpected: Iterable[s
     for name in sorted(unexpected):
         why = "is given as one of drop_fields too"
         if name not in known:
-            why = "is no field"
+            why = "is not a field"
         elif not known[name].init:
             why = "has init=False, so it cannot be set again: give it as one of drop_fields"
         lines.append(f"  unexpected: {name} {why}")

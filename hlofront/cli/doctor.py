@@ -51,7 +51,7 @@ _VARIABLES = (
 _HELP = """\
 Says what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, which platform is the
 default one and why, what it can compile for, and the caches on disk. What does not fit together
-is marked with ! and comes with the command that mends it.
+is marked with ! and comes with the command that fixes it.
 
 exit codes: 0 nothing is wrong, 1 something is
 
@@ -70,7 +70,7 @@ class Finding(NamedTuple):
     state: str = FINE
     why: str = ""
     mend: str = ""
-    """The command that mends the problem, if there is one."""
+    """The command that fixes the problem, if there is one."""
 
 
 def add_parser(commands: "Commands") -> None:

@@ -89,7 +89,7 @@ class Loop:
     def _loop(
         self, build: Builder, carry: list[Value], ys: list[Value], looped: int, unroll: int
     ) -> tuple[list[Value], list[Value]]:
-        """Emit a loop of `looped` steps, `unroll` per iteration; return carries and stacked ys."""
+        """Emit a loop of `looped` steps, `unroll` per iteration; return carries and rows."""
         avals = [_longer(aval, self.length) for aval in self.y_avals]
 
         def goes_on(inner: Builder, index: Value, *_: Value) -> Value:

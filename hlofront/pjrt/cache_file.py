@@ -3,7 +3,7 @@
     8 bytes      MAGIC
     u32, u32     format version, number of fields          (integers are little-endian)
     per field    u16 length of its name, u64 length of its value, its name as UTF-8
-    the values, one after the other in that order
+    the values, concatenated in that order
     32 bytes     SHA-256 of everything before, in all future versions too
 
 Unlike with a pickle, reading an entry runs no code.

@@ -63,7 +63,7 @@ def _gathered(array: Array) -> NumPyArray:
 
 
 def _elsewhere(array: Array) -> RuntimeError:
-    """Return the error for an array of which other processes have parts."""
+    """Return the error for an array with parts on other processes."""
     sharding = sharding_of(array)
     own = "parts" if sharding.addressable_devices else "no part"
     return RuntimeError(

@@ -122,7 +122,8 @@ def ffi_call(
       input_layouts: per operand the order of its axes in memory, the slowest first; None for all,
         or for an operand, is row-major.
       output_layouts: the layout of the result, or of each result.
-      input_output_aliases: which operand's buffer becomes that of which result, by their indices.
+      input_output_aliases: the results that reuse an operand's buffer: indices of results by
+          indices of operands.
       custom_call_api_version: the version of XLA's custom calls that the function was written for:
         4 is the typed one.
       legacy_backend_config: for versions before 4, the text that the function receives.

@@ -78,7 +78,7 @@ def read_log(folder: str | os.PathLike[str]) -> RunRecords:
     path = pathlib.Path(folder)
     files = sorted(path.glob("*.jsonl"))
     if not files:
-        what = "has no log" if path.is_dir() else "is no folder"
+        what = "has no log" if path.is_dir() else "is not a folder"
         raise LogError(f"{folder} {what}: run a program with HLOFRONT_LOG={folder}")
     records: list[Record] = []
     unreadable: dict[str, int] = {}

@@ -247,7 +247,7 @@ def test_fields_that_init_does_not_take_must_be_dropped():
     [
         ((["a"], ["c"]), ValueError, "missing: b "),
         ((["a"], []), ValueError, "missing: b, c "),
-        ((["a", "b", "z"], ["c"]), ValueError, "unexpected: z is no field"),
+        ((["a", "b", "z"], ["c"]), ValueError, "unexpected: z is not a field"),
         ((["a", "b"], ["c"], ["b"]), ValueError, "unexpected: b is given as one of drop_fields"),
         ((["a", "b", "c"], ["c"]), ValueError, "data or static, not both: c"),
         ((["a", "b", "c"],), TypeError, "together, or neither"),

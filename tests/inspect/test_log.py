@@ -186,7 +186,7 @@ def test_threads_compile_at_the_same_time(tmp_path):
 
 def test_errors(tmp_path, capsys):
     assert run("log", str(tmp_path / "absent"))[0] == 2
-    assert "is no folder: run a program with HLOFRONT_LOG=" in capsys.readouterr().err
+    assert "is not a folder: run a program with HLOFRONT_LOG=" in capsys.readouterr().err
     assert run("log", str(tmp_path))[0] == 2
     assert "has no log" in capsys.readouterr().err
     newer = write(tmp_path / "newer", [{**PROCESS, "format": "hlofront.log/9"}])

@@ -45,7 +45,7 @@ def debug_breakpoint(
       ordered: whether it runs in order with other ordered debug callbacks.
       token: a pytree of arrays, which is returned unchanged. The program stops where the result is
           computed, and not at all if nothing uses it.
-      **kwargs: `stdin` and `stdout`, the files to use in place of the process's own.
+      **kwargs: `stdin` and `stdout`, the files to use instead of the process's own.
 
     Returns:
       `token`, or None.

@@ -472,7 +472,7 @@ def jit(
         device stands for its own sharding. A Format also requests a layout in memory, or
         `Layout.AUTO` for XLA's choice; arguments in other layouts are copied.
       static_argnums: positions of arguments that are Python values and not arrays; the function
-        is compiled anew for each of their values, which must be hashable.
+        is recompiled for each of their values, which must be hashable.
       static_argnames: names of static arguments.
       donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
         are deleted by the call.

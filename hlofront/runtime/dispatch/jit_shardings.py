@@ -393,8 +393,8 @@ def _constraint(leaf: object) -> Any:
     """
     if leaf is None:
         raise ValueError(
-            "with_sharding_constraint got None for a sharding, which is no constraint: leave that "
-            "value out, or pass PartitionSpec.UNCONSTRAINED for axes that XLA splits"
+            "with_sharding_constraint got None for a sharding, which does not constrain anything: "
+            "leave that value out, or pass PartitionSpec.UNCONSTRAINED for axes that XLA splits"
         )
     if isinstance(leaf, PartitionSpec):
         mesh = get_abstract_mesh()

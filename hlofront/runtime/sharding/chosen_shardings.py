@@ -74,7 +74,7 @@ def chosen_shardings(
 
 
 def _sharding_of_type(like: Sharding, aval: ShapedArray) -> NamedSharding | None:
-    """Return the sharding that a type says over a mesh of which XLA splits other axes."""
+    """Return the sharding that a type gives, over a mesh with other axes that XLA splits."""
     if type(like) is not NamedSharding or not (like.mesh.explicit_axes and like.mesh.auto_axes):
         return None
     if aval.mesh is not None and aval.mesh is not like.mesh.abstract_mesh:
