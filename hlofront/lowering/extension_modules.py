@@ -12,6 +12,7 @@ from hlofront.core.aval import AbstractValue, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.core.mesh import AbstractMesh, Mesh, NamedAxes
 from hlofront.core.primitive import Primitive
 from hlofront.lowering import types
@@ -209,18 +210,21 @@ def lower_jaxpr_to_module(
         axes: tuple[tuple[Hashable, int], ...] = tuple(axis_context.mesh.shape.items())
         manual = ManualMesh(axes, axis_context.manual_axes)
     overrides = {p: builder_rule(r) for p, r in lowering_parameters.override_lowering_rules or ()}
-    module = lower_program(
-        jaxpr,
+    request = LoweringRequest(
         module_name,
         tuple(platforms),
-        donated=donated_args,
+        donated_args or (),
         keep_unused=True,
-        arg_names=arg_names,
-        result_paths=result_names,
         device_assignment=_Shardings(num_partitions, mesh, shardings, result_shardings)
         if several
         else None,
         layouts=_modes(in_layouts, out_layouts, jaxpr),
+    )
+    module = lower_program(
+        jaxpr,
+        request,
+        arg_names=arg_names,
+        result_paths=result_names,
         embed_constants=True,
         manual=manual,
         overrides=overrides,

@@ -6,7 +6,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.errors import VerificationError
@@ -34,7 +34,7 @@ from hlofront.core.effects import Effect, lowerable_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.liveness import variables_read
-from hlofront.core.mesh import NamedAxes
+from hlofront.core.lowering_request import DeviceShardings, LoweringRequest
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule
 from hlofront.core.size_equations import Solution
@@ -112,37 +112,13 @@ class Module:
         return hlo_text(self.hlo().get_hlo_module(), debug_info)
 
 
-class DeviceShardings(Protocol):
-    """The number of devices of a program, and its input and output shardings, or None.
-
-    `typed_mesh` is the mesh whose axes of type Explicit split values as their types say.
-    """
-
-    @property
-    def device_count(self) -> int: ...
-    @property
-    def mesh(self) -> NamedAxes | None: ...
-    @property
-    def inputs(self) -> Sequence[Any]: ...
-    @property
-    def outputs(self) -> Sequence[Any] | None: ...
-    @property
-    def typed_mesh(self) -> NamedAxes | None: ...
-
-
 def lower_program(
     program: ClosedJaxpr,
-    name: str,
-    platform: str | tuple[str, ...],
+    request: LoweringRequest,
     *,
-    donated: Sequence[bool] | None = None,
-    keep_unused: bool = False,
     arg_names: Sequence[str] | None = None,
     result_paths: Sequence[str] | None = None,
     wrapper: str = "jit",
-    cpu_settings: CpuSettings = CpuSettings(),
-    device_assignment: DeviceShardings | None = None,
-    layouts: LayoutModes | None = None,
     embed_constants: bool = False,
     after_equation: AfterEquation | None = None,
     manual: ManualMesh | None = None,
@@ -152,11 +128,10 @@ def lower_program(
     """Lower a program to a verified module whose main function computes it.
 
     Args:
-      platform: the platform to lower for. With several, the first argument of main is the index of
-        the platform that the module runs on.
-      device_assignment: the number of devices, and the shardings of inputs and outputs.
-      cpu_settings: which code of hlofront's own to emit for CPUs.
-      layouts: the layout modes of inputs and outputs; None for the defaults of the device.
+      program: the program.
+      request: how to lower it: the platform, the devices, what is donated and so on.
+      arg_names, result_paths: the names of inputs and results, where they are known.
+      wrapper: the name of the transformation that calls the function, in names and locations.
       embed_constants: whether large constants are in the module, rather than arguments of main.
       after_equation: called with the builder after each equation, also of subprograms.
       manual: the mesh of the devices that each run the program on their shards, or None.
@@ -169,11 +144,12 @@ def lower_program(
         effect cannot be lowered.
       VerificationError: if a lowering rule emitted invalid StableHLO.
     """
+    name, device_assignment, layouts = request.name, request.device_assignment, request.layouts
     if _holds_backward_only(program.jaxpr):
         # Dead code may use it, such as an unused operand of a call.
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
-    inputs = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
+    inputs = tuple(range(len(jaxpr.invars))) if request.keep_unused else _used_inputs(program)
     unlowerable = lowerable_effects.filter_not_in(jaxpr.effects)
     if unlowerable:
         raise ValueError(
@@ -194,9 +170,10 @@ def lower_program(
     count = device_assignment.device_count if device_assignment else 1
     operation.attributes["mhlo.num_partitions"] = types.i32(count)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
+    platform = request.platform
     platforms = (platform,) if isinstance(platform, str) else platform
     typed_mesh = device_assignment.typed_mesh if device_assignment else None
-    state = ModuleState(platforms, ir_module, cpu_settings, count > 1, typed_mesh)
+    state = ModuleState(platforms, ir_module, request.cpu_settings, count > 1, typed_mesh)
     state.after_equation = after_equation
     state.manual = manual
     state.overrides = overrides or {}
@@ -243,7 +220,7 @@ def lower_program(
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
     layout = _ArgumentLayout(several, len(ordered), len(constants), inputs)
-    donation = _set_argument_attributes(function, jaxpr, layout, donated, splits, layouts)
+    donation = _set_argument_attributes(function, jaxpr, layout, request.donated, splits, layouts)
     uses_host = any(map(_is_on_host, (*jaxpr.in_avals, *jaxpr.out_avals)))
     if result_paths or ordered or splits.outputs or layouts or uses_host:
         paths = result_paths or [""] * len(jaxpr.outvars)
@@ -265,7 +242,7 @@ def lower_program(
         unusable=donation.unusable,
         callbacks=state.callbacks,
         ordered=ordered,
-        cpu_settings=cpu_settings,
+        cpu_settings=request.cpu_settings,
         fences=state.fences.recorded() if state.fences else [],
         has_barriers=state.has_barriers,
         # Rules of other packages may emit barriers that are not counted.

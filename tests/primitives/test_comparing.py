@@ -8,6 +8,7 @@ import hlofront
 from hlofront import ShapeDtypeStruct, lax
 from hlofront.base.elements import ExtendedDType, prng_key
 from hlofront.core.aval import ShapedArray
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.lowering.module import lower_program
 from hlofront.transforms.stage import stage
 
@@ -81,7 +82,7 @@ def test_elements_that_are_arrays():
         [pairs, pairs, flags],
     )
     assert [aval.shape for aval in program.out_avals] == [(3,)] * 3
-    text = lower_program(program, "f", "cpu").text()
+    text = lower_program(program, LoweringRequest("f", "cpu")).text()
     assert "applies stablehlo.and across dimensions = [1]" in text
     assert "applies stablehlo.or across dimensions = [1]" in text
     assert "dims = [0] : (tensor<3xi1>) -> tensor<3x2xi1>" in text

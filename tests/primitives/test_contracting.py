@@ -7,6 +7,7 @@ import pytest
 import hlofront
 import hlofront.lowering.rules
 from hlofront import lax
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.lowering.module import lower_program
 
 X, Y = np.zeros((2, 3), np.float32), np.zeros((3, 4), np.float32)
@@ -81,7 +82,7 @@ def test_precision_by_default():
 
 def module(platform, precision, x=X, y=Y, dtype=None):
     function = lambda x, y: lax.dot(x, y, precision=precision, preferred_element_type=dtype)
-    return lower_program(hlofront.make_jaxpr(function)(x, y), "f", platform).text()
+    return lower_program(hlofront.make_jaxpr(function)(x, y), LoweringRequest("f", platform)).text()
 
 
 def test_algorithms():

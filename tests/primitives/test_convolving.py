@@ -6,6 +6,7 @@ import pytest
 import hlofront
 import hlofront.lowering.rules
 from hlofront import lax
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.lowering.module import lower_program
 
 X, K = np.zeros((2, 3, 8, 9), np.float32), np.zeros((4, 3, 2, 3), np.float32)
@@ -100,7 +101,8 @@ def test_complex_ones_are_one_operation_on_tpus_alone():
         X.astype(np.complex64), K.astype(np.complex64)
     )
     for platform, count in (("tpu", 1), ("cuda", 3)):
-        assert lower_program(program, "f", platform).text().count("convolution(") == count
+        text = lower_program(program, LoweringRequest("f", platform)).text()
+        assert text.count("convolution(") == count
 
 
 def test_precision_by_default():

@@ -6,6 +6,7 @@ import pytest
 import hlofront
 import hlofront.lowering.rules
 from hlofront import lax
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.lowering.module import lower_program
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -68,7 +69,7 @@ def test_tpus_have_the_operation():
     program = hlofront.make_jaxpr(
         lambda x: (lax.approx_max_k(x, 2, 0), lax.approx_max_k(x, 1), lax.approx_min_k(x, 1))
     )(X)
-    module = lower_program(program, "f", "tpu")
+    module = lower_program(program, LoweringRequest("f", "tpu"))
     text = module.text()
     assert text.count("@ApproxTopK") == 3
     # One comparator per direction, and XLA accepts them.

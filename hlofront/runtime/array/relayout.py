@@ -11,6 +11,7 @@ from hlofront.bridge.client import ArrayImpl, Device, LoadedExecutable, result_h
 from hlofront.bridge.members import is_committed, pjrt_layout_of, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.transforms.stage import stage
@@ -87,5 +88,6 @@ def _copying_program(aval: ShapedArray, modes: LayoutModes, device: Device) -> L
 
     program = stage(lambda x: [x], [aval])
     with mlir_lock:
-        module = lower_program(program, "relayout", lowering_platform(device), layouts=modes)
+        request = LoweringRequest("relayout", lowering_platform(device), layouts=modes)
+        module = lower_program(program, request)
     return compile_module(device.client, module.ir_module, [device], compile_options([device]))

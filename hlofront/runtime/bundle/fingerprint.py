@@ -12,7 +12,7 @@ from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.pjrt.cache_key import machine_fields, options_text
 from hlofront.pjrt.clients import plugin_source
 from hlofront.runtime.bundle.function_digest import function_digest
-from hlofront.runtime.compilation.pipeline import CompilationKey, settings_of
+from hlofront.runtime.compilation.pipeline import CompilationRequest, settings_of
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, ProgramDevices
 
@@ -50,12 +50,12 @@ def context_text() -> str:
     )
 
 
-def compilation_fields(key: CompilationKey) -> dict[str, str]:
+def compilation_fields(request: CompilationRequest) -> dict[str, str]:
     """Return what must be as it was for an executable to be used, by name."""
     return {
-        **settings_of(key),
-        "compiler options": options_text(dict(key.compiler_options)),
-        **fields_of_devices(devices_of(key.device)),
+        **settings_of(request),
+        "compiler options": options_text(dict(request.compiler_options)),
+        **fields_of_devices(devices_of(request.device)),
     }
 
 

@@ -16,7 +16,7 @@ from hlofront.pjrt import clients
 from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, read
 from hlofront.runtime.bundle.fingerprint import context_text, differing, function_fields
 from hlofront.runtime.bundle.programs import BundleWarning, NoExecutable, Program
-from hlofront.runtime.compilation.pipeline import compilation_key
+from hlofront.runtime.compilation.pipeline import compilation_request
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedKey, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
@@ -84,14 +84,14 @@ class BundledFunction(Jitted):
         program = self.programs[0]
         if len(self.programs) > 1 or not (program.trust and program.entry.executables):
             return
-        key = compilation_key(
+        request = compilation_request(
             self.name,
             placement.default_device(),
             program.entry.donated,
             self.keep_unused,
             self.compiler_options,
         )
-        program.start_loading(key)
+        program.start_loading(request)
 
     def _trace(
         self,

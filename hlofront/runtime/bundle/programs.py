@@ -32,7 +32,7 @@ from hlofront.runtime.bundle.fingerprint import (
     differing_shardings,
 )
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
-from hlofront.runtime.compilation.pipeline import CompilationKey, supply
+from hlofront.runtime.compilation.pipeline import CompilationRequest, supply
 from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.header_checks import HeaderError, reading_of
@@ -55,12 +55,12 @@ class EarlyLoad:
     """The load of an executable in another thread, which the process waits for before it exits.
 
     Args:
-      key: the compilation that it is for.
+      request: the compilation that it is for.
       load: loads it.
     """
 
-    def __init__(self, key: CompilationKey, load: Callable[[], CompiledProgram | str]):
-        self.key = key
+    def __init__(self, request: CompilationRequest, load: Callable[[], CompiledProgram | str]):
+        self.request = request
         self._load = load
         self._outcome: CompiledProgram | str | Exception = ""
         self._thread = threading.Thread(target=self._run, name="hlofront-load")
@@ -152,18 +152,18 @@ class Program:
         supply(program, self.executable_for)
         return TracedProgram(program, in_tree, out_tree, self.entry.donated)
 
-    def start_loading(self, key: CompilationKey) -> None:
+    def start_loading(self, request: CompilationRequest) -> None:
         """Start to load the executable that fits a compilation, if one does, in another thread.
 
         XLA loads it in a thread of its own, while Python prepares the first call.
         """
-        fields = compilation_fields(key)
+        fields = compilation_fields(request)
         for executable in self.entry.executables:
             if not differing(executable.fields, fields):
-                self._early = EarlyLoad(key, partial(self._load, executable, key))
+                self._early = EarlyLoad(request, partial(self._load, executable, request))
                 return
 
-    def executable_for(self, key: CompilationKey) -> CompiledProgram | None:
+    def executable_for(self, request: CompilationRequest) -> CompiledProgram | None:
         """Load the executable that fits a compilation; return None to compile the StableHLO.
 
         It warns of the fields that differ, once for each executable.
@@ -172,7 +172,7 @@ class Program:
           NoExecutable: if none fits, and the function is here.
         """
         if self.trust and self.entry.executables:
-            fields = compilation_fields(key)
+            fields = compilation_fields(request)
             reasons: list[tuple[int, str, str]] = []
             of_platform = [
                 each
@@ -181,7 +181,7 @@ class Program:
             ]
             for executable in of_platform or self.entry.executables:
                 reason = differing(executable.fields, fields)
-                loaded = None if reason else self._loaded(executable, key)
+                loaded = None if reason else self._loaded(executable, request)
                 if isinstance(loaded, CompiledProgram):
                     return loaded
                 reason = loaded or reason
@@ -205,19 +205,23 @@ class Program:
             load_host_kernels()
         return None
 
-    def _loaded(self, executable: ExecutableEntry, key: CompilationKey) -> CompiledProgram | str:
+    def _loaded(
+        self, executable: ExecutableEntry, request: CompilationRequest
+    ) -> CompiledProgram | str:
         """Return the loaded executable, or why it cannot be; the one of `start_loading` once."""
         early, self._early = self._early, None
-        if early is not None and early.key == key:
+        if early is not None and early.request == request:
             return early.result()
-        return self._load(executable, key)
+        return self._load(executable, request)
 
-    def _load(self, executable: ExecutableEntry, key: CompilationKey) -> CompiledProgram | str:
+    def _load(
+        self, executable: ExecutableEntry, request: CompilationRequest
+    ) -> CompiledProgram | str:
         """Return the loaded executable, or why it cannot be."""
         with reading_of(f"an executable of the bundle {self.contents.path}", BundleError):
             fields = self.fields(executable)
             header = executable_header(fields)
-        devices = devices_of(key.device)
+        devices = devices_of(request.device)
         exported = self.exported
         ranks = (
             [exported.in_avals[position].ndim for position in header["kept"]],
@@ -227,7 +231,7 @@ class Program:
             [sharding_over(record, devices, record["devices"]) for record in records]
             for records in header["shardings"]
         ]
-        reason = differing_shardings(shardings, header["kept"], key.device, ranks)
+        reason = differing_shardings(shardings, header["kept"], request.device, ranks)
         if reason:
             return reason
         try:

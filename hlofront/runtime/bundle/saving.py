@@ -18,7 +18,7 @@ from hlofront.runtime.bundle.bundle_file import (
     packed,
 )
 from hlofront.runtime.bundle.fingerprint import compilation_fields, context_text, function_fields
-from hlofront.runtime.compilation.pipeline import CompilationKey, compilation_key
+from hlofront.runtime.compilation.pipeline import CompilationRequest, compilation_request
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced, Wrapped
 from hlofront.runtime.export.checks import DisabledSafetyCheck
@@ -172,7 +172,7 @@ class _Programs:
             field = executable_field(number, len(executables))
             self.values[field] = cache_file.pack(fields_of(compiled))
             name = compiled._executable.device.platform if each is None else each.name
-            fields = compilation_fields(self._key_of(traced, compiled))
+            fields = compilation_fields(self._request_of(traced, compiled))
             executables.append({"target": name, "fields": fields})
         self.records.append(
             {
@@ -184,9 +184,9 @@ class _Programs:
             }
         )
 
-    def _key_of(self, traced: Traced, compiled: Compiled) -> CompilationKey:
+    def _request_of(self, traced: Traced, compiled: Compiled) -> CompilationRequest:
         jitted, executable = self._jitted, compiled._executable
-        return compilation_key(
+        return compilation_request(
             jitted.name,
             executable.where,
             traced._traced.donated,

@@ -18,6 +18,7 @@ from hlofront.bridge.client import LoadedExecutable, is_absent
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.lowering_request import ChangedOptions, LoweringRequest
 from hlofront.core.rule_checks import checked
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
@@ -59,12 +60,21 @@ _LOCATION_OPTIONS = (
 )
 _metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
 
-# Names and values of options that are not at their defaults, for cache keys.
-ChangedOptions = tuple[tuple[str, object], ...]
 
+class CompilationRequest(NamedTuple):
+    """All that the executable of a compiled program depends on, except for the program.
 
-class CompilationKey(NamedTuple):
-    """The key of a program's executable: all that affects XLA's compilation."""
+    Attributes:
+      name: the name of the traced function.
+      device: the device, or the DeviceAssignment of a program for several.
+      donated: per input, whether its buffer is donated; empty if none is.
+      keep_unused: whether inputs that no result depends on stay.
+      compiler_options: the user's options for this function.
+      cpu_settings: which code of hlofront's own lowering emits for CPUs.
+      compiler_settings: the options that affect XLA and are not at their defaults.
+      locations: those of source lines, likewise.
+      layouts: the layout modes of inputs and outputs; None for the defaults of the device.
+    """
 
     name: str
     device: ProgramDevices
@@ -77,8 +87,38 @@ class CompilationKey(NamedTuple):
     layouts: LayoutModes | None = None
 
 
-# A function of the key of a compilation that returns an executable from elsewhere, or None.
-Supplier = Callable[[CompilationKey], CompiledProgram | None]
+def compilation_request(
+    name: str,
+    device: ProgramDevices,
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+    compiler_options: CompilerOptionPairs = (),
+    layouts: LayoutModes | None = None,
+    how: LoweringRequest | None = None,
+) -> CompilationRequest:
+    """Return the request to compile a program under the current options.
+
+    Args:
+      name, device, donated, keep_unused, compiler_options, layouts: see CompilationRequest.
+      how: how the program was lowered before, whose options of lowering hold then.
+    """
+    if donated and nan_checks.are_on():
+        donated = ()  # The program may have to run again on its arguments.
+    return CompilationRequest(
+        name,
+        device,
+        donated,
+        keep_unused,
+        compiler_options,
+        how.cpu_settings if how else cpu_settings_for(first_device(device).platform),
+        compiler_settings(),
+        how.locations if how else location_settings(),
+        layouts,
+    )
+
+
+# A function that returns the executable of a request from elsewhere, or None.
+Supplier = Callable[[CompilationRequest], CompiledProgram | None]
 
 # The supplier of the executables of a program that a bundle has.
 _suppliers: DerivedCache[None, Supplier] = DerivedCache()
@@ -89,10 +129,10 @@ def supply(program: ClosedJaxpr, supplier: Supplier) -> None:
     _suppliers.of(program)[None] = supplier
 
 
-# The modules of a program, by all arguments and options that lowering depends on.
-_modules: "DerivedCache[tuple[object, ...], Module]" = DerivedCache()
+# The modules of a program.
+_modules: "DerivedCache[LoweringRequest, Module]" = DerivedCache()
 # The compiled forms of a program: whether arguments are committed does not affect XLA.
-_compiled: DerivedCache[CompilationKey, CompiledProgram] = DerivedCache()
+_compiled: DerivedCache[CompilationRequest, CompiledProgram] = DerivedCache()
 
 
 def location_settings() -> ChangedOptions:
@@ -110,61 +150,26 @@ def cpu_settings_for(platform: str | tuple[str, ...]) -> CpuSettings:
     return CpuSettings(platform == "cpu" and _fences.value, _formulas.value, _guards.value)
 
 
-def lowered(
-    program: ClosedJaxpr,
-    name: str,
-    platform: str | tuple[str, ...],
-    donated: tuple[bool, ...] = (),
-    keep_unused: bool = False,
-    names: bool = True,
-    cpu_settings: CpuSettings | None = None,
-    device_assignment: DeviceAssignment | None = None,
-    locations: ChangedOptions | None = None,
-    layouts: LayoutModes | None = None,
-) -> "Module":
-    """Lower a program to a StableHLO module for its platforms; the result is cached.
-
-    Args:
-      program: the program.
-      name: the name of the traced function.
-      platform: the platform to lower for, or several.
-      donated: per input, whether its buffer is donated; empty if none is.
-      keep_unused: whether inputs that no result depends on stay.
-      names: whether arguments and results get the function's names.
-      cpu_settings: which code of hlofront's own lowering emits; None to follow the options.
-      device_assignment: the devices, where the program is for several.
-      locations: the `location_settings` of a module that was lowered before; None for the
-        current ones.
-      layouts: the layout modes of inputs and outputs; None for the defaults of the device.
-    """
+def lowered(program: ClosedJaxpr, request: LoweringRequest) -> "Module":
+    """Lower a program to a StableHLO module for its platforms; the result is cached."""
     # Loads MLIR and every lowering rule, which a process that compiles nothing does not need.
     from hlofront.lowering.rules import lower_program
 
-    cpu_settings = cpu_settings or cpu_settings_for(platform)
-    settings = location_settings() if locations is None else locations
-    how = (donated, keep_unused, cpu_settings, device_assignment, layouts, *settings)
-    key = (platform, name, *how)
     modules = _modules.of(program)
-    module = modules.get(key)
+    module = modules.get(request)
     if module is None:
         warn_of_constants(program)
-        info = program.debug_info if names else None
+        info, name = program.debug_info, request.name
         with mlir_lock:
-            module = modules.get(key)
+            module = modules.get(request)
             if module is None:
                 dump_jaxpr(checked(program), name)
                 with timed(events.LOWER, fun_name=name) as clock:
-                    module = modules[key] = lower_program(
+                    module = modules[request] = lower_program(
                         program,
-                        name,
-                        platform,
-                        donated=donated,
-                        keep_unused=keep_unused,
+                        request,
                         arg_names=info.arg_names if info else None,
                         result_paths=info.result_paths if info else None,
-                        cpu_settings=cpu_settings,
-                        device_assignment=device_assignment,
-                        layouts=layouts,
                     )
                 timings_of(program).lower += clock.seconds
                 _warn_of_donations(module.unusable)
@@ -174,76 +179,50 @@ def lowered(
     return module
 
 
-def compilation_key(
-    name: str,
-    device: ProgramDevices,
-    donated: tuple[bool, ...],
-    keep_unused: bool,
-    compiler_options: CompilerOptionPairs,
-    cpu_settings: CpuSettings | None = None,
-    locations: ChangedOptions | None = None,
-    layouts: LayoutModes | None = None,
-) -> CompilationKey:
-    """Return the key of a compilation under the current options; see `executable_for`."""
-    platform = first_device(device).platform
-    if donated and nan_checks.are_on():
-        donated = ()  # The program may have to run again on its arguments.
-    return CompilationKey(
-        name,
-        device,
-        donated,
-        keep_unused,
-        compiler_options,
-        cpu_settings or cpu_settings_for(platform),
-        compiler_settings(),
-        location_settings() if locations is None else locations,
-        layouts,
-    )
-
-
-def settings_of(key: CompilationKey) -> dict[str, str]:
+def settings_of(request: CompilationRequest) -> dict[str, str]:
     """Return what affects the lowering of a program as text, by name, for keys on disk."""
     settings = {
-        "donated": "".join(map(str, map(int, key.donated))),
-        "keep_unused": str(key.keep_unused),
-        "fences": str(key.cpu_settings.fences),
+        "donated": "".join(map(str, map(int, request.donated))),
+        "keep_unused": str(request.keep_unused),
+        "fences": str(request.cpu_settings.fences),
     }
-    if not key.cpu_settings.formulas:
+    if not request.cpu_settings.formulas:
         settings["formulas"] = "False"
-    if changed := (*key.compiler_settings, *key.locations):
+    if changed := (*request.compiler_settings, *request.locations):
         settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
-    if key.layouts is not None:
-        settings["layouts"] = str(tuple(key.layouts))
+    if request.layouts is not None:
+        settings["layouts"] = str(tuple(request.layouts))
     return settings
 
 
-def compile_program(program: ClosedJaxpr, key: CompilationKey) -> CompiledProgram:
+def compile_program(program: ClosedJaxpr, request: CompilationRequest) -> CompiledProgram:
     """Return the compiled form of a program, from disk or by XLA; on first use, by one thread."""
-    check_not_forked(key.name)
-    return compute_once(_compiled.of(program), key, Compilation(program, key).run)
+    check_not_forked(request.name)
+    return compute_once(_compiled.of(program), request, Compilation(program, request).run)
 
 
 class Compilation:
     """The compilation of one program: loaded from disk, or lowered and compiled by XLA."""
 
-    __slots__ = ("_device", "_device_assignment", "_devices", "_key", "_program")
+    __slots__ = ("_device", "_device_assignment", "_devices", "_request", "_program")
 
-    def __init__(self, program: ClosedJaxpr, key: CompilationKey):
+    def __init__(self, program: ClosedJaxpr, request: CompilationRequest):
         self._program = program
-        self._key = key
-        self._device_assignment = key.device if type(key.device) is DeviceAssignment else None
-        self._device = first_device(key.device)
+        self._request = request
+        device = request.device
+        self._device_assignment = device if type(device) is DeviceAssignment else None
+        self._device = first_device(device)
         self._devices = (
-            self._device_assignment.devices if self._device_assignment else (key.device,)
+            self._device_assignment.devices if self._device_assignment else (request.device,)
         )
 
     def run(self) -> CompiledProgram:
         """Load or compile the program; return jaxlib's executable and its call data."""
         supplier = _suppliers.of(self._program).get(None)
-        supplied = None if supplier is None else supplier(self._key)
+        supplied = None if supplier is None else supplier(self._request)
         if supplied is not None:
             if run_log.current is not None:
-                run_log.current.record("bundle", self._key.name)
+                run_log.current.record("bundle", self._request.name)
             return supplied
         # Without lowering, a program's disk entry is identified by its digest, if it has one.
         module = None if self._is_keyed_by_digest() else self.lowered()
@@ -254,7 +233,7 @@ class Compilation:
         module = module or self.lowered()
         dump_module(module)
         host_failures = _host_calls().HostFailures() if module.callbacks else None
-        name = self._key.name
+        name = self._request.name
         with run_log.compiling(name, self._devices), timed(events.COMPILE, fun_name=name) as clock:
             try:
                 made, compiled = self._compiled(module, host_failures)
@@ -279,44 +258,45 @@ class Compilation:
         )
 
     def lowered(self) -> "Module":
-        """Lower the program for the devices of its key."""
-        key = self._key
-        module = lowered(
-            self._program,
-            key.name,
+        """Lower the program for the devices of its request."""
+        request = self._request
+        name, layouts = request.name, request.layouts
+        how = LoweringRequest(
+            name,
             lowering_platform(self._device),
-            key.donated,
-            key.keep_unused,
-            cpu_settings=key.cpu_settings,
-            device_assignment=self._device_assignment,
-            locations=key.locations,
-            layouts=key.layouts,
+            request.donated,
+            request.keep_unused,
+            request.cpu_settings,
+            self._device_assignment,
+            layouts,
+            request.locations,
         )
-        if self._program.effects and key.layouts is not None and "auto" in key.layouts.inputs:
+        module = lowered(self._program, how)
+        if self._program.effects and layouts is not None and "auto" in layouts.inputs:
             raise ValueError(
-                f"{key.name} has effects, and XLA does not say which layouts it chooses for the "
+                f"{name} has effects, and XLA does not say which layouts it chooses for the "
                 "arguments of such programs: request a Layout instead of Layout.AUTO"
             )
         if module.ordered and len(self._devices) > 1:
             effects = ", ".join(map(str, module.ordered))
             raise ValueError(
-                f"{key.name} has ordered effects ({effects}), which are not supported for more "
+                f"{name} has ordered effects ({effects}), which are not supported for more "
                 f"than 1 device: got {len(self._devices)}. Leave out ordered=True, or compile for "
                 "one of them"
             )
         return module
 
     def _cache_entry(self, module: "Module | None") -> disk_cache.CacheEntry | None:
-        key = self._key
+        request = self._request
         if is_absent(self._device):
             return None
-        settings = settings_of(key)
+        settings = settings_of(request)
         if _metadata_in_key.value and module is not None:
             settings["metadata"] = text_digest(module.text(debug_info=True))
         if self._device_assignment is not None:
             settings["device_assignment"] = self._device_assignment.text()
         return disk_cache.cache_entry_for(
-            self._program, key.name, self._devices, key.compiler_options, settings, module
+            self._program, request.name, self._devices, request.compiler_options, settings, module
         )
 
     def _load(
@@ -344,22 +324,22 @@ class Compilation:
         self, module: "Module", host_failures: "HostFailures | None"
     ) -> "tuple[LoadedExecutable | SubprocessExecutable, CompiledProgram]":
         """Compile a module; return what describes the executable, and the executable to call."""
-        key, devices, client = self._key, self._devices, self._device.client
+        request, devices, client = self._request, self._devices, self._device.client
         if is_absent(self._device):
             absent = aot_targets().compile_absent(
-                self._program, key.name, module, key.device, dict(key.compiler_options)
+                self._program, request.name, module, request.device, dict(request.compiler_options)
             )
             return absent, CompiledProgram(absent, module, host_failures)
         assignment = self._device_assignment
         settings = compile_options(
             devices,
-            dict(key.compiler_options),
+            dict(request.compiler_options),
             keep_barriers=module.keeps_barriers,
             barriers_in_loops=module.has_inner_barriers,
             chosen_outputs=assignment.chosen_outputs(self._program) if assignment else (),
         )
         if foreign_programs.is_compiled_by_worker(module, devices):
-            by_worker = foreign_programs.compiled_by_worker(key.name, module, devices, settings)
+            by_worker = foreign_programs.compiled_by_worker(request.name, module, devices, settings)
             if by_worker is not None:
                 made, loaded, call = by_worker
                 return made, CompiledProgram(loaded, call, host_failures)

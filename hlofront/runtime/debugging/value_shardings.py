@@ -12,6 +12,7 @@ from hlofront.base.source import user_frame
 from hlofront.bridge.client import Sharding, is_absent
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.lowering.partitioning import inspect_value
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt.clients import lowering_platform
@@ -100,9 +101,9 @@ def value_shardings(lowered: Lowered) -> list[ValueSharding]:
     traced = lowered._traced
     module = lower_program(
         traced.program,
-        lowered._jitted.name,
-        lowering_platform(where.device),
-        device_assignment=where,
+        LoweringRequest(
+            lowered._jitted.name, lowering_platform(where.device), device_assignment=where
+        ),
         after_equation=after_equation,
     )
     client = where.device.client

@@ -3,33 +3,24 @@
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hlofront.base.cpu_settings import CpuSettings
 from hlofront.bridge.client import is_absent
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.layout_modes import LayoutModes
 from hlofront.runtime.compilation import run_log
 from hlofront.runtime.compilation.pipeline import (
-    ChangedOptions,
     Compilation,
-    CompilationKey,
+    CompilationRequest,
     aot_targets,
-    compilation_key,
     compile_program,
 )
-from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 from hlofront.runtime.dispatch.executable import Executable
-from hlofront.runtime.sharding.device_assignment import (
-    DeviceAssignment,
-    ProgramDevices,
-    first_device,
-)
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
 if TYPE_CHECKING:
     from hlofront.runtime.compilation.aot_targets import AbsentExecutable
 
-# The executables of a program, by their key and whether results are committed.
-_executables: "DerivedCache[tuple[CompilationKey, bool], Executable | AbsentExecutable]" = (
+# The executables of a program, by their request and whether results are committed.
+_executables: "DerivedCache[tuple[CompilationRequest, bool], Executable | AbsentExecutable]" = (
     DerivedCache()
 )
 
@@ -42,59 +33,48 @@ def sharded_executables() -> ModuleType:
 
 
 def executable_for(
-    program: ClosedJaxpr,
-    name: str,
-    device: ProgramDevices,
-    committed: bool = False,
-    donated: tuple[bool, ...] = (),
-    keep_unused: bool = False,
-    compiler_options: CompilerOptionPairs = (),
-    cpu_settings: CpuSettings | None = None,
-    locations: ChangedOptions | None = None,
-    layouts: LayoutModes | None = None,
+    program: ClosedJaxpr, request: CompilationRequest, committed: bool = False
 ) -> "Executable | AbsentExecutable":
     """Return the executable of a program for a device; compiled on first use, by one thread.
 
     Args:
-      program, name, donated, keep_unused, cpu_settings, locations, layouts: as for `lowered`.
-      device: the device, or the DeviceAssignment of a program for several.
+      program: the program.
+      request: the device and the options to compile it for.
       committed: whether results are committed to the device.
-      compiler_options: the user's options for this function.
 
     Raises:
       JaxRuntimeError: if XLA refuses the module or an option.
       ValueError: if a program for several devices has ordered effects.
     """
-    key = compilation_key(
-        name, device, donated, keep_unused, compiler_options, cpu_settings, locations, layouts
-    )
     executables = _executables.of(program)
-    executable = executables.get((key, committed))
+    executable = executables.get((request, committed))
     if executable is None:
+        made = _executable(program, request, committed)
         # If several threads compile a program, all use the executable of the first.
-        executable = executables.setdefault((key, committed), _executable(program, key, committed))
+        executable = executables.setdefault((request, committed), made)
     elif run_log.current is not None:
-        run_log.current.hit(name)
+        run_log.current.hit(request.name)
     return executable
 
 
 def _executable(
-    program: ClosedJaxpr, key: CompilationKey, committed: bool
+    program: ClosedJaxpr, request: CompilationRequest, committed: bool
 ) -> "Executable | AbsentExecutable":
     """Compile a program, for calls whose results are committed or not."""
-    loaded, call, host_failures = compile_program(program, key)
-    name, device, donates = key.name, key.device, any(key.donated)
-    if is_absent(first_device(device)):
+    loaded, call, host_failures = compile_program(program, request)
+    name, device, donates = request.name, request.device, any(request.donated)
+    is_split = type(device) is DeviceAssignment
+    if is_absent(device.device if is_split else device):
         executable = aot_targets().AbsentExecutable(program, name, call, loaded, device, committed)
-    elif type(device) is DeviceAssignment:
+    elif is_split:
         make = sharded_executables().ShardedExecutable
         executable = make(program, name, call, loaded, device, donates, host_failures)
         executable.compare_first(
             name,
-            f"{''.join(str(int(each)) for each in key.donated)} {key.compiler_options}",
-            lambda program: Compilation(program, key).lowered().text(),
+            f"{''.join(str(int(each)) for each in request.donated)} {request.compiler_options}",
+            lambda program: Compilation(program, request).lowered().text(),
         )
     else:
         executable = Executable(program, name, call, loaded, device, committed, donates)
-    executable.layouts = key.layouts
+    executable.layouts = request.layouts
     return executable

@@ -24,6 +24,7 @@ from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refu
 from hlofront.pjrt import clients
 from hlofront.runtime.compilation import recompilation, run_log
 from hlofront.runtime.compilation.cache_report import cache_report, timings
+from hlofront.runtime.compilation.pipeline import compilation_request
 from hlofront.runtime.compilation.recompilation import TraceKey
 from hlofront.runtime.compilation.traced_program import (
     CompilerOptionPairs,
@@ -327,16 +328,15 @@ class Jitted(Function):
                 before = traced.devices[-1]
                 recompilation.noticed(self.name, f"sharding: {before} -> {device}")
             traced.devices.append(device)
-        return executable_for(
-            self.compiled_program(traced, traced.program),
+        request = compilation_request(
             self.name,
             device,
-            committed,
             traced.donated,
             self.keep_unused,
             self.compiler_options,
-            layouts=requested_modes(self.jit_layouts, traced),
+            None if self.jit_layouts is None else self.jit_layouts.modes_of(traced),
         )
+        return executable_for(self.compiled_program(traced, traced.program), request, committed)
 
     def requested_outputs(self, traced: TracedProgram) -> Sequence[bridge.Sharding | None]:
         if self.jit_shardings is None:

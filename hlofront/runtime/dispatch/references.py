@@ -10,6 +10,7 @@ from hlofront.higher_order import discharging as discharging
 from hlofront.higher_order.jit_call import with_captured
 from hlofront.higher_order.selecting import where
 from hlofront.runtime.array.reference import Ref
+from hlofront.runtime.compilation.pipeline import compilation_request
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, TracedProgram
 from hlofront.runtime.dispatch.executables import executable_for
 from hlofront.runtime.sharding.placement import choose_placement
@@ -133,7 +134,5 @@ def run_program(
             ),
         )
     device, committed = choose_placement(program, args)
-    executable = executable_for(
-        program, name, device, committed, donated, keep_unused, compiler_options
-    )
-    return executable.run(args)
+    request = compilation_request(name, device, donated, keep_unused, compiler_options)
+    return executable_for(program, request, committed).run(args)

@@ -17,10 +17,12 @@ from hlofront.bridge.xla_faults import Guard
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
-    ChangedOptions,
+    compilation_request,
+    cpu_settings_for,
     location_settings,
     lowered,
 )
@@ -196,24 +198,19 @@ class Traced(Stage):
         """
         platforms = platforms_named(lowering_platforms) or (self._platform,)
         traced = without_references(self._traced)
-        module = lowered(
-            self._jitted.compiled_program(self._traced, traced.program),
+        platform = platforms[0] if len(platforms) == 1 else platforms
+        request = LoweringRequest(
             self._jitted.name,
-            platforms[0] if len(platforms) == 1 else platforms,
+            platform,
             traced.donated,
             self._jitted.keep_unused,
-            device_assignment=self._where if type(self._where) is DeviceAssignment else None,
-            layouts=self._layouts,
-        )
-        return Lowered(
-            self._jitted,
-            self._traced,
-            self._where,
-            self._is_committed,
-            module,
-            platforms,
+            cpu_settings_for(platform),
+            self._where if type(self._where) is DeviceAssignment else None,
             self._layouts,
+            location_settings(),
         )
+        module = lowered(self._jitted.compiled_program(self._traced, traced.program), request)
+        return Lowered(self._jitted, self._traced, self._where, self._is_committed, module, request)
 
     def __call__(self, *args: object, **kwargs: object) -> PyTree:
         """Compile the program, and run it on these arguments."""
@@ -223,11 +220,11 @@ class Traced(Stage):
 class Lowered(Stage):
     """A program lowered to a StableHLO module."""
 
-    __slots__ = ("_locations", "_module", "_platforms")
+    __slots__ = ("_module", "_platforms", "_request")
 
     _module: "Module"
-    # The options of source locations that the module was lowered with.
-    _locations: ChangedOptions
+    # How the module was lowered.
+    _request: LoweringRequest
     _platforms: tuple[str, ...]
 
     def __init__(
@@ -237,13 +234,13 @@ class Lowered(Stage):
         where: ProgramDevices,
         committed: bool,
         module: "Module",
-        platforms: tuple[str, ...],
-        layouts: LayoutModes | None = None,
+        request: LoweringRequest,
     ):
-        super().__init__(jitted, traced, where, committed, layouts)
+        super().__init__(jitted, traced, where, committed, request.layouts)
         self._module = module
-        self._platforms = platforms
-        self._locations = location_settings()
+        self._request = request
+        platform = request.platform
+        self._platforms = (platform,) if isinstance(platform, str) else platform
 
     def as_text(
         self, dialect: str | None = None, *, debug_info: bool = False, style: str = "raw"
@@ -327,18 +324,17 @@ class Lowered(Stage):
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         pairs = tuple(sorted(options.items()))
         traced = without_references(self._traced)
-        executable = executable_for(
-            self._jitted.compiled_program(self._traced, traced.program),
+        request = compilation_request(
             self._jitted.name,
             where,
-            self._is_committed,
             traced.donated,
             self._jitted.keep_unused,
             pairs,
-            self._module.cpu_settings,
-            self._locations,
             self._layouts,
+            self._request,
         )
+        program = self._jitted.compiled_program(self._traced, traced.program)
+        executable = executable_for(program, request, self._is_committed)
         return Compiled(
             self._jitted,
             self._traced,

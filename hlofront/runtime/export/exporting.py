@@ -15,6 +15,7 @@ from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.effects import ordered_effects
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.subprograms import all_equations
@@ -118,18 +119,21 @@ def export_traced(
     cpu_settings = cpu_settings_for(platform)
     if unknown_sizes is not None:
         cpu_settings = cpu_settings._replace(fences=False)
+    request = LoweringRequest(
+        name,
+        platform,
+        own.donated,
+        traced._jitted.keep_unused,
+        cpu_settings,
+        assignment,
+        traced._layouts,
+    )
     with mlir_lock:
         module = lower_program(
             program,
-            name,
-            platform,
-            donated=own.donated,
-            keep_unused=traced._jitted.keep_unused,
+            request,
             arg_names=info.arg_names if info else None,
             result_paths=info.result_paths if info else None,
-            device_assignment=assignment,
-            cpu_settings=cpu_settings,
-            layouts=traced._layouts,
             embed_constants=True,
             overrides={primitive: builder_rule(rule) for primitive, rule in overrides},
             unknown_sizes=unknown_sizes,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from hlofront.bridge.client import LoadedExecutable
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
@@ -27,13 +28,13 @@ def compiled_for(
     devices = list(assignment.devices)
     is_split = len(devices) > 1
     with mlir_lock:
-        module = lower_program(
-            program,
+        request = LoweringRequest(
             name,
             lowering_platform(devices[0]),
-            donated=donated,
+            donated,
             device_assignment=assignment if is_split else None,
         )
+        module = lower_program(program, request)
     chosen = [False] * len(assignment.outputs) if is_split else ()
     options = compile_options(devices, chosen_outputs=chosen)
     return compile_module(devices[0].client, module.ir_module, devices, options)

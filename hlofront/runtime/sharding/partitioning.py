@@ -18,6 +18,7 @@ from hlofront.bridge.partitioning import Partitioned
 from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.lowering_request import LoweringRequest
 from hlofront.core.mesh import AxisType, Mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.lowering.module_state import ManualMesh
@@ -114,9 +115,7 @@ def _bytecode(
     """
     module = lower_program(
         program,
-        name,
-        lowering_platform(devices.device),
-        keep_unused=True,
+        LoweringRequest(name, lowering_platform(devices.device), keep_unused=True),
         embed_constants=True,
         manual=ManualMesh(mesh.shape_tuple, frozenset(mesh.axis_names)) if mesh else None,
     )
