@@ -14,6 +14,7 @@ from hlofront.base.tree_nodes import (
     FlattenedIndexKey,
     GetAttrKey,
     IsLeaf,
+    IsLeafAtPath,
     KeyEntry,
     KeyPath,
     Partial,
@@ -23,6 +24,7 @@ from hlofront.base.tree_nodes import (
     flatten_one_level_with_keys,
     is_tree_node,
     keystr,
+    raise_if_unsortable,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -30,17 +32,15 @@ from hlofront.base.tree_nodes import (
     register_pytree_with_keys_class,
     register_static,
     static_field,
+    with_path,
 )
 from hlofront.base.tree_prefixes import (
-    IsLeafAtPath,
     broadcast_prefix,
     flatten_axes,
     is_none,
     prefix_errors,
     raise_difference,
-    raise_if_unsortable,
     tree_broadcast,
-    with_path,
 )
 from hlofront.bridge import fast_parts
 from hlofront.bridge.fast_parts import PyTreeDef
@@ -256,7 +256,7 @@ def tree_flatten_with_path(
       is_leaf: a predicate, called with each node from the root; True makes the node a leaf.
       is_leaf_takes_path: whether it is called as `is_leaf(path, node)`.
     """
-    predicate = is_leaf if is_leaf_takes_path else with_path(is_leaf)
+    predicate = is_leaf if is_leaf is None or is_leaf_takes_path else with_path(is_leaf)
     try:
         return _flatten_with_path(tree, predicate)
     except ValueError as error:

@@ -24,6 +24,8 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 # A path into a pytree from its root; keys may be of any hashable class.
 KeyPath = tuple[Any, ...]
 IsLeaf = Callable[[PyTree], bool] | None
+# A predicate of a key path and a node; None makes only true leaves leaves.
+IsLeafAtPath = Callable[[KeyPath, PyTree], bool] | None
 # The children of a node and its static data, which is hashable.
 Level = tuple[Iterable[PyTree], Hashable]
 # The pairs (key, child) of a node and its static data.
@@ -92,6 +94,59 @@ def keyed_children(tree: object) -> KeyedLevel | None:
         keys = map(GetAttrKey, fields)
         return [(key, child) for key, (_, child) in zip(keys, level[0])], level[1]
     return level
+
+
+def with_path(is_leaf: IsLeaf) -> IsLeafAtPath:
+    """Return the predicate `is_leaf(node)` as one of `(path, node)`; None stays None."""
+    return None if is_leaf is None else lambda _, node: is_leaf(node)
+
+
+def raise_if_unsortable(
+    error: ValueError,
+    tree: object,
+    is_leaf: IsLeafAtPath,
+    root: str = "tree",
+) -> None:
+    """Raise an error that names the dict, if `error` is C++'s on dict keys that cannot be sorted.
+
+    It returns for any other `error`, which the caller then raises again.
+    """
+    if "sorting pytree dictionary keys" not in str(error):
+        return
+    unsortable = _unsortable(tree, is_leaf, ())
+    if unsortable is None:
+        return
+    path, keys = unsortable
+    raise ValueError(
+        f"the keys of the dict at {root}{keystr(path)} cannot be sorted, and a pytree needs their "
+        f"order for its leaves: {short_text(keys)}. Use keys of one type that can be compared with "
+        "<, or a collections.OrderedDict, which keeps its own order"
+    ) from error.__cause__
+
+
+def _unsortable(
+    tree: object, is_leaf: IsLeafAtPath, path: KeyPath
+) -> tuple[KeyPath, list[Hashable]] | None:
+    """Return path and keys of the first dict in a pytree with unsortable keys, or None."""
+    if is_leaf is not None and is_leaf(path, tree):
+        return None
+    pairs: Iterable[tuple[Hashable, PyTree]]
+    if type(tree) is dict:
+        mapping = cast(dict[Any, PyTree], tree)
+        try:
+            pairs = [(DictKey(key), mapping[key]) for key in sorted(mapping)]
+        except TypeError:
+            return path, list(mapping)
+    else:
+        level = keyed_children(tree)
+        if level is None:
+            return None
+        pairs = level[0]
+    for key, child in pairs:
+        unsortable = _unsortable(child, is_leaf, (*path, key))
+        if unsortable is not None:
+            return unsortable
+    return None
 
 
 def _no_children(function: str, tree: object) -> ValueError:

@@ -1,26 +1,23 @@
 """Pytree prefixes, whose leaves stand for whole subtrees, and the differences of two pytrees."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree_nodes import (
-    DictKey,
     IsLeaf,
+    IsLeafAtPath,
     KeyPath,
     PyTree,
     flatten_one_level_with_keys,
-    keyed_children,
     keystr,
+    raise_if_unsortable,
     short_text,
     type_name,
+    with_path,
 )
 from hlofront.bridge.fast_parts import PyTreeDef, registry
 
 _flatten = registry.flatten
-
-# A predicate of a key path and a node; None makes only true leaves leaves.
-IsLeafAtPath = Callable[[KeyPath, PyTree], bool] | None
 
 
 class _Node(NamedTuple):
@@ -38,11 +35,6 @@ _Look = Callable[[PyTree], _Node | None]
 def is_none(value: object) -> bool:
     """Return whether a value is None, as the `is_leaf` of pytrees in which None is a leaf."""
     return value is None
-
-
-def with_path(is_leaf: IsLeaf) -> IsLeafAtPath:
-    """Return the predicate `is_leaf(node)` as one of `(path, node)`; None stays None."""
-    return None if is_leaf is None else lambda _, node: is_leaf(node)
 
 
 def broadcast_prefix(
@@ -305,51 +297,3 @@ def _describe(node: _Node) -> str:
         return f"a {kind.__name__} of {len(children)}"
     number = "1 child" if len(children) == 1 else f"{len(children)} children"
     return f"a node of type {type_name(kind)} with {number}"
-
-
-def raise_if_unsortable(
-    error: ValueError,
-    tree: object,
-    is_leaf: IsLeafAtPath,
-    root: str = "tree",
-) -> None:
-    """Raise an error that names the dict, if `error` is C++'s on dict keys that cannot be sorted.
-
-    It returns for any other `error`, which the caller then raises again.
-    """
-    if "sorting pytree dictionary keys" not in str(error):
-        return
-    unsortable = _unsortable(tree, is_leaf, ())
-    if unsortable is None:
-        return
-    path, keys = unsortable
-    raise ValueError(
-        f"the keys of the dict at {root}{keystr(path)} cannot be sorted, and a pytree needs their "
-        f"order for its leaves: {short_text(keys)}. Use keys of one type that can be compared with "
-        "<, or a collections.OrderedDict, which keeps its own order"
-    ) from error.__cause__
-
-
-def _unsortable(
-    tree: object, is_leaf: IsLeafAtPath, path: KeyPath
-) -> tuple[KeyPath, list[Hashable]] | None:
-    """Return path and keys of the first dict in a pytree with unsortable keys, or None."""
-    if is_leaf is not None and is_leaf(path, tree):
-        return None
-    pairs: Iterable[tuple[Hashable, PyTree]]
-    if type(tree) is dict:
-        mapping = cast(dict[Any, PyTree], tree)
-        try:
-            pairs = [(DictKey(key), mapping[key]) for key in sorted(mapping)]
-        except TypeError:
-            return path, list(mapping)
-    else:
-        level = keyed_children(tree)
-        if level is None:
-            return None
-        pairs = level[0]
-    for key, child in pairs:
-        unsortable = _unsortable(child, is_leaf, (*path, key))
-        if unsortable is not None:
-            return unsortable
-    return None

@@ -17,7 +17,8 @@ from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, current_trace
-from hlofront.transforms.flatten import Signature, result_paths
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import result_paths
 
 # The tree definition of empty keyword arguments.
 NO_KEYWORDS = tree.tree_structure({})

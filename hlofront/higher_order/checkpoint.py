@@ -35,7 +35,6 @@ from hlofront.higher_order.saved_residuals import log_checkpoint_residuals
 from hlofront.higher_order.selecting import Flags, nonzero, where, where_not
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, check_hashable, result_paths, stage_tree
-from hlofront.transforms.make_jaxpr import bad_argument
 from hlofront.transforms.partial_eval import SplitEquation
 from hlofront.transforms.vmap import documented
 
@@ -170,7 +169,7 @@ def _traced(
     try:
         avals = tuple(map(abstract, leaves))
     except (TypeError, OverflowError) as error:
-        raise bad_argument(fun, plan, args, kwargs, leaves) from error
+        raise plan.bad_argument(args, kwargs, leaves) from error
     key = (in_tree, avals, statics, state.trace_context())
     # The entries refer to their tables, which keeps the tables' ids valid.
     enclosing: dict[Hashable, tuple[_Traced, _Table]] = getattr(current_trace(), "programs_of", {})

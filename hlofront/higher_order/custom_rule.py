@@ -14,7 +14,8 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.typed_scalars import typed
-from hlofront.transforms.flatten import Signature, result_paths
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import result_paths
 
 
 class SymbolicZero:

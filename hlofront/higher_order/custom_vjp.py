@@ -30,7 +30,8 @@ from hlofront.higher_order.custom_rule import (
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.jit_call import captured_by, with_captured
 from hlofront.primitives.derivatives import instantiate, zeros_of
-from hlofront.transforms.flatten import Signature, result_paths
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import result_paths
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.stage import stage
 

@@ -25,7 +25,8 @@ from hlofront.primitives.derivatives import zeros_of
 from hlofront.primitives.elementwise_taylor import integral, scaled
 from hlofront.primitives.shaping import ascending, broadcast_in_dim
 from hlofront.primitives.taylor import Expansion, constant_rule, has_terms, linear_rule, polynomial
-from hlofront.transforms.flatten import Signature, check_callable
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import check_callable
 from hlofront.transforms.grad import FlatCall
 from hlofront.transforms.taylor import jet_flat
 

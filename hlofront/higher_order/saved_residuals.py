@@ -11,7 +11,8 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Value, Var
 from hlofront.higher_order.checkpoint_policies import name_p
-from hlofront.transforms.flatten import NO_KEYWORDS, Signature, abstract, stage_tree
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import NO_KEYWORDS, abstract, stage_tree
 from hlofront.transforms.grad import linearize
 from hlofront.transforms.simplify import inline_jaxpr
 

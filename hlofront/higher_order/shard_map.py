@@ -39,7 +39,8 @@ from hlofront.higher_order.shard_map_specs import (
 )
 from hlofront.primitives.pcast import pcast
 from hlofront.primitives.varying import pvary
-from hlofront.transforms.flatten import Signature, abstract, check_outputs, result_paths
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import abstract, check_outputs, result_paths
 from hlofront.transforms.simplify import constants_as_inputs
 from hlofront.transforms.stage import stage
 from hlofront.transforms.vmap import documented

@@ -1,16 +1,104 @@
-"""Classification of a function's arguments: static, donated, or inputs of the program."""
+"""Arguments of a function: what each is called, and which are static, donated or inputs."""
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.tree import PyTree
-from hlofront.transforms.flatten import Signature
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.transforms.flatten import abstract
 
 # Parameter kinds that a keyword argument cannot name.
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+
+
+_unknown = object()
+
+
+class Signature:
+    """A record of a function's name and parameters, for naming arguments in messages.
+
+    The parameters are inspected on first use, because most calls do not need them.
+    """
+
+    __slots__ = ("_parameters", "_where", "fun", "name")
+
+    def __init__(self, fun: Callable[..., PyTree]):
+        self.fun = fun
+        self.name = source.callable_name(fun)
+        self._where: str | None = None
+        self._parameters: Any = _unknown
+
+    @property
+    def where(self) -> str:
+        """The function's name and source location, as in "loss at model.py:12"."""
+        if self._where is None:
+            self._where = source.describe_callable(self.fun)
+        return self._where
+
+    def find_where(self) -> str:
+        return self.where
+
+    def release_function(self) -> None:
+        """Read the function's location and parameters, and drop the reference to it.
+
+        Programs that keep the signature then do not keep what the function closes over.
+        """
+        _ = self.where, self.parameters
+        del self.fun
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter] | None:
+        """The function's parameters by name, or None for builtins without a signature."""
+        if self._parameters is _unknown:
+            try:
+                self._parameters = inspect.signature(self.fun).parameters
+            except (TypeError, ValueError):
+                self._parameters = None
+        return self._parameters
+
+    def positional_names(self) -> list[str]:
+        """Return the names of the parameters that take positional arguments."""
+        if self.parameters is None:
+            return []
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [name for name, p in self.parameters.items() if p.kind in kinds]
+
+    def argument_names(
+        self,
+        args_and_kwargs: tuple[Sequence[object], Mapping[str, object]],
+        positions: Sequence[int] | None = None,
+    ) -> tuple[str, ...]:
+        """Return a name per pytree leaf of (args, kwargs), such as `x`, `params['w']` or `rest[2]`.
+
+        Args:
+          args_and_kwargs: the arguments, or only the dynamic ones.
+          positions: the positions in the call of the positional arguments in `args_and_kwargs`.
+        """
+        args, kwargs = args_and_kwargs
+        positions = range(len(args)) if positions is None else positions
+        names = self.positional_names()
+        rest = "args"
+        for parameter in (self.parameters or {}).values():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                rest = parameter.name
+        argument_names: list[str] = []
+        for position, arg in zip(positions, args, strict=True):
+            base = names[position] if position < len(names) else f"{rest}[{position - len(names)}]"
+            argument_names += [
+                base + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(arg)
+            ]
+        for name in sorted(kwargs):
+            argument_names += [
+                name + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(kwargs[name])
+            ]
+        return tuple(argument_names)
+
+    def names_in(self, in_tree: PyTreeDef) -> tuple[str, ...]:
+        """Return the names of the leaves of positional arguments whose structure is `in_tree`."""
+        return self.argument_names((in_tree.unflatten(range(in_tree.num_leaves)), {}))
 
 
 class ArgumentPlan:
@@ -218,6 +306,26 @@ class ArgumentPlan:
         return self.signature.argument_names(
             (dynamic_args, dynamic_kwargs), self.dynamic_positions(len(args))
         )
+
+    def bad_argument(
+        self, args: tuple[object, ...], kwargs: dict[str, object], leaves: Sequence[object]
+    ) -> TypeError | OverflowError:
+        """Return the error that names the first argument that is not an array, or is too large."""
+        where = self.signature.where
+        for name, leaf in zip(self.names(args, kwargs), leaves, strict=False):
+            try:
+                abstract(leaf)
+            except OverflowError as error:
+                return OverflowError(f"{error}\nIt is the argument {name} of {where}.")
+            except TypeError as error:
+                return TypeError(
+                    f"Error interpreting argument to {where} as an abstract array. The problematic "
+                    f"value is {source.shortened(repr(leaf))} of type {type(leaf)} and was passed "
+                    f"to the function at path {name}.\n{error}\n"
+                    "If a function needs a value that is not an array, mark the argument as static, "
+                    "with static_argnums or static_argnames of jit."
+                )
+        return TypeError(f"an argument of {where} is not an array")
 
 
 class StaticValue:

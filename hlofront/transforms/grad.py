@@ -24,12 +24,13 @@ from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.core.typed_scalars import typed
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.primitives.resharding import bind_reshard
+from hlofront.transforms.arguments import Signature
 from hlofront.transforms.differentiated_dtypes import (
     check_holomorphic,
     check_output,
     check_real_or_complex,
 )
-from hlofront.transforms.flatten import Signature, check_callable, result_paths
+from hlofront.transforms.flatten import check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
 from hlofront.transforms.pullback import Pullback, PullbackSpec, residuals_by_source

@@ -17,8 +17,9 @@ from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
+from hlofront.transforms.arguments import Signature
 from hlofront.transforms.differentiated_dtypes import dtype_name
-from hlofront.transforms.flatten import Signature, abstract, check_callable, stage_tree
+from hlofront.transforms.flatten import abstract, check_callable, stage_tree
 from hlofront.transforms.grad import refuse_reduce_axes
 from hlofront.transforms.linear_util import wrap_init
 from hlofront.transforms.partial_values import PartialVal, trace_to_jaxpr_nounits

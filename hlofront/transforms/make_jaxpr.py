@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from hlofront.base import source, tree
+from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PyTreeDef
@@ -44,7 +44,7 @@ def _staged(
     try:
         avals = [abstract(leaf) for leaf in leaves]
     except (TypeError, OverflowError) as error:
-        raise bad_argument(fun, plan, args, kwargs, leaves) from error
+        raise plan.bad_argument(args, kwargs, leaves) from error
     out_tree: Any = None
     debug_info = DebugInfo(
         traced_for,
@@ -61,32 +61,6 @@ def _staged(
     if objects:
         out_tree, _ = out_tree.children()
     return program, out_tree
-
-
-def bad_argument(
-    fun: Callable[..., PyTree],
-    plan: ArgumentPlan,
-    args: tuple[object, ...],
-    kwargs: dict[str, object],
-    leaves: Sequence[object],
-) -> TypeError | OverflowError:
-    """Return the error that names the first argument that is not an array, or is too large."""
-    names = plan.names(args, kwargs)
-    for name, leaf in zip(names, leaves, strict=False):
-        try:
-            abstract(leaf)
-        except OverflowError as error:
-            where = source.describe_callable(fun)
-            return OverflowError(f"{error}\nIt is the argument {name} of {where}.")
-        except TypeError as error:
-            return TypeError(
-                f"Error interpreting argument to {source.describe_callable(fun)} as an abstract "
-                f"array. The problematic value is {source.shortened(repr(leaf))} of type "
-                f"{type(leaf)} and was passed to the function at path {name}.\n{error}\n"
-                "If a function needs a value that is not an array, mark the argument as static, "
-                "with static_argnums or static_argnames of jit."
-            )
-    return TypeError(f"an argument of {source.describe_callable(fun)} is not an array")
 
 
 def make_jaxpr(

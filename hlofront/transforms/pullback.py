@@ -16,7 +16,8 @@ from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import as_array, as_result
 from hlofront.primitives.derivatives import instantiate
 from hlofront.primitives.reference_rules import RefAccumulator
-from hlofront.transforms.flatten import Signature, abstract
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.flatten import abstract
 from hlofront.transforms.transpose import transpose_jaxpr
 
 

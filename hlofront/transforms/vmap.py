@@ -21,8 +21,9 @@ from hlofront.core.trace import as_result, current_trace
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms import vmappable
+from hlofront.transforms.arguments import Signature
 from hlofront.transforms.batch import batch_flat
-from hlofront.transforms.flatten import Signature, check_callable, result_paths
+from hlofront.transforms.flatten import check_callable, result_paths
 from hlofront.transforms.reference_checks import check_arguments
 from hlofront.transforms.vmappable import AxisSize, AxisSpec, from_element, to_element
 

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
+from operator import is_not
 from types import ModuleType
 from typing import Any
 
@@ -148,11 +149,11 @@ class Executable:
         self.device = device
         self.committed = committed
         self.kept_inputs = call.kept_inputs
-        in_avals = program.in_avals
-        self.kept_avals = [stored(in_avals[i]) for i in call.kept_inputs]
-        takes_keys = any(holds_keys(in_avals[i]) for i in call.kept_inputs)
+        kept = [program.in_avals[i] for i in call.kept_inputs]
+        self.kept_avals = list(map(stored, kept))
         # Some arguments have another type on the device.
-        self.takes_stored = takes_keys or any(is_float0(in_avals[i]) for i in call.kept_inputs)
+        self.takes_stored = any(map(is_not, self.kept_avals, kept))
+        takes_keys = self.takes_stored and any(map(holds_keys, kept))
         self.out_avals = program.out_avals
         self.gives_keys = any(map(holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys

@@ -63,7 +63,6 @@ from hlofront.transforms.flatten import (
     result_paths,
     stage_tree,
 )
-from hlofront.transforms.make_jaxpr import bad_argument
 from hlofront.transforms.reference_checks import check_arguments, check_references
 from hlofront.transforms.stage import EAGER
 
@@ -210,7 +209,7 @@ class Jitted(Function):
         try:
             avals = tuple(map(abstract, leaves))
         except (TypeError, OverflowError) as error:
-            raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
+            raise plan.bad_argument(args, kwargs, leaves) from error
         return (in_tree, avals, statics, _trace_context()), leaves
 
     def _noticed(
