@@ -322,8 +322,8 @@ class ArgumentPlan:
                     f"Error interpreting argument to {where} as an abstract array. The problematic "
                     f"value is {source.shortened(repr(leaf))} of type {type(leaf)} and was passed "
                     f"to the function at path {name}.\n{error}\n"
-                    "If a function needs a value that is not an array, mark the argument as static, "
-                    "with static_argnums or static_argnames of jit."
+                    "If a function needs a value that is not an array, mark the argument as "
+                    "static, with static_argnums or static_argnames of jit."
                 )
         return TypeError(f"an argument of {where} is not an array")
 
