@@ -1,35 +1,21 @@
 """The lowering rules of argmin and argmax for CPUs: by blocks, or by one integer for each element.
 
-XLA's CPU code for a reduction of elements and indices at once runs one element after the other, and
-branches at each. The maximum of an array of integers is vectorized. So a rule packs each float, as
-the integer of 32 bits whose order is that of the floats, and the index of the element, counted down
-so that the first of equal elements is the greatest, in an integer of 64 bits.
+XLA's CPU code reduces elements and indices together sequentially, with a branch at each element,
+whereas the maximum of an array of integers is vectorized. So a rule packs each float, as the 32-bit
+integer whose order is that of the floats, and the index of the element, counted down so that the
+first of equal elements is the largest, into a 64-bit integer.
 
 Long lines along the last axis are cut into blocks of about the square root of their length: the
 first block with the most extreme element has the result, and only its elements are compared with
-their indices. The maximum of each block is that of equal parts of it, which is one loop of vector
-instructions, and of what is left. XLA's maximum of rows of float32 and float64 is as fast, but on
-CPUs ignores NaNs, and elements before them, in 4,096 elements and more (jaxlib 0.10.2).
+their indices. The maximum of each block is a loop of vector instructions over equal parts of it,
+and then the maximum of the remaining elements. XLA's own maximum of rows of floats is as fast, but
+on CPUs ignores NaNs, and elements before them, in 4,096 elements and more (jaxlib 0.10.2).
 
-Other lines are cut into at most 40 slices. The extremes of all first elements of slices, of all
-second ones, ..., are a loop of vector instructions, and so are the first slices that have them.
+Other lines are cut into at most 40 slices. The extremes over the first elements of all slices, over
+the second elements, ..., are a loop of vector instructions, and so is the search for the first
+slices that contain them.
 
-The time of float32 in microseconds, as a reduction of two arrays and as packed integers, on an AMD
-EPYC of 2 cores by AVX-512: 10^6 elements 5,200 and 1,000, 1,000 lines of 1,000 5,500 and 1,000, or
-3,400 and 410 along the first axis, 30,000 lines of 32 3,000 and 270, 100,000 of 10 270 and 220; by
-AVX2: 1,350 and 1,010, 1,400 and 970, 1,430 and 920, 1,660 and 190, 260 and 290. To compile it takes
-35 to 110 ms for 30: so small arrays keep the reduction of two.
-
-As packed integers and by blocks, on a loaded Intel Xeon of 2 cores by AVX-512: 10^7 elements
-115,000 and 6,800 (NumPy 3,800), 10^6 2,640 and 390 (160), 10^5 190 and 54 (8), 32,768 56 and 36, 8
-lines of 10^5 2,320 and 340. By a reduction of two and by blocks, 10^6 of float64 3,780 and 1,280
-(410), of int32 1,120 and 300 (160). To compile it takes 170 to 280 ms there for 110 to 240 as
-packed integers and 35 as a reduction of two.
-
-By slices there, 1,000 lines of 1,000 4,300, 2,300, and 550 of processor time, 12,000 of 80 4,400,
-3,400 and 1,100, 700 of 100 420, 240 and 130; 999,983 elements 4,500, 3,900 and 640; 1,000 lines of
-1,000 of float64 4,500 and 1,200, of int32 1,700 and 850, of int8 1,300 and 260, of int64 2,500 and
-1,700. To compile it takes 150 to 290 ms.
+Small arrays keep XLA's reduction, which is faster to compile.
 """
 
 import math

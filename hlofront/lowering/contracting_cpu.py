@@ -1,16 +1,8 @@
 """The lowering rule of products for CPUs: other products, or sums, where XLA's code is slow.
 
 XLA multiplies float32 and float64, pairs of bytes with a result of int32, and pairs of bfloat16
-with a result of float32 by libraries of kernels. Other dtypes are converted to those, or
+with a result of float32 with libraries of kernels. Other dtypes are converted to those, or
 multiplied by plain loops, and each small matrix of a batch is a call.
-
-The time in microseconds, as XLA's operation and so, on a loaded Intel Xeon of 2 cores by AVX-512
-and AMX: 4,096 products of 4 x 4 2,000 and 35, 1,024 of 8 x 8 100 and 33, of complex64 330 and 105,
-100,000 x 3 by 3 x 3 980 and 130; 256 x 256 of int8 9,900 and 90, of int16 15,700 and 900, of uint8
-with a result of int32 1,700 and 150, of complex64 2,100 and 860, 512 x 512 of bfloat16 1,300 and
-350; a vector by 1,000 x 1,000 of bfloat16 370 and 157, of int8 329 and 81. To compile it takes 30
-to 50 ms for 10 for small matrices, 100 for 12 for complex ones, 50 for 30 for integers, 110 to 150
-for 30 to 60 for uint8, and half of XLA's time for bfloat16 and vectors.
 """
 
 import math

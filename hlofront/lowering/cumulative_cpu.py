@@ -2,18 +2,10 @@
 
 XLA combines all elements of a window before each element, one by one, in blocks of 16 and again for
 the totals of the blocks. Here lines are cut into blocks of 8. Each element is combined with those
-before it in its block, a loop of vector instructions over shifted slices; then with what comes
-before the block, the same operation on the totals of blocks. Where few totals are left, a loop
+before it in its block, a loop of vector instructions over shifted slices; then with the total of
+the preceding blocks, by the same operation on the totals of blocks. When few totals remain, a loop
 combines each with the one at a distance of 1, 2, 4, ... before it, which is fast to compile.
-
-The time of a cumulative sum of float32 in milliseconds, by XLA's windows, so and by NumPy, on a
-loaded Intel Xeon of 2 cores by AVX-512: 10^6 elements 7.7, 1.1 and 3.4, 10^7 298, 130 and 103, 10^5
-0.74, 0.10 and 0.36, 1,000 0.017, 0.012 and 0.008, 1,000 lines of 1,000 6.1, 1.3 and 3.1, or along
-the first axis 6.5, 1.0 and 20, 100,000 of 8 3.1 and 0.3; the greatest of 10^6 11 and 1.6, of
-bfloat16 their sum 61 and 1.0, of float64 13 and 4.2, of int32 6.1 and 0.8, their logarithms of sums
-of exponentials 660 and 64. To compile it takes 200 to 360 ms of processor time for 190 to 260, 100
-for 170 where doubling is enough. The square roots of mean squared errors are 0.7 to 1.0 of those of
-XLA's windows, with 1.1 in 1,000 lines of 1,000 numbers of one sign.
+Rounding errors are about as large as those of XLA's windows.
 """
 
 import math

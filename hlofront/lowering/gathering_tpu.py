@@ -3,11 +3,6 @@
 XLA's code for TPUs writes the indices of a gather in several steps, each a kernel of its own, and
 reads the operand from memory. A comparison of each position with the row's index is part of the
 kernel that computes the operand, such as the logits of a cross entropy.
-
-By the estimates of libtpu 0.0.52 a classifier of 1,000 classes, with its gradients, takes 0.82 of
-the cycles that it took on a v6e and 0.96 on a v5e, and accesses 0.88 of the bytes; on a v5e one
-element of each of 512 rows of 16, 128, 512 or 1,024 in memory takes 0.60, 0.82, 1.19 and 1.68. XLA
-estimates nothing for the gather itself, so that these ratios are the greatest possible ones.
 """
 
 import numpy as np

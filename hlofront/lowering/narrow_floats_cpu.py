@@ -1,8 +1,8 @@
 """Elementwise functions of narrow floats on CPUs, by formulas in float64.
 
-Simple formulas in float64 err little more than the rounding to float32 does. XLA never computes a
-quotient twice: one that several operations read is stored, which ends a fused loop. So quotients
-are products with `reciprocal` here.
+Simple formulas in float64 have hardly more error than the rounding to float32. XLA never computes a
+quotient twice: if several operations read it, it is materialized, which ends a fused loop. So
+quotients are products with `reciprocal` here.
 """
 
 import numpy as np

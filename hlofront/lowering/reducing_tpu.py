@@ -1,13 +1,9 @@
-"""The lowering rule of sums for TPUs: the factors of each sum multiply it, not its elements.
+"""The lowering rule of sums for TPUs: factors of a sum multiply the sum, not its elements.
 
-In the gradient of a normalization the mean's cotangent is the sum, for each row or each channel, of
-the centered elements times a number, which is itself a sum over them. So the elements are read once
+In the gradient of a normalization, the mean's cotangent is the sum, for each row or channel, of the
+centered elements times a number that is itself a sum over them. So the elements would be read once
 for the number and once more for the products. The number times the sum of the centered elements
 takes one pass: XLA computes sums of the same elements together.
-
-By the estimates of libtpu 0.0.52 for a v5e, the gradients of layer normalization of 2,048 x 1,024
-and of batch normalization of 8 x 32 x 32 x 64, all float32, take 0.82 and 0.81 of the cycles that
-they took, and access 0.90 of the bytes.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,8 @@
 """The lowering rule of rem for CPUs: the dividend less the divisor times the rounded quotient.
 
-XLA's CPU code calls fmod of the C library for each element, which subtracts bit by bit. Where the
-quotient is not too great, the product of it and the divisor is exact, and so is the difference.
-
-The processor time of 10^6 elements in microseconds, as XLA's operation and so, on an Intel Xeon of
-2 cores by AVX-512: float32 20,900 and 2,700, float64 26,200 and 4,600; if an operand is unusual,
-that of the operation and up to 1,000 more. To compile it takes 130 ms for 52.
+XLA's CPU code calls fmod of the C library for each element, which subtracts bit by bit. If the
+quotient is not too large, the product of it and the divisor is exact, and so is the difference. If
+any operand is unusual, XLA's operation computes all of them.
 """
 
 from collections.abc import Callable
