@@ -23,9 +23,9 @@ def jax_stays_out():
     assert not loaded, f"the real jax was imported: {loaded[:5]}"
 
 
-# Linux lets a process map 65,530 regions of memory, of which each compiled program has three; XLA
-# ends the process where it gets no more. Tests compile some hundred programs a second at most, and
-# the regions are counted each second, or each 7 seconds where they are so many.
+# Linux lets a process map 65,530 regions of memory, and each compiled program has three; XLA ends
+# the process when it gets no more. Tests compile some hundred programs a second at most, and the
+# regions are counted each second, or each 7 seconds if there are many.
 MOST_MAPPED = 40_000
 
 
@@ -56,7 +56,7 @@ def programs_do_not_fill_the_memory_map():
 def same_random_numbers(request):
     """Seed the generators of the test's module by the test's name.
 
-    A test then draws the same numbers alone, in any order, and in any part of the tests.
+    A test then draws the same numbers by itself, in any order, and in any part of the tests.
     """
     generators = _generators_of(request.module)
     if generators:
@@ -110,10 +110,10 @@ def platform(request):
 
 
 def pytest_configure(config):
-    # Where there is a GPU, tests are for the CPU all the same, unless `-m` asks for it.
+    # Where there is a GPU, tests still run on the CPU, unless `-m` selects the GPU.
     if "gpu" not in config.option.markexpr and glob.glob("/dev/nvidia[0-9]*"):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    # Processes that tests start use the same GPU, whose memory the first would take at once.
+    # Processes that tests start use the same GPU, whose memory the first would reserve entirely.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
@@ -128,7 +128,7 @@ def pytest_addoption(parser):
         "--ask-jax",
         choices=("new", "some", "keep", "all"),
         default=os.environ.get("HLOFRONT_ASK_JAX", "new"),
-        help="which answers of the real jax tests/against_jax asks for, in a process of its own: "
-        "those to new questions alone (new); these and some of those that are kept, to compare "
-        "(some); the new ones, to keep them (keep); all, to keep them (all)",
+        help="which results tests/against_jax computes with the real jax, in its own process: "
+        "only missing ones (new); these and some of the stored ones, to compare (some); missing "
+        "ones, to store them (keep); all, to store them (all)",
     )

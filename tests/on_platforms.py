@@ -1,10 +1,10 @@
 """The tests that run on each platform: `pytest -m gpu` runs them on this machine's GPU.
 
 They are the same functions: each gets a twin in which the GPU is the default device. Elsewhere the
-twins are skipped, with the reason. Tests of these files that speak of CPUs are marked `cpu`.
+twins are skipped, with the reason. Tests of these files that are about CPUs are marked `cpu`.
 
 With HLOFRONT_TEST_STAND_IN=1 JAX_NUM_CPU_DEVICES=2 a second CPU device stands in for the GPU: it
-shows which tests do not go where the default device is.
+shows which tests do not use the default device.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ _current = "cpu"
 
 
 def generate(metafunc):
-    """The hook of pytest: twins of the tests of these files, where `-m` asks for some."""
+    """The hook of pytest: twins of the tests of these files, if `-m` selects some."""
     path = metafunc.definition.path.as_posix()
     expression = metafunc.config.option.markexpr
     asked = "gpu" in expression and "not gpu" not in expression
@@ -76,7 +76,7 @@ def device_of(platform):
 
 
 def skip_unsupported(platform, test, params):
-    """Skip a sample that the compiler of the platform refuses, or a test that asks too much."""
+    """Skip a sample that the platform's compiler refuses, or a test that is too demanding."""
     if platform == "gpu" and {"file", "place"} <= params.keys():
         sample = trials.load()[params["file"]][params["place"]]
         why = why_not(sample, "cuda")

@@ -1,6 +1,6 @@
 """The settings of lowering for CPUs, which are in the keys of compiled programs.
 
-Processes that compile nothing have them too, and load no module of lowering.
+They are here so that processes that compile nothing need not load a module of lowering.
 """
 
 from hlofront.base.named_tuple import NamedTuple

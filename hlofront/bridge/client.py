@@ -78,7 +78,7 @@ _REDUCTIONS = {"sum": 0, "max": 1, "min": 2}
 
 
 def with_reduction(sharding: HloSharding, kind: str) -> HloSharding:
-    """Return a new sharding, after setting how values along its unreduced axes are combined.
+    """Return a new sharding with the kind of reduction for its unreduced axes.
 
     If jaxlib supports only sums, programs of other kinds are refused when they are lowered.
     """

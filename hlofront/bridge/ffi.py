@@ -23,7 +23,7 @@ ExecutionStage = extension.ffi.ExecutionStage
 
 
 def pycapsule(funcptr: object) -> object:
-    """Return a function of a library, loaded with `ctypes`, as XLA is handed it: a capsule.
+    """Return a function of a library, loaded with `ctypes`, as a capsule for XLA.
 
     Args:
       funcptr: the function, such as `ctypes.cdll.LoadLibrary(path).RmsNorm`.

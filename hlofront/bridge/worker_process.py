@@ -1,8 +1,8 @@
 """Worker processes, which parse and compile instead of this process, and may die.
 
-MLIR and XLA abort the process where one of their internal checks fails, and some inputs take them
-endless time or memory. A worker is started on first use, answers one request after the other, and
-is replaced if it dies: then the request that it died of raises an error, and no more is lost.
+MLIR and XLA abort the process if one of their internal checks fails, and some inputs take them
+unlimited time or memory. A worker is started on first use, answers one request at a time, and is
+replaced if it dies: only the request that killed it raises an error.
 """
 
 import atexit

@@ -107,7 +107,7 @@ def answer_to(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
 
 
 def limit_memory(more: int) -> None:
-    """Let this process allocate so many bytes more than it has now, where the system can."""
+    """Let this process allocate only this many more bytes than it has now, if the system can."""
     try:
         import resource
 

@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _from_script(frames: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without its first frames, which are those of this module and runpy."""
+    """Return a traceback without its first frames, which belong to this module and runpy."""
     while frames is not None and frames.tb_frame.f_globals.get("__name__") in (__name__, "runpy"):
         frames = frames.tb_next
     return frames

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _BISECT_HELP = """\
 Finds the first version of jaxlib, or the first git revision, at which the compiled program of a
-function changes, and shows the difference. What counts as a change is a difference in the optimized
-HLO, or a condition, or what a command says of the HLO that it reads.
+function changes, and shows the difference. A change is a difference in the optimized HLO, a
+condition on a figure, or the verdict of a command that reads the HLO.
 
 example:
   python -m hlofront bisect model.py:step --at v1..HEAD
@@ -31,7 +31,7 @@ def add_parser(commands: "Commands") -> None:
     bisect.add_argument("target_function", metavar="FILE:FUNCTION")
     add_args(bisect)
     ranges = bisect.add_mutually_exclusive_group(required=True)
-    ranges.add_argument("--jaxlib", metavar="A..B", help="versions, also a list: 0.10.2,0.11.2")
+    ranges.add_argument("--jaxlib", metavar="A..B", help="versions, or a list: 0.10.2,0.11.2")
     ranges.add_argument("--at", metavar="A..B", help="git revisions")
     questions = bisect.add_mutually_exclusive_group()
     questions.add_argument(
@@ -44,7 +44,7 @@ def add_parser(commands: "Commands") -> None:
         "--command",
         dest="shell",
         metavar="COMMAND",
-        help="reads the HLO; a status other than 0 says that it has changed, 125 to skip it",
+        help="reads the HLO; exit status 0: unchanged, 125: skip this version, any other: changed",
     )
     bisect.add_argument("--json", action="store_true", help="print JSON")
     bisect.add_argument("--verbose", action="store_true", help="list all changes")

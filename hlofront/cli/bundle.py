@@ -18,7 +18,7 @@ target. hlofront.bundle.load(FILE, trust=True) calls them without the function, 
 hlofront.bundle.attach gives them to a jitted function.
 
   ls FILE       lists the programs of a bundle, and its executables
-  verify FILE   checks all of it, and says which executables can be used on this machine
+  verify FILE   checks the whole file, and shows which executables can be used on this machine
 
 example:
   python -m hlofront bundle model.py:step --args "f32[32,64], i32[32]" --target cpu -o step.hlob
@@ -43,8 +43,8 @@ def add_parser(commands: "Commands") -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="compile for this, such as cpu or tpu:v5e:2x2, which need not be here; may be given "
-        "again for more; by default the device of this machine",
+        help="compile for this, such as cpu or tpu:v5e:2x2, which need not be attached; may be "
+        "repeated; by default the device of this machine",
     )
     parser.add_argument(
         "--vjp-order",

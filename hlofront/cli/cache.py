@@ -32,50 +32,50 @@ _MOST_VALUES = 4
 _IS_DIGEST = re.compile(r"(?:module )?[0-9a-f]{32,}")
 
 _CACHE_HELP = """\
-Looks at the executables that are kept on disk: the small ones of every program, and all of them
-where JAX_COMPILATION_CACHE_DIR names a folder. Nothing is compiled, and none of them is run.
+Inspects the executables that are cached on disk: by default small ones, and all of them if
+JAX_COMPILATION_CACHE_DIR names a folder. Nothing is compiled or run.
 
-exit codes: 0 fine, 1 something damaged was found, 2 it could not be done
+exit codes: 0 success, 1 damaged entries were found, 2 the command failed
 
 example:
   python -m hlofront cache ls
   python -m hlofront cache why jit_step
 """
 _LS_HELP = """\
-Lists what is kept, what was used last first: program, size, last use, the time that it took to
-compile and that each hit saves, platform, and the start of its digest.
+Lists the entries, most recently used first: program, size, last use, compile time (which each hit
+saves), platform, and the start of the digest.
 
 example:
   python -m hlofront cache ls
   python -m hlofront cache ls --json --dir /data/executables
 """
 _WHY_HELP = """\
-Compares what is kept of one program, field by field: the fields of the key that differ are why it
-was compiled more than once. Functions of one name in several files are compared each for itself.
-A part of the name will do, if no other name has it. With a digest, compares that entry with the
-one of its function that is nearest to it.
+Compares the entries of one program: the key fields that differ are the reason why it was compiled
+more than once. Functions of the same name in different files are compared separately. A unique part
+of the name is enough. With a digest, compares that entry with the most similar one of the same
+function.
 
 example:
   python -m hlofront cache why jit_step
   python -m hlofront cache why 3f2a91c0
 """
 _VERIFY_HELP = """\
-Reads every entry to its end and sets the damaged ones aside, in the folder `damaged`. They are
-compiled again when they are next needed.
+Reads every entry and moves damaged ones to the folder `damaged`. Their programs are recompiled when
+they are needed.
 
 example:
   python -m hlofront cache verify
 """
 _GC_HELP = """\
-Brings the cache within its size, which removes what was used least recently, and removes what
-processes that were killed while writing have left over.
+Evicts the least recently used entries down to the size limit, and removes partial files left by
+processes that were killed while writing.
 
 example:
   python -m hlofront cache gc
   python -m hlofront cache gc --max-size 100M
 """
 _CLEAR_HELP = """\
-Removes every entry, and no other file.
+Removes all entries, and no other files.
 
 example:
   python -m hlofront cache clear
@@ -87,7 +87,7 @@ def add_parser(commands: "Commands") -> None:
     raw = argparse.RawDescriptionHelpFormatter
     cache = commands.add_parser(
         "cache",
-        help="the executables that are kept on disk",
+        help="the executables that are cached on disk",
         description=_CACHE_HELP,
         formatter_class=raw,
     )
@@ -96,13 +96,13 @@ def add_parser(commands: "Commands") -> None:
     def add(name: str, run: Command, text: str, help_text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=help_text, description=text, formatter_class=raw)
         action.add_argument("--json", action="store_true", help="print JSON, for programs")
-        action.add_argument("--dir", metavar="DIR", help="look at this folder instead")
+        action.add_argument("--dir", metavar="DIR", help="use this folder instead")
         action.set_defaults(run=run)
         return action
 
     add("ls", _list, _LS_HELP, "list what is kept")
     why = add("why", _why, _WHY_HELP, "why a program was compiled more than once")
-    why.add_argument("wanted", metavar="NAME_OR_DIGEST", help="as `cache ls` shows them, or a part")
+    why.add_argument("wanted", metavar="NAME_OR_DIGEST", help="as shown by `cache ls`, or a part")
     add("verify", _verify, _VERIFY_HELP, "read everything and set the damaged aside")
     gc = add("gc", _gc, _GC_HELP, "bring the cache within its size")
     gc.add_argument(

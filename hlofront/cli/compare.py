@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 _COMPARE_HELP = """\
-Compiles one function under several versions of jaxlib, for several devices (absent ones too), or as
-of several git revisions, and shows cost, memory, times and what differs in the optimized HLO.
+Compiles one function with several versions of jaxlib, for several devices (attached or not), or
+from several git revisions, and shows cost, memory, times and differences in the optimized HLO.
 
 example:
   python -m hlofront compare model.py:step --jaxlib 0.8.3 --jaxlib 0.10.2 --jaxlib 0.12.0.1
@@ -34,7 +34,7 @@ def add_parser(commands: "Commands") -> None:
     )
     compare.add_argument("--target", action="append", default=[], metavar="DEVICE")
     compare.add_argument("--at", action="append", default=[], metavar="REVISION")
-    compare.add_argument("--no-run", action="store_true", help="compile only, and time no run")
+    compare.add_argument("--no-run", action="store_true", help="only compile, without timing runs")
     add_outputs(compare)
     compare.set_defaults(run=_run)
 

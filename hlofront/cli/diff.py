@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hlotools.matching.difference import Diff
 
 _DIFF_HELP = """\
-Compares two programs by structure: names, lines, layouts of tables and history make no difference.
+Compares two programs by structure: names, source lines and formatting do not matter.
 Each is a file with HLO, StableHLO or a jaxpr, or a function as FILE:FUNCTION.
 
 example:
@@ -47,7 +47,7 @@ def add_parser(commands: "Commands") -> None:
     diff.add_argument(
         "--schedule",
         action="store_true",
-        help="operations that run earlier or later in a compiled program differ too",
+        help="also report operations that a compiled program runs earlier or later",
     )
     for option, metavar, purpose in (
         ("--target", "DEVICE", "compile functions for it, attached or not"),

@@ -49,11 +49,11 @@ _VARIABLES = (
     "JAX_ENABLE_X64",
 )
 _HELP = """\
-Says what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, which platform is the
-default one and why, what it can compile for, and the caches on disk. What does not fit together
-is marked with ! and comes with the command that fixes it.
+Shows what hlofront finds: Python, jaxlib, PJRT plugins, drivers and tools, the default platform and
+why it was chosen, what it can compile for, and the caches on disk. Problems are marked with ! and
+come with the command that fixes them.
 
-exit codes: 0 nothing is wrong, 1 something is
+exit codes: 0 no problems, 1 problems
 
 example:
   python -m hlofront doctor
@@ -77,7 +77,7 @@ def add_parser(commands: "Commands") -> None:
     """Add the command `doctor` to the command line's parser."""
     parser = commands.add_parser(
         "doctor",
-        help="what is installed, which devices there are, and what does not fit together",
+        help="what is installed, which devices are available, and problems",
         description=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 _HELP = """\
-Makes one page over a whole run: what was traced, compiled, compiled again and why, and what the
-caches answered. The run writes it with HLOFRONT_LOG=FOLDER, each process to a file of its own.
+Makes a page about a whole run: what was traced, compiled and recompiled, and why, and cache hits.
+The run must have HLOFRONT_LOG=FOLDER set; each process writes its own file to the folder.
 
 example:
   HLOFRONT_LOG=run python train.py
@@ -37,7 +37,7 @@ def add_parser(commands: "Commands") -> None:
         type=int,
         default=20,
         metavar="N",
-        help="of how many programs, the slowest first, to make pages of their HLO (20)",
+        help="the number of programs, slowest first, that get a page of their HLO (20)",
     )
     command.add_argument("--most", type=int, default=10, help="how many rows to print")
     command.add_argument("--json", action="store_true", help="print the events as JSON")

@@ -25,7 +25,7 @@ def add_color(parser: argparse.ArgumentParser) -> None:
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help="colors and headings in color; by default on a terminal only",
+        help="color syntax and headings; by default only on a terminal",
     )
 
 
@@ -57,6 +57,6 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
         "status is then 1 if a limit is exceeded, and 0 for other differences",
     )
     parser.add_argument(
-        "--verbose", action="store_true", help="list all changes, and what is folded into them"
+        "--verbose", action="store_true", help="list all changes, including folded ones"
     )
     add_color(parser)

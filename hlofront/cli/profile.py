@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _HELP = """\
 Runs a function under XLA's profiler and shows the measured time by source line or operation. Also
-reads profiles that were written before, by jax too: with --xplane.
+reads existing profiles, also those written by jax: with --xplane.
 
 example:
   python -m hlofront profile model.py:step
@@ -35,8 +35,8 @@ def add_parser(commands: "Commands") -> None:
         help="with --xplane: a file with the HLO of the program, if the profile does not have it",
     )
     add_args(command)
-    command.add_argument("--runs", type=int, metavar="N", help="how many runs are measured (10)")
-    command.add_argument("--warm-up", type=int, metavar="N", help="how many runs before them (2)")
+    command.add_argument("--runs", type=int, metavar="N", help="number of measured runs (10)")
+    command.add_argument("--warm-up", type=int, metavar="N", help="number of warm-up runs (2)")
     command.add_argument(
         "--xplane",
         metavar="PATH",
@@ -47,7 +47,9 @@ def add_parser(commands: "Commands") -> None:
         "--program", metavar="NAME", help="with --xplane: the program, by a part of its name"
     )
     command.add_argument(
-        "--target", metavar="DEVICE", help="what it ran on, such as cuda:h100: adds the bounds"
+        "--target",
+        metavar="DEVICE",
+        help="the device it ran on, such as cuda:h100: adds lower bounds",
     )
     command.add_argument(
         "--keep", metavar="FOLDER", help="write the profile, for XProf and Perfetto, here as well"

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 _HELP = """\
-Starts a script as several processes of one group on this machine, to try out what will run on
-several. Each has CPU devices of its own, and `jax.distributed.initialize()` without arguments joins
-them. Lines that a process prints are preceded by its number. When one fails, the others are ended.
+Starts a script as several processes of one group on this machine, to try out a program that will
+run on several machines. Each process has its own CPU devices, and `jax.distributed.initialize()`
+without arguments joins them. Lines that a process prints are prefixed with its number. If one
+process fails, the others are terminated.
 
 example:
   python -m hlofront run --processes 2 --devices 4 train.py --steps 100
@@ -68,7 +69,7 @@ def reserved_port() -> Generator[int, None, None]:
 
 
 def free_port() -> int:
-    """Return the number of a TCP port of this machine that nobody listens at."""
+    """Return the number of a TCP port of this machine on which nobody listens."""
     with reserved_port() as port:
         return port
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 _SHOW_HELP = """\
-Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory;
-of a program for several devices also how each value is split, and the collectives.
+Shows the stages of a function: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory;
+for a program over several devices also how each value is sharded, and the collectives.
 
 example:
   python -m hlofront show examples/kmeans.py:step

@@ -52,7 +52,7 @@ def program_digest(program: ClosedJaxpr) -> str | None:
 
 
 class _NoCanonicalForm(Exception):
-    """An exception for a value that differs from others only by its identity."""
+    """The exception for a value without a canonical form: only its identity distinguishes it."""
 
 
 class _Writer:

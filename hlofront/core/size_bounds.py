@@ -1,9 +1,9 @@
 """The decision procedure for symbolic sizes: bounds of sums of terms, by eliminating terms.
 
-What is known is a set of relations, sums of terms that are 0 or at least 0. To bound a sum, its
-greatest term is eliminated by a relation that has it as its greatest too, and the rest is bounded
-in the same way. Relations come from the constraints of the scope, and from what terms are: a
-variable is at least 1, and a quotient times its divisor, with the remainder, is the dividend.
+The knowledge is a set of relations: sums of terms that are 0, or at least 0. To bound a sum, its
+largest term is eliminated with a relation that has the same largest term, and the rest is bounded
+in the same way. Relations come from the constraints of the scope, and from the meaning of terms: a
+variable is at least 1, and a quotient times its divisor plus the remainder is the dividend.
 """
 
 import itertools

@@ -80,7 +80,7 @@ class SymbolicScope:
     __repr__ = __str__
 
     def bounds(self, expression: Size) -> Bounds:
-        """Return the least and the greatest value of a size, as far as they are known."""
+        """Return the smallest and the largest value of a size, as far as they are known."""
         if not isinstance(expression, SizeExpression):
             return expression, expression
         known = self._bounds.get(expression)

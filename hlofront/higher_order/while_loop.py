@@ -382,7 +382,7 @@ def fori_loop(
 
     Raises:
       TypeError: if `body_fun` cannot be called or returns a carry of another structure or other
-        types, or if the bounds have two dtypes.
+          types, or if the bounds' dtypes differ.
       ValueError: if `unroll` is given and the bounds are arrays.
     """
     if not callable(body_fun):

@@ -143,7 +143,7 @@ def profiles_in(
 
 
 def with_values(tree: PyTree) -> PyTree:
-    """Return a pytree with arrays for its ShapeDtypeStructs: normal random numbers, or zeros."""
+    """Return a pytree whose ShapeDtypeStructs are replaced by arrays: normal numbers, or zeros."""
     generator = np.random.default_rng(0)
 
     def value(leaf: object) -> object:

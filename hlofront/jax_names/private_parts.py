@@ -209,8 +209,8 @@ def check_close(
 
     Args:
       xs, ys: pytrees of equal structure.
-      atol, rtol: the absolute and relative tolerance, for all dtypes or by dtype; by default what
-        rounding errors of a dtype amount to.
+      atol, rtol: the absolute and relative tolerance, for all dtypes or by dtype; by default the
+          typical rounding errors of a dtype.
       err_msg: what the message of the error begins with.
 
     Raises:

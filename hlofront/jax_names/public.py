@@ -83,7 +83,7 @@ ABSENT = {
     ),
 }
 
-# Names that JAX still has in one module, with a warning that they are in another now.
+# Names that JAX still has in one module, with a warning that they have moved to another.
 MOVED: dict[str, dict[str, str]] = {
     "jax.core": dict.fromkeys(
         """

@@ -173,7 +173,7 @@ def _check_kernel(dtype: np.dtype, size: int) -> None:
 def _combined(
     bias: Array | None, mask: Array | None, dtype: np.dtype, whole: Shape
 ) -> Array | None:
-    """Return the sum of the bias and of what hides masked keys, or None if there is neither."""
+    """Return the sum of the bias and the mask as scores, or None if there is neither."""
     for name, x in (("bias", bias), ("mask", mask)):
         if x is None:
             continue

@@ -33,7 +33,7 @@ _MOST_QUESTIONS = 256
 
 
 class ProcessFailureError(JaxRuntimeError):
-    """The error that processes of a group get when others of it have ended or hang.
+    """The error that processes of a group get when other processes of it have ended or hang.
 
     Attributes:
       failed_processes: the numbers of the processes that have failed.

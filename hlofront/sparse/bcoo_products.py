@@ -207,7 +207,7 @@ def _same_batch_product(x: Array, y: Array, n_batch: int) -> Array:
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Return the product, element by element, of two BCOO arrays whose shapes broadcast.
 
-    The result has room for each pair of a stored element of one and of the other; most are padding.
+    The result stores a position for each pair of stored elements; most are padding.
 
     Args:
       lhs, rhs: BCOO arrays with as many axes, whose shapes broadcast.

@@ -203,7 +203,7 @@ class PartialTrace(SplitTrace):
     def default_process_primitive(
         self, primitive: Primitive, tracers: Sequence[Value], params: Params
     ) -> Any:
-        """Do what is done without a rule: run the operation if all operands are known, else write.
+        """Apply the default: run the operation if all operands are known, else stage it.
 
         Returns:
           The result as a JaxprTracer, or a list of them if the primitive has several.

@@ -194,7 +194,7 @@ class Lifetimes:
         return changes
 
     def live_at(self, when: int) -> list[Instruction]:
-        """Return the operations, but for those of `always`, whose values are live at a position."""
+        """Return the operations, except those of `always`, whose values are live at a position."""
         return [
             i
             for i in self.made

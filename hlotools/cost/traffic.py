@@ -168,7 +168,7 @@ def result_of_start(start: Instruction) -> Shape:
 
 
 def made_bytes(instruction: Instruction) -> int:
-    """Return the bytes in the device's memory of the buffers that an operation makes."""
+    """Return the bytes of the buffers that an operation makes in the device's memory."""
     # An operation on another core takes its operands after its start, in an update.
     is_start = instruction.opcode.endswith("-start") or instruction.opcode == "async-update"
     return bytes_in_memory(result_of_start(instruction) if is_start else instruction.shape)

@@ -134,7 +134,7 @@ class _HloRows:
             return
         compared = self.compared.get((id(a), id(b)))
         if compared is None:
-            # The computations are equal: they have rows only if their order is equal too.
+            # The computations are equal: they have rows only if their order is equal as well.
             if _opcodes(a) == _opcodes(b):
                 for x, y in zip(a, b, strict=True):
                     self._row(section, x, y)

@@ -1,4 +1,4 @@
-"""Stands in for the floors above: tracers, operations and a jit, whose frames count as ours."""
+"""Stands in for the layers above: tracers, operations and a jit, whose frames count as ours."""
 
 from hlofront.base import errors, source
 from hlofront.base.boundary import boundary

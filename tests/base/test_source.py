@@ -1,4 +1,4 @@
-"""Source lines: which frames are the user's, what they say, and tracebacks of them alone."""
+"""Source lines: which frames are the user's, what they say, and tracebacks of only these."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Pytrees: the names of the two doors, taking apart, paths, and functions over the leaves."""
+"""Pytrees: the names of both public modules, flattening, paths, and functions over the leaves."""
 
 import collections
 import functools

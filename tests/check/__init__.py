@@ -1,1 +1,1 @@
-"""What `./check` runs, how it tells what it is doing, and what it says at the end."""
+"""What `./check` runs, how it shows progress, and what it reports at the end."""

@@ -31,7 +31,7 @@ def changed_files() -> list[str]:
 
 
 def chosen(arguments: list[str], options: list[str]) -> list[jobs.Job]:
-    """Return the jobs that these arguments ask for."""
+    """Return the jobs that these arguments select."""
     match arguments:
         case []:
             return jobs.whole("first", *options)

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 # These have steps of their own in `./check quick`.
 ALWAYS_RUN = ("tests/house/", "tests/smoke/")
-# Those that take minutes are chosen by -k: see `words_of`.
+# Tests that take minutes are chosen by -k: see `words_of`.
 LARGE = (
     "tests/against_jax/test_corpora.py",
     "tests/systematic/test_samples.py",

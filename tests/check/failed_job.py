@@ -81,7 +81,7 @@ def summary(log: str, status: int, running_test: str = "") -> list[str]:
         if FATAL not in log:
             result.append(
                 "Python's faulthandler wrote no stack: the signal came from outside (as when "
-                "memory is short), or the stack of a thread beside the main thread overflowed"
+                "memory is short), or the stack of a thread other than the main thread overflowed"
             )
     else:
         result.append(f"exit status {status}")

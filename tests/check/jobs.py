@@ -120,7 +120,7 @@ def named(arguments: Sequence[str]) -> list[Job]:
 
 
 def quick(files: Sequence[str]) -> list[Job]:
-    """Return the jobs that say in 90 seconds what a change of these files most likely broke."""
+    """Return the jobs that find in 90 seconds what a change of these files most likely broke."""
     stops = ("-p", "tests.check.time_limit", "-p", "no:cacheprovider")
     jobs = linters()
     tests, words = affected_tests(files), " or ".join(words_of(files))

@@ -2,7 +2,7 @@
 
 The first line of the file, $TEST_PROGRESS, counts the tests: begun, all, failed. Then comes the
 running test with the memory that the process had before it, as a process that a signal ends reports
-nothing. The end of the output tells the memory too, and the processor time.
+nothing. The end of the output also shows the memory and the processor time.
 """
 
 import os

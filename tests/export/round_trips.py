@@ -1,4 +1,4 @@
-"""Exports programs of the corpora, and calls them in another process that has the files alone.
+"""Exports programs of the corpora, and calls them in another process that has only the files.
 
     python -m tests.export.round_trips [--count 200] [--folder FOLDER] [--reader PYTHON ...]
 

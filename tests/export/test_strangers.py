@@ -1,4 +1,4 @@
-"""Files of strangers: what they may have is read and run, and all else is the documented error.
+"""Untrusted files: allowed contents are read and run, and all others raise the documented error.
 
 `python -m tests.export.mutants` tries thousands of changed files; some are tried here.
 """

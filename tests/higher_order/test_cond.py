@@ -1,4 +1,4 @@
-"""cond and switch: what is written down, derivatives, batching, and what is refused."""
+"""cond and switch: the staged program, derivatives, batching, and what is refused."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""scan, map and associative_scan: what is said and kept, beside what the corpora compare."""
+"""scan, map and associative_scan: messages and residuals, besides what the corpora compare."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""while_loop and fori_loop: what is written down, derivatives, batching, and what is refused."""
+"""while_loop and fori_loop: the staged program, derivatives, batching, and what is refused."""
 
 import gc
 import re

@@ -40,7 +40,7 @@ RUNTIME = "sharding array checks compilation dispatch processes debugging export
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """One imported name: the module it lives in where that is ours, else the name as written."""
+    """One imported name: the module that defines it if that is ours, else the name as written."""
 
     target: str
     line: int
@@ -93,7 +93,7 @@ class Module:
 
 
 def floor_of(module_name: str) -> tuple[int, int]:
-    """The floor of a module of ours, by its dotted name, and in runtime/ its folder's place."""
+    """The layer of a module of ours, by its dotted name, and in runtime/ its folder's position."""
     parts = module_name.split(".")
     if parts[0] == TOOLS.name:
         return -1, 0

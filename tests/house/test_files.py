@@ -1,4 +1,4 @@
-"""Files are small, open with a sentence, swallow no errors; doors hold no code."""
+"""Files are small, open with a sentence and swallow no errors; re-export modules hold no code."""
 
 import ast
 import subprocess
@@ -60,12 +60,13 @@ def test_init_files_of_the_floors_are_empty():
 def test_doors_only_re_export():
     report(
         [line for module in modules() if module.is_door for line in code_in_door(module)],
-        "a door holds a docstring, imports, __all__ and lazy tables, and no code of its own",
+        "a re-export module holds a docstring, imports, __all__ and lazy tables, and no code of "
+        "its own",
     )
 
 
 def code_in_door(module):
-    """What a door must not hold."""
+    """Yield what a re-export module must not hold."""
     lazy_helpers = {
         alias.asname or alias.name
         for node in module.tree.body

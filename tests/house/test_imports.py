@@ -26,7 +26,7 @@ def test_imports_point_down():
             for used in module.imports
             if used.top == "hlofront" and floor_of(used.target) > floor_of(module.name)
         ],
-        "a module may import its own floor and those below, in runtime/ its own folder and those "
+        "a module may import its own layer and those below, in runtime/ its own folder and those "
         f"before it in the order {', '.join(RUNTIME)}",
     )
 
@@ -80,7 +80,7 @@ def test_nobody_imports_jax():
     ]
     # These run in processes of their own; so does benchmarks' other side.
     apart = {"tests/against_jax/worker.py", "tests/against_jax/promotion_table.py"}
-    # Programs for jax, which the door runs.
+    # Programs for jax, which the command line runs.
     for_jax = ("tests/libraries/programs/", "examples/libraries/")
     for folder in ("tests", "examples"):
         for path in sorted((ROOT / folder).rglob("*.py")):

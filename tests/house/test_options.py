@@ -1,4 +1,4 @@
-"""Each option is read by the code that its text speaks of, or is in the table of those without."""
+"""Each option is read by the code that its text describes, or is listed as without effect."""
 
 import ast
 

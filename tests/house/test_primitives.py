@@ -1,4 +1,4 @@
-"""Every primitive says what it is and what it becomes, and the lower floors need no compiler."""
+"""Every primitive has its rules and its lowering, and the lower layers need no compiler."""
 
 import importlib
 import json
@@ -140,11 +140,11 @@ def test_every_primitive_says_how_its_results_are_split():
         and not isinstance(getattr(rules.infer[primitive], "__self__", None), HiPrimitive)
     }
     excused = {name for names in _NEVER_SPLIT.values() for name in names.split()}
-    assert not without - excused, "add @sharding(...) beside the infer rules"
+    assert not without - excused, "add @sharding(...) next to the infer rules"
     assert not excused - without, "they have a sharding rule, or are gone"
 
 
-# Without MLIR and without a client: the package is a shell, so that the front door does not open.
+# Without MLIR and without a client: the package is a shell, so that its `__init__` does not run.
 STAGE = """
 import pathlib, sys, types
 sys.modules["jaxlib.mlir"] = None

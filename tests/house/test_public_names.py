@@ -78,7 +78,7 @@ def differences(ours, signature):
         inspect.Parameter.VAR_POSITIONAL not in kinds
         and by_position[: len(positional)] != positional
     ):
-        found.append(f"positional parameters {by_position}, wanted {positional}")
+        found.append(f"positional parameters {by_position}, expected {positional}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The stubs beside the modules say what the modules are."""
+"""The stubs next to the modules describe what the modules have."""
 
 import ast
 import inspect

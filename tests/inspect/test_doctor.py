@@ -1,4 +1,4 @@
-"""`python -m hlofront doctor`: what does not fit comes with the command that mends it."""
+"""`python -m hlofront doctor`: what does not fit comes with the command that fixes it."""
 
 import importlib
 import io

@@ -1,4 +1,4 @@
-"""What is compiled for a device that is absent is not run; what runs beside it, runs here.
+"""Programs compiled for an absent device do not run; those around them run here.
 
 Skipped where the plugin that compiles for a target is not installed.
 """

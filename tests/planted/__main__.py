@@ -1,4 +1,4 @@
-"""Plants faults in copies of the checkout, one at a time, and tells which tests find them.
+"""Plants faults in copies of the checkout, one at a time, and reports which tests find them.
 
     python -m tests.planted                     all faults, by the tests that ./check runs
     python -m tests.planted --all               by all tests, those of ./check all
@@ -85,7 +85,7 @@ class Checkout:
                 shutil.copy2(ROOT / name, folder / name)
         if (ROOT / ".venv").exists():
             (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
-        # Tests of the source ask git which files there are.
+        # Tests of the source use git to list the files.
         _output(folder, "git", "init", "-q")
         _output(folder, "git", "add", "-A")
         who = ("-c", "user.name=planted", "-c", "user.email=planted@localhost")
@@ -99,7 +99,7 @@ class Checkout:
         }
         # Without bytecode in files each process that a test starts compiles all of hlofront.
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        # Bytecode is taken for that of a source of the same size and time: no two times are alike.
+        # Python reuses bytecode for a source of the same size and time: all times must differ.
         self._times = itertools.count(int(time.time()) + 10, 10)
         self._deadline = float("inf")
         where = self._python("-c", "import hlofront; print(hlofront.__file__)")

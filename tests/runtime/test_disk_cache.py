@@ -1,4 +1,4 @@
-"""Executables on disk: found by another process, told apart by all that matters, healed."""
+"""Executables on disk: found by another process, distinguished by everything relevant, repaired."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The files that jax_dump_ir_to asks for: which there are, and what is in them."""
+"""The files that jax_dump_ir_to requests: which there are, and what is in them."""
 
 import gzip
 import json

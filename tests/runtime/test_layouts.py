@@ -1,4 +1,4 @@
-"""Layouts: the order of elements in memory, as device_put and jit are told by a Format."""
+"""Layouts: the order of elements in memory that a Format requests from device_put and jit."""
 
 import numpy as np
 import pytest

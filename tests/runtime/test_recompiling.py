@@ -1,4 +1,4 @@
-"""Why a function is compiled again, told and forbidden; and that all of it is let go."""
+"""Why a function is recompiled, reported or forbidden; and that no program is kept alive by it."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""What may be given as a function: objects without a name, methods, partials; and what may not."""
+"""What may be passed as a function: objects without a name, methods, partials; and what may not."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""check_grads and its kin tell right derivatives from wrong ones, and say what is off."""
+"""check_grads and similar functions distinguish right derivatives from wrong ones, and explain."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the functions that differentiate return, beside numbers: trees, pytrees of residuals."""
+"""What the functions that differentiate return, besides numbers: trees, pytrees of residuals."""
 
 import numpy as np
 import pytest

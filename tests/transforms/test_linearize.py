@@ -1,4 +1,4 @@
-"""Linearization: values are computed now, and a linear program of the tangents is written down.
+"""Linearization: values are computed now, and a linear program of the tangents is recorded.
 
 `linearize_flat(fun, primals)` returns the values, and the program that takes tangents of the inputs
 to tangents of the outputs; its constants are the residuals, the values that the tangents need.

@@ -136,7 +136,7 @@ _MOST_BEFORE = 3
 
 
 def index_in_operands(equation: Equation, index: Shape | None) -> Shape | None:
-    """Return the index of the operands' elements that make a result's; None where it is another."""
+    """Return the index of the operands' elements that make a result's; None if it differs."""
     return index if equation.primitive.name in ELEMENTWISE else None
 
 

@@ -15,7 +15,7 @@ from hlofront.core.aval import MemorySpace
 from hlofront.core.mesh import AxisType
 from hlofront.core.partition import UnreducedKind
 
-# Raise a HeaderError unless a value, which is at `where` in a header, is as it must be.
+# Raise a HeaderError unless a value, which is at `where` in a header, is valid.
 Check = Callable[[Any, str], None]
 
 _MOST_DEPTH = 400

@@ -1,5 +1,5 @@
 # pyright: strict
-"""Values of the host that several processes compare, before they put them on devices of all."""
+"""Host values, which processes compare before they put them on devices of all of them."""
 
 import hashlib
 
