@@ -1,7 +1,7 @@
 """Counts how the first call of `jit(f)(x)` passes between files: `python scripts/count_hops.py`.
 
 A hop is a call from a function in one file of hlofront to a function in another, and a climb is a
-hop to a higher floor. Frames of other packages between the two are passed over. Each hop counts
+hop to a higher layer. Frames of other packages between the two are passed over. Each hop counts
 each time it happens, and once per pair of files; `--list` prints the pairs. Tracing the function
 and lowering its program hop with each operation, so the second line of figures leaves them out. The
 cache on disk is an empty folder.
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = f"{ROOT / 'hlofront'}{os.sep}"
 sys.path.insert(0, str(ROOT))
 
-from tests.house.source import FLOORS, TOP
+from tests.house.source import LAYERS, TOP
 
 # The functions under which calls belong to tracing and to lowering.
 PHASES = {"stage_tree": "tracing", "lower_program": "lowering"}
@@ -33,16 +33,16 @@ def file_of(frame: types.FrameType) -> str | None:
     return path.removeprefix(PACKAGE) if path.startswith(PACKAGE) else None
 
 
-def floor_of(file: str) -> int:
-    """Return the floor of a file of hlofront."""
+def layer_of(file: str) -> int:
+    """Return the layer of a file of hlofront."""
     folder, separator, _ = file.partition("/")
-    return FLOORS.get(folder, TOP) if separator else TOP
+    return LAYERS.get(folder, TOP) if separator else TOP
 
 
 def is_climb(hop: Hop) -> bool:
-    """Return whether a call goes to a file on a higher floor."""
+    """Return whether a call goes to a file on a higher layer."""
     caller, callee = hop
-    return floor_of(callee) > floor_of(caller)
+    return layer_of(callee) > layer_of(caller)
 
 
 class HopCounter:
@@ -93,7 +93,7 @@ def describe(hops: collections.Counter[Hop]) -> str:
     climbs = {hop: count for hop, count in hops.items() if is_climb(hop)}
     return (
         f"{hops.total()} hops ({len(hops)} pairs) between {len(files)} files, "
-        f"{sum(climbs.values())} of them climb a floor ({len(climbs)} pairs)"
+        f"{sum(climbs.values())} of them climb a layer ({len(climbs)} pairs)"
     )
 
 

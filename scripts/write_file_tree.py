@@ -1,6 +1,6 @@
 """Writes FILES.md, the map of the source tree: `python scripts/write_file_tree.py [--check]`.
 
-Each line is a file and the first sentence of its docstring, in the order of the floors. `--check`
+Each line is a file and the first sentence of its docstring, in the order of the layers. `--check`
 writes nothing, and fails where FILES.md is not what would be written.
 """
 
@@ -10,15 +10,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "FILES.md"
-# The floors from the lowest to the highest; folders that are not named here follow by name.
-FLOORS = (
+# The layers from the lowest to the highest; folders that are not named here follow by name.
+LAYERS = (
     *("bridge", "base", "core", "primitives", "transforms", "higher_order", "lowering", "pjrt"),
     *("runtime", "numpy", "random", "nn", "scipy", "image"),
 )
 HEADER = """# The files
 
-Every source file with the first sentence of its docstring, floor by floor.
-ARCHITECTURE.md says how the floors fit together.
+Every source file with the first sentence of its docstring, layer by layer.
+ARCHITECTURE.md says how the layers fit together.
 `python scripts/write_file_tree.py` writes this page.
 """
 
@@ -41,7 +41,7 @@ def tree() -> str:
     package = ROOT / "hlofront"
     folders = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
     lines = [HEADER, *section("hlofront/", package, recursive=False)]
-    for name in (*FLOORS, *sorted(folders - set(FLOORS))):
+    for name in (*LAYERS, *sorted(folders - set(LAYERS))):
         lines += section(f"hlofront/{name}/", package / name, recursive=True)
     lines += section("hlotools/", ROOT / "hlotools", recursive=True)
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"

@@ -14,7 +14,7 @@ from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
 from hlofront.core.partition import PartitionEntry, PartitionSpec
 
-# NamedSharding, of layer 7.
+# The maker of NamedShardings, which a higher layer sets.
 _make: Callable[[Mesh | AbstractMesh, PartitionSpec], NamedSharding] | None = None
 
 
@@ -31,7 +31,10 @@ def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedShard
       ValueError: if the spec names an axis that the mesh does not have.
     """
     if _make is None:
-        raise RuntimeError("import hlofront before using shardings")
+        raise RuntimeError(
+            f"NamedSharding({mesh}, {spec}) cannot be made while hlofront is being imported: use "
+            "shardings after `import hlofront` has returned"
+        )
     return _make(mesh, spec)
 
 

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "hlofront"
 # hlofront nor jaxlib.
 TOOLS = ROOT / "hlotools"
 
-FLOORS = {
+LAYERS = {
     "bridge": 0,
     "base": 1,
     "core": 2,
@@ -34,7 +34,7 @@ FLOORS = {
     "cli": 11,
 }
 TOP = 11
-# The folders of floor 8, from the lowest to the highest: each imports those before it.
+# The folders of layer 8, from the lowest to the highest: each imports those before it.
 RUNTIME = "sharding array checks compilation dispatch processes debugging export bundle".split()
 
 
@@ -66,7 +66,7 @@ class Module:
 
     @property
     def folder(self) -> str:
-        """The floor's folder; '' for a file of the root."""
+        """The layer's folder; '' for a file of the root."""
         parts = self.path.relative_to(ROOT).parts[1:]
         return parts[0] if len(parts) > 1 else ""
 
@@ -76,13 +76,13 @@ class Module:
         return self.name.partition(".")[0] == TOOLS.name
 
     @property
-    def is_door(self) -> bool:
-        """Only re-exports: root files, folders that are not floors, and the users' packages."""
+    def is_public_module(self) -> bool:
+        """Only re-exports: root files, folders that are not layers, and the users' packages."""
         if self.is_tool:
             return self.is_package
-        if self.folder not in FLOORS:
+        if self.folder not in LAYERS:
             return True
-        return self.is_package and FLOORS[self.folder] >= 9
+        return self.is_package and LAYERS[self.folder] >= 9
 
     @functools.cached_property
     def imports(self) -> list[Import]:
@@ -92,14 +92,14 @@ class Module:
         return hash(self.name)
 
 
-def floor_of(module_name: str) -> tuple[int, int]:
-    """The layer of a module of ours, by its dotted name, and in runtime/ its folder's position."""
+def layer_of(module_name: str) -> tuple[int, int]:
+    """The layer of a module of ours, by its dotted name, and in runtime/ its folder's place."""
     parts = module_name.split(".")
     if parts[0] == TOOLS.name:
         return -1, 0
-    floor = FLOORS.get(parts[1], TOP) if len(parts) > 1 else TOP
+    layer = LAYERS.get(parts[1], TOP) if len(parts) > 1 else TOP
     place = RUNTIME.index(parts[2]) if parts[1:2] == ["runtime"] and len(parts) > 2 else 0
-    return floor, place
+    return layer, place
 
 
 @functools.cache

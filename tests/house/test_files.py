@@ -1,4 +1,4 @@
-"""Files are small, open with a sentence and swallow no errors; re-export modules hold no code."""
+"""Files are small, open with a sentence and swallow no errors; public modules hold no code."""
 
 import ast
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.house.source import FLOORS, ROOT, modules, nodes_with_lateness
+from tests.house.source import LAYERS, ROOT, modules, nodes_with_lateness
 
 LONGEST = 600
 
@@ -45,28 +45,27 @@ def test_modules_open_with_one_sentence():
     report(found, "a module opens with a docstring whose first paragraph is a sentence")
 
 
-def test_init_files_of_the_floors_are_empty():
+def test_init_files_of_the_layers_are_empty():
     found = []
     for module in modules():
-        if module.is_package and FLOORS.get(module.folder, 10) <= 8:
+        if module.is_package and LAYERS.get(module.folder, 10) <= 8:
             if module.name in ("hlofront.core", "hlofront.pjrt"):
                 # They are also public by these names, and re-export.
-                found += code_in_door(module)
+                found += code_in(module)
             elif module.text.strip():
                 found.append(f"{module.shown} is not empty")
-    report(found, "`__init__.py` holds nothing on floors 0 to 8, re-exports in core, pjrt")
+    report(found, "`__init__.py` holds nothing on layers 0 to 8, re-exports in core, pjrt")
 
 
-def test_doors_only_re_export():
+def test_public_modules_only_re_export():
     report(
-        [line for module in modules() if module.is_door for line in code_in_door(module)],
-        "a re-export module holds a docstring, imports, __all__ and lazy tables, and no code of "
-        "its own",
+        [line for module in modules() if module.is_public_module for line in code_in(module)],
+        "public modules hold a docstring, imports, __all__ and lazy tables, and no code",
     )
 
 
-def code_in_door(module):
-    """Yield what a re-export module must not hold."""
+def code_in(module):
+    """What a public module must not hold."""
     lazy_helpers = {
         alias.asname or alias.name
         for node in module.tree.body
@@ -76,11 +75,11 @@ def code_in_door(module):
     return [
         f"{module.shown}:{node.lineno}: {ast.unparse(node).splitlines()[0]}"
         for node in module.tree.body
-        if not _allowed_in_door(node, module, lazy_helpers)
+        if not _allowed(node, module, lazy_helpers)
     ]
 
 
-def _allowed_in_door(node, module, lazy_helpers):
+def _allowed(node, module, lazy_helpers):
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
             return True

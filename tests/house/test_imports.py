@@ -2,8 +2,9 @@
 
 import ast
 import pathlib
+import re
 
-from tests.house.source import ROOT, RUNTIME, floor_of, module_names, modules
+from tests.house.source import ROOT, RUNTIME, layer_of, module_names, modules
 
 LISTED = pathlib.Path(__file__).with_name("late_imports.txt")
 
@@ -12,23 +13,36 @@ def report(found, rule):
     assert not found, rule + ":\n" + "\n".join(found)
 
 
-def shown_floor(name):
-    floor, place = floor_of(name)
-    return f"{floor}.{place}" if place else str(floor)
+def shown_layer(name):
+    layer, place = layer_of(name)
+    return f"{layer}.{place}" if place else str(layer)
 
 
 def test_imports_point_down():
     report(
         [
-            f"{module.shown}:{used.line} (floor {shown_floor(module.name)}) imports {used.target} "
-            f"(floor {shown_floor(used.target)})"
+            f"{module.shown}:{used.line} (layer {shown_layer(module.name)}) imports {used.target} "
+            f"(layer {shown_layer(used.target)})"
             for module in modules()
             for used in module.imports
-            if used.top == "hlofront" and floor_of(used.target) > floor_of(module.name)
+            if used.top == "hlofront" and layer_of(used.target) > layer_of(module.name)
         ],
         "a module may import its own layer and those below, in runtime/ its own folder and those "
         f"before it in the order {', '.join(RUNTIME)}",
     )
+
+
+def test_the_dependency_inversions_are_those_of_the_architecture():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    _, section = text.split("## Dependency inversions\n")
+    listed = set(re.findall(r"`(plug_in_\w+)`", section.partition("\n## ")[0]))
+    there = {
+        node.name
+        for module in modules()
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("plug_in_")
+    }
+    assert listed == there
 
 
 def test_functions_of_the_library_use_loops_that_vary_as_needed():
@@ -80,7 +94,7 @@ def test_nobody_imports_jax():
     ]
     # These run in processes of their own; so does benchmarks' other side.
     apart = {"tests/against_jax/worker.py", "tests/against_jax/promotion_table.py"}
-    # Programs for jax, which the command line runs.
+    # Programs for jax, which hlofront runs under that name.
     for_jax = ("tests/libraries/programs/", "examples/libraries/")
     for folder in ("tests", "examples"):
         for path in sorted((ROOT / folder).rglob("*.py")):

@@ -69,7 +69,7 @@ PHRASES = (
     Phrase("thereby", r"\bthereby\b", '"so"'),
     Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"', 2),
     Phrase("becomes of", r"\bbecomes of\b", '"what happens to"'),
-    Phrase("door", r"\bdoors?\b", '"re-export module"', 4),
+    Phrase("door", r"\bdoors?\b", '"public module"', 4),
     Phrase("house", r"(?<!/)\bhouse\b(?!/)", '"conventions"', 1),
     Phrase("floor", r"\b(upper|lower|same|own|the) floors? (of|above|below|and)\b", '"layer"', 1),
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house.source import FLOORS
+from tests.house.source import LAYERS
 from tests.planted.faults import FAULTS, ROOT
 
 # Folders of re-exports and of names, which have no rules that could be wrong.
@@ -18,7 +18,7 @@ def test_a_fault_can_be_planted(fault):
 
 def test_each_layer_has_a_fault():
     layers = {fault.layer.partition("/")[0] for fault in FAULTS}
-    assert layers == {*FLOORS, "hlotools"} - WITHOUT_FAULTS
+    assert layers == {*LAYERS, "hlotools"} - WITHOUT_FAULTS
 
 
 def test_names_of_faults_are_distinct():
