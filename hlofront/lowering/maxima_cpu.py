@@ -50,11 +50,14 @@ def is_fault_lowered() -> bool:
 
 
 def ignores_nans(build: Builder) -> bool:
-    """Return whether XLA may take a kernel that ignores NaNs for a maximum of the operand."""
-    if not build.module.guards_for_cpu or not is_fault_lowered():
+    """Return whether XLA's code for a maximum of the operand may ignore NaNs."""
+    aval, module = build.avals_in[0], build.module
+    if not module.guards_for_cpu or not issubdtype(aval.dtype, np.floating):
         return False
-    aval = build.avals_in[0]
-    if aval.dtype not in (_float32, _float64):
+    if module.several_devices and aval.dtype.itemsize > 1:
+        # XLA may split the operand, and combine the maxima of the devices.
+        return True
+    if not is_fault_lowered() or aval.dtype not in (_float32, _float64):
         return False
     return has_symbolic_size(aval.shape) or aval.size >= _MIN_SIZE_OF_KERNEL
 

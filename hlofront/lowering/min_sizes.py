@@ -46,7 +46,7 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "log1p": {"float64": 16_384, "complex64": 4_096, "complex128": 4_096},
     "polygamma": {"float32": 16_384, "float64": 16_384},
     "pow": {"float32": 32_768, "float64": 16_384},
-    "reduce": {"integers": 4_096, "floats": 1 << 18, "floats by YNNPACK": 4_096},
+    "reduce": {"integers": 4_096, "floats": 4_096},
     "reduce_window": {"all": 16_384},
     "rem": {"float32": 32_768, "float64": 4_096, "integers": 4_096},
     "rsqrt": {"complex64": 4_096, "complex128": 4_096},

@@ -26,8 +26,6 @@ from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.lowering.types import i64
 from hlofront.primitives import reducing as r
 
-# The other form of maxima that propagate NaNs, in maxima_cpu.py, is slower than lanes.
-_FLOATS = "floats by YNNPACK" if is_fault_lowered() else "floats"
 # Fewer lanes of lines are not cut into rows once more.
 _FEWEST_LANES = 4_096
 # The lanes of a row of long and of short lines, and the length of the shortest long line.
@@ -87,10 +85,9 @@ def _has_slow_extreme(equation: Candidate) -> bool:
     """Return whether XLA combines elements one after the other, or by a kernel that skips NaNs."""
     aval = equation.avals_in[0]
     if issubdtype(aval.dtype, np.floating):
-        is_wide = aval.dtype in (np.float32, np.float64)
-        return (
-            is_wide and bool(equation.params["axes"]) and aval.size >= MIN_SIZES["reduce"][_FLOATS]
-        )
+        if not is_fault_lowered() or aval.dtype not in (np.float32, np.float64):
+            return False
+        return bool(equation.params["axes"]) and aval.size >= MIN_SIZES["reduce"]["floats"]
     # XLA has vector instructions for integers of a byte.
     return aval.dtype.itemsize > 1 and _is_combined_in_turns(equation)
 

@@ -5,7 +5,7 @@ the primitive. It returns what emits the replacement, or None to keep XLA's oper
 is a private function of the module, called where the operation would be. The sizes from which
 replacements pay are in min_sizes.py. `python -m hlofront replacements` prints the table.
 
-Rules without which a result would be wrong are no rows here: no option may switch them off.
+Rules without which a result would be wrong are not rows here: no option may switch them off.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -26,7 +26,9 @@ def test_a_folder_with_one_program_shows_it(tmp_path):
     )
     code, text = command("show", tmp_path)
     assert code == 0 and text.startswith("HloModule jit_layer")
-    assert command("show", tmp_path, "--stage", "memory")[1].startswith("jit_layer: the most")
+    assert command("show", tmp_path, "--stage", "memory")[1].startswith(
+        "jit_layer: the peak memory"
+    )
 
 
 def test_a_folder_with_several_programs_lists_them(tmp_path, capsys):

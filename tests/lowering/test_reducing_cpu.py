@@ -27,6 +27,8 @@ FUNCTIONS = {
 def arrays_of_any_size_are_cut(monkeypatch):
     for kind in MIN_SIZES["reduce"]:
         monkeypatch.setitem(MIN_SIZES["reduce"], kind, 0)
+    # Floats are cut where XLA has a kernel that ignores NaNs.
+    monkeypatch.setattr(reducing_cpu, "is_fault_lowered", lambda: True)
     for name in ("_FEWEST_LANES", "_MIN_LENGTH_OF_SUM"):
         monkeypatch.setattr(reducing_cpu, name, 0)
     hlofront.clear_caches()
@@ -131,7 +133,6 @@ TAKEN = {
     "any in a range": (lambda x: ((x > 1) & (x < 2)).any(1), np.zeros((50, 100), np.float32)),
     "a count of hits": (lambda x, y: (x @ y > 1).sum(), *(np.zeros((70, 70), np.float32),) * 2),
     "a count": (jnp.count_nonzero, np.zeros(5000, np.float32)),
-    "the maximum of floats": (lambda x: x.max(0), np.zeros((600, 500), np.float32)),
     "all pairs": (lambda x: (x[:, None] == x).any(1), np.zeros(100, np.float32)),
     "rounded floats": (lambda x: x.astype(np.int32).max(), np.zeros(5000, np.float32)),
 }

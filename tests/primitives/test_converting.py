@@ -24,7 +24,7 @@ X = np.ones((2, 3), np.float32)
         (
             ValueError,
             lambda: lax.bitcast_convert_type(np.ones((2, 3), np.int8), np.int16),
-            "3 * 8 != 16: wanted a last axis of size 2",
+            "3 * 8 != 16: expected a last axis of size 2",
         ),
         (
             ValueError,
