@@ -89,8 +89,8 @@ def _(
         if not has_it:
             raise RuntimeError(
                 "eig: this implementation is that of cuSOLVER from 11.7.1 on, and the packages for "
-                f"{library.platform} that are installed have {cusolver_version() or 'none'}: leave "
-                "implementation away, or install jax-cuda13-plugin"
+                f"{library.platform} that are installed have {cusolver_version() or 'none'}: omit "
+                "implementation, or install jax-cuda13-plugin"
             )
         if compute_left_eigenvectors:
             raise NotImplementedError(  # JAX raises this class.
