@@ -53,8 +53,8 @@ _int32, _int64, _float32 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.f
 _MIN_LENGTH_OF_SLICES = 64
 # The numbers of float32 in a vector of AVX-512.
 _LANES = 16
-# The most parts of a block or slices of a line, each of which takes about 2 to 5 ms to compile, and
-# the fewest parts.
+# The maximum number of parts of a block or slices of a line, each of which takes time to compile,
+# and the minimum number of parts.
 _MOST_PARTS = 40
 _FEWEST_PARTS = 8
 
@@ -108,7 +108,7 @@ def _blocks(equation: Candidate) -> _Blocks | None:
     parts = next(each for each in range(_MOST_PARTS, 0, -1) if length % each == 0)
     if parts < _FEWEST_PARTS:
         return None
-    # The greatest size of parts of which blocks are not longer than the square root.
+    # The largest size of parts for which blocks are not longer than the square root.
     rest = length // parts
     size = next(
         each for each in range(max(math.isqrt(length) // parts, 1), 0, -1) if rest % each == 0
@@ -171,8 +171,8 @@ def _of_pairs(combine: Callable[[Array, Array], Array], values: Sequence[Array])
 def _by_slices(x: Array, dtype: NumPyDType, is_max: bool) -> Array:
     """Return the index in each line along the last axis of the first most extreme element.
 
-    Lines are cut into slices of one size, of which the last one may overlap the one before it.
-    Numbers at one place of all slices are compared first, each in a lane of its own.
+    Lines are cut into slices of equal size; the last one may overlap the previous one. Numbers at
+    the same position of all slices are compared first, each in its own lane.
     """
     length = x.shape[-1]
     lines = reshape(x, (x.size // length, length))

@@ -300,7 +300,7 @@ class Builder(Emitter):
     ) -> list[Value]:
         """Trace `function(*operands, **params)` and emit the jaxpr inline.
 
-        All its operations stand for the current equation, and have its location.
+        All its operations implement the current equation, and have its location.
 
         Args:
           function: takes arrays and returns one array or a sequence of them.
@@ -316,7 +316,7 @@ class Builder(Emitter):
         return self.inline_traced(program, operands)
 
     def inline_traced(self, program: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
-        """Emit a closed jaxpr whose equations all stand for the current one, at its location."""
+        """Emit a closed jaxpr whose equations all implement the current one, at its location."""
         around, self.origin = self.origin, self.loc
         try:
             with self.module.without_types():
@@ -399,8 +399,8 @@ class Builder(Emitter):
         Args:
           rule: `rule(builder, *operands, **params, **facts)`, which emits several operations.
           avals: the avals of the operands; None for those of the equation.
-          key: what stands for the rule in the comparison of functions; None for the rule itself.
-          facts: what the rule is told about its operands, which are arguments of the function.
+          key: the key of the rule in the comparison of functions; None for the rule itself. facts:
+              known facts about the operands, which are arguments of the function.
 
         Returns:
           What the rule returns: a value, or a sequence of them.
@@ -497,7 +497,7 @@ class Builder(Emitter):
         unique = module.unique_symbol(name)
         out_types = [types.aval_type(aval) for aval in (*tokens, *avals_out)]
         in_types = extra_types + in_types
-        # The operations of a function that stands for an equation are where each call is.
+        # The operations of a function that implements an equation have the location of each call.
         origin = None if self.origin is None else module.locations.unknown
         loc = origin or self.loc
         function = module.create_function(unique, "private", in_types, out_types, loc)

@@ -27,7 +27,7 @@ _float32, _float64, _int64 = np.dtype(np.float32), np.dtype(np.float64), np.dtyp
 
 
 class _Root(NamedTuple):
-    """The parts of the square root of |a| + |b| i, of which the first is the larger one."""
+    """The parts of the square root of |a| + |b| i; the first is the larger one."""
 
     long: Formula
     short: Formula

@@ -63,7 +63,7 @@ class _Kernel(NamedTuple):
 
 
 def _kernel_of(lhs: NumPyDType, rhs: NumPyDType, result: NumPyDType) -> _Kernel | None:
-    """Return a kernel whose products, converted to the dtype of the result, are those wanted.
+    """Return a kernel whose products, converted to the dtype of the result, are the required ones.
 
     Sums of integers are exact in the bits that the result has.
     """
@@ -173,9 +173,9 @@ def _by_kernel(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
 
 
 def _of_equal_rows(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
-    """Return products of vectors with matrices, with two equal rows in place of each vector.
+    """Return products of vectors with matrices, with two equal rows instead of each vector.
 
-    There are kernels for matrices alone, and they are faster with the larger ones on the right.
+    There are only kernels for matrices, and they are faster with the larger matrix on the right.
     """
     vectors, others = (lhs, rhs) if lhs.shape[1] == 1 else (rhs, lhs)
     batch, _, summed = vectors.shape

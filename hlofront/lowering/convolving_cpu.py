@@ -1,8 +1,7 @@
 """Replacements of convolutions on CPUs: sums of products, or other operations.
 
-XLA's CPU code for a convolution with one input feature for each output feature computes one element
-after the other. A sum with one term for each position of the kernel is a loop of vector
-instructions.
+XLA's CPU code for a convolution with one input feature for each output feature computes elements
+sequentially. A sum with one term for each position of the kernel is a loop of vector instructions.
 """
 
 import itertools
@@ -29,9 +28,9 @@ from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.primitives.slicing import index_in_dim, slice_along
 from hlofront.primitives.windowed import Pads
 
-# Kernels with more positions keep one operation: each takes about 2 ms to compile.
+# Kernels with more positions keep one operation: each takes time to compile.
 _MOST_POSITIONS = 64
-# So do convolutions of one input feature and more output features, which XLA multiplies fast.
+# So do convolutions of one input feature and several output features, which XLA multiplies fast.
 _MOST_FEATURES = 8
 
 

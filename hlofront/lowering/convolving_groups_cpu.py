@@ -1,9 +1,9 @@
-"""A replacement of convolutions with groups of a batch on CPUs: one position after the other.
+"""A replacement of convolutions with groups of a batch on CPUs: one position at a time.
 
 The derivative of a convolution with groups of features by its kernel is a convolution with groups
 of a batch, of arrays that are both large, and with a small result. XLA's CPU code computes it as if
 all features were in one group, or worse. Here a loop over the elements of the result, for all
-groups at once, multiplies a shifted slice of one array by the other one and sums the product.
+groups together, multiplies a shifted slice of one array by the other one and sums the product.
 """
 
 import math

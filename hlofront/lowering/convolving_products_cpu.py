@@ -1,8 +1,8 @@
 """A replacement of convolutions with dilated inputs on CPUs: their operands are exchanged.
 
 XLA's CPU code multiplies the zeros of a dilated input, and if the kernel is large, as in the
-derivative of a transposed convolution by its kernel, computes each element by a loop. Exchanged
-operands have the dilation in the kernel, which costs nothing.
+derivative of a transposed convolution by its kernel, computes each element by a loop. If operands
+are exchanged, the kernel has the dilation, which is free.
 """
 
 import math
@@ -30,7 +30,7 @@ def _products(equation: Candidate) -> int:
 
 
 def _has(equation: Candidate, name: str) -> bool:
-    """Return whether a convolution has strides, or dilations of one kind, other than 1."""
+    """Return whether a convolution has strides, or dilations of either operand, other than 1."""
     return any(step != 1 for step in equation.params[name])
 
 

@@ -62,7 +62,7 @@ def _log_add_exp(x: Array, y: Array) -> Array:
     """Return log(exp(x) + exp(y)) of real arrays without overflow."""
     difference = Formula(e.sub(x, y))
     result = Formula(e.max(x, y)) + log1p(exp(-abs(difference)))
-    # The difference of equal infinities is NaN, as that of NaN is.
+    # The difference of equal infinities is NaN, like that of NaNs.
     is_nan = Formula(c.ne(difference.value, difference.value))
     return where(is_nan, Formula(e.add(x, y)), result).value
 

@@ -1,9 +1,9 @@
 """Replacements of elementwise functions of many numbers on CPUs by formulas that are vectorized.
 
 Where XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
-element, and it divides integers one by one. LLVM makes vector instructions of formulas. Some are
-right for usual operands only, such as angles that are not huge. Then the program looks at all
-operands first, and computes the formula, or XLA's operation if a single operand is unusual.
+element, and it divides integers one by one. LLVM vectorizes formulas. Some formulas are only right
+for usual operands, such as angles that are not huge. Then the program first checks all operands,
+and computes the formula, or XLA's operation if a single operand is unusual.
 """
 
 from collections.abc import Callable, Sequence
@@ -124,8 +124,8 @@ def _emit(
         with enable_x64(True):
             (branch,) = build.by_tracing(any_is, operands, avals)
         (value,) = build.case(branch, [by_formula, by_operation], [result])
-    # XLA would compute the formula again for each of its users, and in each of theirs; the quotient
-    # in those of integers it computes once.
+    # XLA would compute the formula again for each of its users, and for each of their users; the
+    # quotient in formulas for integers is computed once.
     if issubdtype(dtype, np.integer):
         return value
     return build.barrier((value,), (result,))[0]
@@ -138,6 +138,6 @@ def _any_is(
 ) -> Array:
     """Return 1 in int32 if any operand is unusual, else 0."""
     unusual = needs_fallback(*converted(arrays)).value
-    # To compile a maximum of floats takes a quarter of the time that one of booleans takes.
+    # A maximum of floats is faster to compile than one of booleans.
     greatest = reduce_max(convert(unusual, _float32, False), range(unusual.ndim))
     return convert(greatest, _int32, False)

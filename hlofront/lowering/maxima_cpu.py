@@ -1,8 +1,8 @@
 """The lowering rules for CPUs of maxima and minima of floats, which propagate NaNs.
 
 YNNPACK's kernels for the maxima and minima of an array ignore NaNs (see bridge/xla_faults.py), and
-so do those over devices, by their order. Integers in the order of the floats, where a NaN is the
-greatest, have a maximum that all of XLA's code agrees on.
+so do maxima over devices, depending on their order. Integers in the order of the floats, with NaN
+as the largest, have a maximum that all of XLA's code agrees on.
 
 The function of `lax.reduce` and `lax.reduce_window` may be a maximum as well, with any initial
 value: these are lowered as the primitives of maxima are.
@@ -67,8 +67,8 @@ def _extreme_of_integers(x: Array, maximum: Callable[[Array], Array], is_maximum
 
     Args:
       x: the floats.
-      maximum: returns the maximum of the integers that stand for the floats.
-      is_maximum: whether the maximum of the floats is asked for.
+      maximum: returns the maximum of the integers that represent the floats.
+      is_maximum: whether the maximum of the floats is requested.
     """
     x = x if is_maximum else e.neg(x)
     extreme = floats_of_ordered(maximum(ordered_integers(x)), x.dtype)
@@ -103,7 +103,7 @@ def _windows_rule(build: Builder, x: Value, **windows: Any) -> Value:
     is_maximum = build.primitive is w.reduce_window_max_p
 
     def maxima(integers: Array) -> Array:
-        # A window that has only padding would have the least integer, which stands for a NaN.
+        # A window that has only padding would have the smallest integer, which represents a NaN.
         lowest = np.array(-np.inf, build.avals_in[0].dtype).view(integers.dtype)
         lowest ^= np.iinfo(integers.dtype).max
         result = w.reduce_window_max(integers, *w.Windows(**windows))
@@ -221,7 +221,7 @@ def _over_devices(
     integers = aval.update(dtype=np.dtype(f"int{8 * wide.itemsize}"))
 
     def ordered(x: Array) -> Array:
-        """Return the floats as integers in the order that is asked for; NaNs are the greatest."""
+        """Return the floats as integers in the requested order; NaNs are the largest."""
         x = convert(x, wide, False)
         return ordered_integers(x if is_maximum else e.neg(x))
 

@@ -1,7 +1,7 @@
-"""The least sizes from which replacements of XLA's operations pay.
+"""The smallest sizes for which replacements of XLA's operations are profitable.
 
-`python benchmarks/calibrate.py` measures and writes them: from there on, a replacement is at least
-twice as fast as XLA's operation, and saves in 100 calls the time that it takes longer to compile.
+`python benchmarks/calibrate.py` measures and writes them: from these sizes on, a replacement is at
+least twice as fast as XLA's operation, and makes up for its longer compile time within 100 calls.
 
 By primitive, and by the dtype or the form of the replacement: numbers of elements of the result, of
 products of two numbers in `dot_general` and convolutions, of operands in reductions and sorts.

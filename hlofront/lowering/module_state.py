@@ -103,14 +103,14 @@ class ModuleState:
         several_devices: bool = False,
         typed_mesh: NamedAxes | None = None,
     ):
-        # The platforms that are lowered for: a branch may be for some of the module's alone.
+        # The platforms that are lowered for: a branch may be for only some of the module's.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
         # Whether some of them may be in loops.
         self.has_inner_barriers = False
         self.cpu_settings = cpu_settings
-        # Whether XLA may find a NaN while it compiles, as far as the module is emitted; True also
-        # if that is not asked, as no operation is guarded. See known_nans.py.
+        # Whether XLA may find a NaN while it compiles, as far as the module is emitted; also True
+        # if that is not checked, since no operation is guarded. See known_nans.py.
         self.may_find_nans = "cpu" not in platforms or not cpu_settings.guards
         # The values to fence, of any program; None if XLA decides. See fences.py.
         self.fences = Fences() if cpu_settings.fences else None
@@ -194,8 +194,8 @@ class ModuleState:
     def scalar_region(self) -> Generator[None, None, None]:
         """Return a context for the region of a reduction or a scatter, where XLA has no barriers.
 
-        XLA knows what the devices of a mesh can compute together by the operation alone, so that
-        the types of values do not constrain them there.
+        XLA can tell from the operation what the devices of a mesh compute together, so the types of
+        values do not constrain them there.
         """
         around, self.is_scalar_region = self.is_scalar_region, True
         try:
@@ -213,7 +213,7 @@ class ModuleState:
         """
         if len(self.platforms) != 1:
             raise RuntimeError(
-                "a lowering rule asks for the platform of a program that is lowered for several, "
+                "a lowering rule reads the platform of a program that is lowered for several, "
                 f"{', '.join(self.platforms)}: register it with @lower(..., platform='each')"
             )
         return self.platforms[0]

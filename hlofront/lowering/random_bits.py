@@ -93,7 +93,7 @@ _counter = ShapedArray((), np.dtype(np.int32))
 
 
 class _Words:
-    """Arithmetic on 32-bit words of one shape; scalars are broadcast."""
+    """Arithmetic on 32-bit words of equal shape; scalars are broadcast."""
 
     def __init__(self, build: Builder, shape: Shape):
         self.build = build

@@ -1,6 +1,6 @@
 """Replacements of reductions on CPUs: adjacent elements go to vector lanes.
 
-XLA's CPU code for a reduction along the last axis combines one element after the other, unless the
+XLA's CPU code for a reduction along the last axis combines elements sequentially, unless the
 library YNNPACK has a kernel for it. So the last reduced axes are cut into rows of a few lanes: the
 rows are combined first, which is one loop of vector instructions, then their lanes.
 
@@ -30,7 +30,7 @@ from hlofront.primitives import reducing as r
 _FEWEST_LANES = 4_096
 # The lanes of a row of long and of short lines, and the length of the shortest long line.
 _LANES, _FEW_LANES, _LONG = 32, 16, 512
-# Other numbers of lanes are better than elements that are left, where operations are fused.
+# Other numbers of lanes are better than leftover elements if operations are fused.
 _NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
 # LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
 _MOST_ROWS, _FEWEST_ROWS = 16, 4
@@ -41,7 +41,7 @@ _MIN_LENGTH_OF_SUM = 256
 class _Lines(NamedTuple):
     """The last reduced axes that follow each other, from `start` to `stop`, exclusive.
 
-    A line has `length` elements along these, each of which is `width` numbers of later axes.
+    A line has `length` elements along these; each element is `width` numbers of later axes.
     """
 
     start: int
@@ -68,7 +68,7 @@ def _integer_lines(equation: Candidate) -> _Lines | None:
 
 
 def _is_combined_in_turns(equation: Candidate) -> bool:
-    """Return whether XLA combines adjacent integers one after the other."""
+    """Return whether XLA combines adjacent integers sequentially."""
     lines = _integer_lines(equation)
     if lines is None or lines.width > _LANES:
         return False
@@ -82,7 +82,7 @@ def _is_long_sum(equation: Candidate) -> bool:
 
 
 def _has_slow_extreme(equation: Candidate) -> bool:
-    """Return whether XLA combines elements one after the other, or by a kernel that skips NaNs."""
+    """Return whether XLA combines elements sequentially, or by a kernel that skips NaNs."""
     aval = equation.avals_in[0]
     if issubdtype(aval.dtype, np.floating):
         if not is_fault_lowered() or aval.dtype not in (np.float32, np.float64):
@@ -131,7 +131,7 @@ def _selection(is_maximum: bool, aval: ShapedArray) -> Body:
 
 
 class _Rows(NamedTuple):
-    """The cut of a line: into parts of rows of lanes, and some elements that are left."""
+    """The cut of a line into parts of rows of lanes, and some leftover elements."""
 
     parts: int
     rows: int
@@ -150,7 +150,7 @@ def _rows_of(lines: _Lines) -> _Rows | None:
         rows = max(n for n in range(1, _MOST_ROWS + 1) if length % (lanes * n) == 0)
         if rows >= _FEWEST_ROWS:
             return _Rows(length // (lanes * rows), rows, lanes, 0)
-    # As few elements are left as possible.
+    # As few elements as possible are left over.
     most = min(length // usual, _MOST_ROWS)
     rows = min(range(most, most // 2, -1), key=lambda rows: length % (rows * usual))
     parts, left = divmod(length, rows * usual)

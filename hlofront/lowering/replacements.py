@@ -1,11 +1,11 @@
 """The table of replacements: operations that hlofront lowers to something else on one platform.
 
-A row is a function, registered by `@replaces(primitive)`, that is asked once for each equation of
+A row is a function, registered by `@replaces(primitive)`, that is called once for each equation of
 the primitive. It returns what emits the replacement, or None to keep XLA's operation. What it emits
 is a private function of the module, called where the operation would be. The sizes from which
-replacements pay are in min_sizes.py. `python -m hlofront replacements` prints the table.
+replacements are profitable are in min_sizes.py. `python -m hlofront replacements` prints the table.
 
-Rules without which a result would be wrong are not rows here: no option may switch them off.
+Rules that are needed for correct results are not rows here: no option may turn them off.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Replacement(NamedTuple):
       primitive: the primitive whose equations may be replaced.
       platform: the platform for which they are.
       dtype: the name of the dtype of the results; "" if there are several.
-      home: the name of the module that has the replacement.
+      home: the name of the module that defines the replacement.
       sizes: the key of its least sizes in min_sizes.py.
       match: returns what emits the replacement of an equation, or None to keep XLA's operation.
     """
@@ -165,7 +165,7 @@ def is_large(aval: ShapedArray, min_size: int) -> bool:
 
 
 def has_default_accuracy(equation: Candidate) -> bool:
-    """Return whether the user does not ask for another accuracy of an elementwise function."""
+    """Return whether the user does not request another accuracy of an elementwise function."""
     return equation.params.get("accuracy") in (None, AccuracyMode.DEFAULT)
 
 

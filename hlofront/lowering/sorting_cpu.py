@@ -169,13 +169,13 @@ def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -
 
 
 def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
-    """Return words in the opposite order; equal elements keep theirs."""
+    """Return words in the opposite order; equal elements keep their order."""
     word = aval.update(dtype=_uint32)
     return [build.op("stablehlo.not", (each,), word) for each in words]
 
 
 def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
-    """Return whether XLA's own top_k is the faster one."""
+    """Return whether XLA's own top_k is faster."""
     size = aval.shape[axis]
     if aval.dtype != np.float32 or k == size:
         return False
@@ -183,7 +183,7 @@ def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
 
 
 def _pays(aval: ShapedArray, axis: int) -> bool:
-    """Return whether packed integers are the faster ones for an array and an axis of it."""
+    """Return whether packed integers are faster for an array and an axis of it."""
     return (
         aval.size >= MIN_SIZES["sort"]["packed"] and 1 < aval.shape[axis] <= np.iinfo(np.int32).max
     )

@@ -134,7 +134,7 @@ class _Angle(NamedTuple):
     """An angle as a multiple of a part of a turn, and a rest of half of that part at most."""
 
     multiple: Formula
-    """The multiple as int64, of which the last bits are right."""
+    """The multiple as int64, whose last bits are right."""
     rest: Formula
     """The rest in turns, in float64."""
 

@@ -143,7 +143,7 @@ def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
 
 
 class _Sum(NamedTuple):
-    """A number, and a lesser one that is added to it."""
+    """A number, and a smaller one that is added to it."""
 
     first: Formula
     rest: Formula

@@ -1,8 +1,9 @@
 """Replacements of sliding windows on CPUs: combinations of shifted slices.
 
-XLA's CPU code reduces one window after the other, element by element. The sum or the maximum of one
-slice for each position in the window is a loop of vector instructions. The derivative of a maximum,
-select_and_scatter, visits each window too; here each element finds the windows that selected it.
+XLA's CPU code reduces one window at a time, element by element. The sum or the maximum of one slice
+for each position in the window is a loop of vector instructions. The derivative of a maximum,
+select_and_scatter, visits each window as well; here each element finds the windows that selected
+it.
 """
 
 import itertools
@@ -26,9 +27,9 @@ from hlofront.primitives.creating import full_like
 from hlofront.primitives.shaping import ascending
 from hlofront.primitives.slicing import pad, slice_along
 
-# Windows of more elements keep one operation: each element takes 2 to 15 ms to compile.
+# Windows of more elements keep one operation: each element takes time to compile.
 _MOST_POSITIONS = 64
-# So do windows of fewer elements in all.
+# So do windows if there are fewer elements in total.
 
 
 def _are_small_and_many(positions: int, windows: Shape) -> bool:

@@ -130,7 +130,7 @@ def _zeta_of_float64(order: Formula, x: Formula) -> Formula:
     total = filled_like(x, 1, _float64)
     for k in range(1, _POWERS):
         total = total + _power_of_two(clip(-1000, -(order * _log2_of_one_more(inverse * k)), 0))
-    # That of the series is of the end of the sum, if this is not near the first.
+    # The power in the series is that of the end of the sum, unless this is near the first number.
     is_small = x < 1
     quotient = _log2_of_one_more(inverse * _POWERS)
     of_end = (quotient + logarithm.rest) + logarithm.first

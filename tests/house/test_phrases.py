@@ -50,11 +50,11 @@ PHRASES = (
         "of which",
         r"(?<!some\s)(?<!most\s)(?<!each\s)(?<!one\s)(?<!all\s)\bof which\b",
         'two sentences, or "whose"',
-        10,
+        1,
     ),
     Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"', 1),
-    Phrase("place of", r"\bin (the )?place of\b", '"instead of"', 3),
-    Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/RESULTS.md", 23),
+    Phrase("place of", r"\bin (the )?place of\b", '"instead of"'),
+    Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/RESULTS.md"),
     Phrase(
         "of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"', 55
     ),
@@ -67,7 +67,7 @@ PHRASES = (
     Phrase("for lack of", r"\bfor lack of\b", '"without"'),
     Phrase("for want of", r"\bfor want of\b", '"without"', 1),
     Phrase("thereby", r"\bthereby\b", '"so"'),
-    Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"', 2),
+    Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"'),
     Phrase("becomes of", r"\bbecomes of\b", '"what happens to"'),
     Phrase("door", r"\bdoors?\b", '"public module"', 4),
     Phrase("house", r"(?<!/)\bhouse\b(?!/)", '"conventions"', 1),
