@@ -112,7 +112,7 @@ from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.targets import target as target
 from hlofront.pjrt.targets import targets as targets
-from hlofront.primitives.contracting import PrecisionLike
+from hlofront.primitives.dot_general import PrecisionLike
 from hlofront.primitives.references import free_ref as free_ref
 from hlofront.primitives.references import freeze as freeze
 from hlofront.runtime.array.reference import Ref as Ref

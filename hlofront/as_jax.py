@@ -12,8 +12,8 @@ which `hlofront/jax_names/private.py` lists.
 """
 
 from hlofront.jax_names import whole_process as _whole_process
+from hlofront.jax_names.import_hook import as_jax
 from hlofront.jax_names.version import __version__ as jax_version
-from hlofront.jax_names.window import as_jax
 
 # The module is imported for its side effect: it opens the names for the whole process.
 del _whole_process

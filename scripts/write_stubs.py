@@ -23,7 +23,7 @@ from typing import Any, get_args
 import stub_types as known
 
 from hlofront.base.typing import DTypeLike
-from hlofront.primitives.contracting import PrecisionLike
+from hlofront.primitives.dot_general import PrecisionLike
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -61,7 +61,7 @@ _HOMES = {
     **dict.fromkeys(("ArrayLike", "DTypeLike"), "hlofront.typing"),
     **dict.fromkeys(("Array", "Shard"), "hlofront"),
     **dict.fromkeys(("Traced", "Lowered", "Compiled"), "hlofront.runtime.dispatch.stages"),
-    "PrecisionLike": "hlofront.primitives.contracting",
+    "PrecisionLike": "hlofront.primitives.dot_general",
     **dict.fromkeys(("ConvDimensionNumbers", "GatherScatterMode", "FftType"), "hlofront.lax"),
     "Initializer": "hlofront.nn.initializers",
     "_GeneratorContextManager": "contextlib",

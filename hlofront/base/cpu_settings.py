@@ -11,7 +11,7 @@ class CpuSettings(NamedTuple):
 
     Attributes:
       fences: whether values that XLA would recompute at every use are materialized, see
-          lowering/fences.py. XLA then keeps all barriers of the module.
+          lowering/core/fences.py. XLA then keeps all barriers of the module.
       formulas: whether slow operations of XLA are replaced, see lowering/replacements.py. Most
           formulas need barriers, and therefore fences.
       guards: whether operations that XLA may compute wrongly are lowered in another way, see

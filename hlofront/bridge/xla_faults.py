@@ -89,7 +89,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_maxima.py",
-        lowered_in="hlofront/lowering/maxima_cpu.py",
+        lowered_in="hlofront/lowering/cpu/maxima.py",
         operations=frozenset(("stablehlo.maximum", "stablehlo.minimum")),
     ),
     # LLVM folds operations on a constant NaN; the conversion of a NaN to an integer, in XLA's
@@ -102,7 +102,7 @@ FAULTS = (
         platform="cpu",
         reports=("jax#29537",),
         test="tests/xla_faults/test_exponentials.py",
-        lowered_in="hlofront/lowering/direct.py",
+        lowered_in="hlofront/lowering/core/one_to_one.py",
         operations=frozenset(
             (
                 "chlo.cosh",
@@ -122,7 +122,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_convolutions.py",
-        lowered_in="hlofront/lowering/convolving.py",
+        lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
     ),
     # XLA's compiler for TPUs (libtpu 0.0.52) does not have the two faults of its partitioner.
@@ -135,7 +135,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_split_programs.py",
-        lowered_in="hlofront/lowering/emitter.py",
+        lowered_in="hlofront/lowering/core/emitter.py",
         operations=frozenset(("stablehlo.convolution", "stablehlo.pad", "stablehlo.reduce_window")),
     ),
     Fault(
@@ -147,7 +147,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_split_programs.py",
-        lowered_in="hlofront/lowering/convolving.py",
+        lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
         is_of_several_devices=True,
     ),
@@ -160,7 +160,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_refused_programs.py",
-        lowered_in="hlofront/lowering/windowed.py",
+        lowered_in="hlofront/lowering/ops/reduce_window.py",
         operations=frozenset(("stablehlo.reduce_window",)),
     ),
     Fault(
@@ -172,7 +172,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_refused_programs.py",
-        lowered_in="hlofront/lowering/contracting.py",
+        lowered_in="hlofront/lowering/ops/dot_general.py",
         is_rare=True,
     ),
     Fault(
@@ -184,7 +184,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_refused_programs.py",
-        refused_in="hlofront/lowering/types.py",
+        refused_in="hlofront/lowering/core/types.py",
     ),
     Fault(
         name="windows of padding",
@@ -195,7 +195,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_refused_programs.py",
-        refused_in="hlofront/lowering/windowed.py",
+        refused_in="hlofront/lowering/ops/reduce_window.py",
     ),
     Fault(
         name="custom calls with names of XLA's own",
@@ -206,7 +206,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_refused_programs.py",
-        refused_in="hlofront/lowering/ffi.py",
+        refused_in="hlofront/lowering/ops/ffi.py",
     ),
 )
 

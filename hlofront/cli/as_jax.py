@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_command
-from hlofront.jax_names.window import open_names
+from hlofront.jax_names.import_hook import open_names
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands

@@ -22,10 +22,10 @@ from hlofront.base.elements import exact_dtype_types
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, NumPyArray, Shape
 from hlofront.bridge.jaxlib_types import NamedSharding
+from hlofront.core.low_types import SingleValue
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec, axes_of
-from hlofront.core.single_values import SingleValue
 
 
 class MemorySpace(enum.Enum):

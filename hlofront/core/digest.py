@@ -15,12 +15,12 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.module_names import home_of
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.names import frontend_attributes_of, path_of
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import ALL, Primitive
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.rules import lower
 
 ArrayImpl = state.ArrayImpl

@@ -240,7 +240,7 @@ class Jaxpr:
     debug_info: DebugInfo | None
     # The equations that outputs or effects depend on, cached on first use.
     live: tuple[Equation, ...] | None
-    # The values derived from this program, by cache and key: see core/derived.py.
+    # The values derived from this program, by cache and key: see core/program_cache.py.
     derived: dict[object, dict[Any, Any]]
 
     def __init__(
@@ -302,7 +302,7 @@ class ClosedJaxpr:
 
     jaxpr: Jaxpr
     consts: list[Value]
-    # The values derived from this program, by cache and key: see core/derived.py.
+    # The values derived from this program, by cache and key: see core/program_cache.py.
     derived: dict[object, dict[Any, Any]]
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()):

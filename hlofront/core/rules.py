@@ -138,9 +138,9 @@ class LoweringTable(RuleTable[LoweringRule]):
 
     The modules with rules of a primitive are imported when one of them is looked up, and before
     another package gives one, which then stands next to them or replaces them. `in` and iteration
-    see what has been imported. An equation imports the modules that it needs: a module whose name
-    ends in a platform's name has rules only for that platform, and a module in `dtypes` only for
-    results of its dtypes.
+    see what has been imported. An equation imports the modules that it needs: a module in a
+    platform's folder, or whose name ends in a platform's, has rules only for that platform, and a
+    module in `dtypes` only for results of its dtypes.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
@@ -196,7 +196,8 @@ class LoweringTable(RuleTable[LoweringRule]):
 
     def _concerns(self, module: str, platforms: tuple[str, ...], dtype: str | None) -> bool:
         """Return whether a module may have a rule for some platforms and results of a dtype."""
-        own = _PLATFORMS.get(module.rpartition("_")[2])
+        folder, _, name = module.rpartition(".")
+        own = _PLATFORMS.get(folder.rpartition(".")[2]) or _PLATFORMS.get(name.rpartition("_")[2])
         if own is not None and not any(platform in own for platform in platforms):
             return False
         return dtype is None or dtype in self.dtypes.get(module, (dtype,))

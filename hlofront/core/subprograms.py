@@ -7,9 +7,9 @@ from typing import Literal, TypeGuard, cast
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Value
 from hlofront.core import rules
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import once_per_program
 
 Program = ClosedJaxpr | Jaxpr
 

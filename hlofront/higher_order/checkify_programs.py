@@ -7,12 +7,12 @@ import numpy as np
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict, Value
 from hlofront.core.manual_axes import ManualAxisType, MeshAxisNames
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import DerivedCache, once_per_program
 from hlofront.core.subprograms import (
     Subprogram,
     called_by,

@@ -33,9 +33,9 @@ from hlofront.higher_order.checking import (
     effect_of,
     zeros_of_type,
 )
-from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
+from hlofront.primitives.compare import eq, ge, gt, lt, ne, select_n
 from hlofront.primitives.converting import convert, convert_element_type
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice_p,

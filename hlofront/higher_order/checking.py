@@ -32,7 +32,7 @@ from hlofront.higher_order.checkify_errors import (
 )
 from hlofront.primitives.batching import move_axis
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.elementwise import bitwise_not
 from hlofront.primitives.reducing import argmax, reduce_or

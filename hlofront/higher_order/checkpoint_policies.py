@@ -13,8 +13,8 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import process
-from hlofront.primitives.contracting import dot_general_p
-from hlofront.primitives.convolving import conv_general_dilated_p
+from hlofront.primitives.conv import conv_general_dilated_p
+from hlofront.primitives.dot_general import dot_general_p
 from hlofront.primitives.sharding_families import split_as_first_operand
 
 Tree = TypeVar("Tree")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import DerivedCache, once_per_program
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.subprograms import closed_programs_of, replace_programs
 from hlofront.higher_order.checkpoint_policies import (

@@ -10,10 +10,10 @@ from hlofront.base.typing import Array, ArrayLike, Shape, Value
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Var
 from hlofront.core.liveness import variables_read
+from hlofront.core.program_cache import DerivedCache
 from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
@@ -30,7 +30,7 @@ from hlofront.higher_order.selecting import (
     with_zeros,
 )
 from hlofront.primitives.batching import to_front
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.compare import eq, select_n
 from hlofront.primitives.converting import stop_gradient_p
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put

@@ -6,7 +6,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
 from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.creating import index_like
+from hlofront.primitives.creation import index_like
 from hlofront.primitives.factoring import lu
 from hlofront.primitives.matrices import conjugate, product, take_rows
 from hlofront.primitives.solving import triangular_solve

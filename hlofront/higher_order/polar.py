@@ -10,9 +10,9 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.primitives.comparing import eq, gt, lt, select_n
+from hlofront.primitives.compare import eq, gt, lt, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full_like, index_like
+from hlofront.primitives.creation import full_like, index_like
 from hlofront.primitives.elementwise import (
     abs,
     add,

@@ -18,8 +18,8 @@ from hlofront.core.trace import process
 from hlofront.higher_order.mapping import map
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.primitives.batching import move_axis
-from hlofront.primitives.comparing import eq, ge, le, select
-from hlofront.primitives.creating import full, full_like
+from hlofront.primitives.compare import eq, ge, le, select
+from hlofront.primitives.creation import full, full_like
 from hlofront.primitives.derivatives import derivative_from_result
 from hlofront.primitives.elementwise import (
     add,

@@ -29,7 +29,7 @@ from hlofront.higher_order.selecting import (
 )
 from hlofront.primitives import windowed as w
 from hlofront.primitives.batching import shifted, with_same_axis
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creation import scalar_of
 from hlofront.primitives.cumulative import fold_by_halves, merge_axes
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_program

@@ -14,7 +14,7 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Value, Var
 from hlofront.core.trace import Tracer
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.scattering import ScatterDimensionNumbers, bind_scatter, scatter_p
 from hlofront.transforms.stage import stage

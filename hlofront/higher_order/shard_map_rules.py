@@ -8,10 +8,10 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
-from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import (
     BatchAxis,
@@ -37,7 +37,7 @@ from hlofront.higher_order.shard_map import (
     shard_map_p,
 )
 from hlofront.primitives.collectives import psum
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creation import scalar_of
 from hlofront.primitives.elementwise import div
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze
 from hlofront.primitives.varying import psum_invariant

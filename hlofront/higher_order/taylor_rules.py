@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
-from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, ParamDict, Value
+from hlofront.core.program_cache import DerivedCache
 from hlofront.core.symbolic_zeros import Series, ZeroSeries
 from hlofront.higher_order.checkpoint import remat_rules
 from hlofront.higher_order.cond import cond_p

@@ -35,7 +35,7 @@ from hlofront.higher_order.cond import (
 )
 from hlofront.higher_order.scan import loop
 from hlofront.higher_order.selecting import three_parts
-from hlofront.primitives.comparing import lt
+from hlofront.primitives.compare import lt
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add
 from hlofront.transforms.flatten import check_hashable

@@ -8,10 +8,10 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import AxisData
-from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
 from hlofront.core.liveness import live_equations
+from hlofront.core.program_cache import DerivedCache, once_per_program
 from hlofront.core.references import touches_references
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent

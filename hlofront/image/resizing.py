@@ -15,13 +15,13 @@ from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_shape
 from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
-from hlofront.primitives import creating
-from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives import creation
 from hlofront.primitives.converting import convert
+from hlofront.primitives.dot_general import Precision, dot_general
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import PrecisionLike
+    from hlofront.primitives.dot_general import PrecisionLike
 
 
 class ResizeMethod(enum.Enum):
@@ -118,8 +118,8 @@ def _weights(
     inverse = 1.0 / scale
     dtype = np.dtype(np.float32) if isinstance(inverse, float) else typeof(inverse).dtype
     # The centers of the new elements, relative to the center of the first old element.
-    centers = (creating.iota(dtype, new) + 0.5) * inverse - translation * inverse - 0.5
-    distances = centers[None, :] - creating.iota(dtype, old)[:, None]
+    centers = (creation.iota(dtype, new) + 0.5) * inverse - translation * inverse - 0.5
+    distances = centers[None, :] - creation.iota(dtype, old)[:, None]
     if method is ResizeMethod.AREA:
         # The length of the old element that the new element covers.
         half = jnp.maximum(inverse, 0) * 0.5

@@ -5,56 +5,56 @@ from hlofront.bridge.mlir import Value as Value
 from hlofront.bridge.mlir import ir as ir
 from hlofront.core.effects import lowerable_effects as lowerable_effects
 from hlofront.core.mesh import Mesh as Mesh
-from hlofront.lowering.callbacks import emit_python_callback as emit_python_callback
-from hlofront.lowering.extension import LoweringRule as LoweringRule
-from hlofront.lowering.extension import LoweringRuleContext as LoweringRuleContext
-from hlofront.lowering.extension import ModuleContext as ModuleContext
-from hlofront.lowering.extension import TokenSet as TokenSet
-from hlofront.lowering.extension import core_call_lowering as core_call_lowering
-from hlofront.lowering.extension import jaxpr_subcomp as jaxpr_subcomp
-from hlofront.lowering.extension import lower_fun as lower_fun
-from hlofront.lowering.extension import make_ir_context as make_ir_context
-from hlofront.lowering.extension import module_to_bytecode as module_to_bytecode
-from hlofront.lowering.extension import module_to_string as module_to_string
-from hlofront.lowering.extension import register_lowering as register_lowering
-from hlofront.lowering.extension_modules import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
-from hlofront.lowering.extension_modules import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE
-from hlofront.lowering.extension_modules import SEND_TO_HOST_TYPE as SEND_TO_HOST_TYPE
-from hlofront.lowering.extension_modules import AxisContext as AxisContext
-from hlofront.lowering.extension_modules import LoweringParameters as LoweringParameters
-from hlofront.lowering.extension_modules import LoweringResult as LoweringResult
-from hlofront.lowering.extension_modules import MeshAxisName as MeshAxisName
-from hlofront.lowering.extension_modules import ShapePolyLoweringState as ShapePolyLoweringState
-from hlofront.lowering.extension_modules import ShardingContext as ShardingContext
-from hlofront.lowering.extension_modules import SPMDAxisContext as SPMDAxisContext
-from hlofront.lowering.extension_modules import lower_jaxpr_to_fun as lower_jaxpr_to_fun
-from hlofront.lowering.extension_modules import lower_jaxpr_to_module as lower_jaxpr_to_module
-from hlofront.lowering.extension_modules import merge_mlir_modules as merge_mlir_modules
-from hlofront.lowering.extension_values import ConstantHandler as ConstantHandler
-from hlofront.lowering.extension_values import IrTypes as IrTypes
-from hlofront.lowering.extension_values import IrValues as IrValues
-from hlofront.lowering.extension_values import aval_to_ir_type as aval_to_ir_type
-from hlofront.lowering.extension_values import aval_to_ir_types as aval_to_ir_types
-from hlofront.lowering.extension_values import dense_int_array as dense_int_array
-from hlofront.lowering.extension_values import dense_int_elements as dense_int_elements
-from hlofront.lowering.extension_values import dtype_to_ir_type as dtype_to_ir_type
-from hlofront.lowering.extension_values import flatten_ir_types as flatten_ir_types
-from hlofront.lowering.extension_values import flatten_ir_values as flatten_ir_values
-from hlofront.lowering.extension_values import i32_attr as i32_attr
-from hlofront.lowering.extension_values import i64_attr as i64_attr
-from hlofront.lowering.extension_values import ir_attribute as ir_attribute
-from hlofront.lowering.extension_values import ir_constant as ir_constant
-from hlofront.lowering.extension_values import ir_constants as ir_constants
-from hlofront.lowering.extension_values import ir_tree_registry as ir_tree_registry
-from hlofront.lowering.extension_values import (
+from hlofront.lowering.core.types import type_handlers as ir_type_handlers
+from hlofront.lowering.extension.modules import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
+from hlofront.lowering.extension.modules import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE
+from hlofront.lowering.extension.modules import SEND_TO_HOST_TYPE as SEND_TO_HOST_TYPE
+from hlofront.lowering.extension.modules import AxisContext as AxisContext
+from hlofront.lowering.extension.modules import LoweringParameters as LoweringParameters
+from hlofront.lowering.extension.modules import LoweringResult as LoweringResult
+from hlofront.lowering.extension.modules import MeshAxisName as MeshAxisName
+from hlofront.lowering.extension.modules import ShapePolyLoweringState as ShapePolyLoweringState
+from hlofront.lowering.extension.modules import ShardingContext as ShardingContext
+from hlofront.lowering.extension.modules import SPMDAxisContext as SPMDAxisContext
+from hlofront.lowering.extension.modules import lower_jaxpr_to_fun as lower_jaxpr_to_fun
+from hlofront.lowering.extension.modules import lower_jaxpr_to_module as lower_jaxpr_to_module
+from hlofront.lowering.extension.modules import merge_mlir_modules as merge_mlir_modules
+from hlofront.lowering.extension.rules import LoweringRule as LoweringRule
+from hlofront.lowering.extension.rules import LoweringRuleContext as LoweringRuleContext
+from hlofront.lowering.extension.rules import ModuleContext as ModuleContext
+from hlofront.lowering.extension.rules import TokenSet as TokenSet
+from hlofront.lowering.extension.rules import core_call_lowering as core_call_lowering
+from hlofront.lowering.extension.rules import jaxpr_subcomp as jaxpr_subcomp
+from hlofront.lowering.extension.rules import lower_fun as lower_fun
+from hlofront.lowering.extension.rules import make_ir_context as make_ir_context
+from hlofront.lowering.extension.rules import module_to_bytecode as module_to_bytecode
+from hlofront.lowering.extension.rules import module_to_string as module_to_string
+from hlofront.lowering.extension.rules import register_lowering as register_lowering
+from hlofront.lowering.extension.values import ConstantHandler as ConstantHandler
+from hlofront.lowering.extension.values import IrTypes as IrTypes
+from hlofront.lowering.extension.values import IrValues as IrValues
+from hlofront.lowering.extension.values import aval_to_ir_type as aval_to_ir_type
+from hlofront.lowering.extension.values import aval_to_ir_types as aval_to_ir_types
+from hlofront.lowering.extension.values import dense_int_array as dense_int_array
+from hlofront.lowering.extension.values import dense_int_elements as dense_int_elements
+from hlofront.lowering.extension.values import dtype_to_ir_type as dtype_to_ir_type
+from hlofront.lowering.extension.values import flatten_ir_types as flatten_ir_types
+from hlofront.lowering.extension.values import flatten_ir_values as flatten_ir_values
+from hlofront.lowering.extension.values import i32_attr as i32_attr
+from hlofront.lowering.extension.values import i64_attr as i64_attr
+from hlofront.lowering.extension.values import ir_attribute as ir_attribute
+from hlofront.lowering.extension.values import ir_constant as ir_constant
+from hlofront.lowering.extension.values import ir_constants as ir_constants
+from hlofront.lowering.extension.values import ir_tree_registry as ir_tree_registry
+from hlofront.lowering.extension.values import (
     register_constant_handler as register_constant_handler,
 )
-from hlofront.lowering.extension_values import shape_tensor as shape_tensor
-from hlofront.lowering.extension_values import token_type as token_type
-from hlofront.lowering.extension_values import (
+from hlofront.lowering.extension.values import shape_tensor as shape_tensor
+from hlofront.lowering.extension.values import token_type as token_type
+from hlofront.lowering.extension.values import (
     unflatten_ir_values_like_types as unflatten_ir_values_like_types,
 )
-from hlofront.lowering.types import type_handlers as ir_type_handlers
+from hlofront.lowering.ops.callbacks import emit_python_callback as emit_python_callback
 
 __all__ = [
     "AxisContext",

@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hlofront.jax_names import former, naming, private, public, version
+from hlofront.jax_names import deprecated, naming, private, public, version
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -90,7 +90,7 @@ class _PublicLoader:
         name = module.__name__
         contents = vars(module)
         moved = public.MOVED.get(name, {})
-        former_names = former.DEPRECATED.get(name, {}).keys()
+        former_names = deprecated.DEPRECATED.get(name, {}).keys()
         absent = public.ABSENT.get(name, frozenset()) | moved.keys() | former_names
         listed: Sequence[str] = getattr(home, "__all__", ())
         if "__all__" in vars(home):
@@ -119,7 +119,7 @@ def _lazy_names(
     have `moved` to another module, each with the name of that module.
     """
     name = module.__name__
-    deprecated, removed = former.DEPRECATED.get(name, {}), former.REMOVED.get(name, {})
+    replaced, removed = deprecated.DEPRECATED.get(name, {}), deprecated.REMOVED.get(name, {})
 
     def __getattr__(key: str) -> object:
         missing = AttributeError(f"module {name!r} has no attribute {key!r}")
@@ -133,10 +133,10 @@ def _lazy_names(
             return getattr(importlib.import_module(moved[key]), key)
         if key in removed:
             raise AttributeError(f"{name}.{key} {removed[key]}")
-        if key in deprecated:
+        if key in replaced:
             message = f"{name}.{key} is deprecated."
             warnings.warn(message, DeprecationWarning, stacklevel=2)
-            former_home, former_key = deprecated[key]
+            former_home, former_key = replaced[key]
             return getattr(importlib.import_module(former_home), former_key)
         if key.startswith("_") or key in absent:
             raise missing

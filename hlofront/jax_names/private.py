@@ -6,11 +6,11 @@ Each entry says which library needs it.
 
 # pyright: strict
 
-from hlofront.jax_names.former import at
+from hlofront.jax_names.deprecated import at
 from hlofront.jax_names.private_config import OPTIONS
 
 _CONFIG = "hlofront.jax_names.private_config"
-_PARTS = "hlofront.jax_names.private_parts"
+_PARTS = "hlofront.jax_names.jax_src_shims"
 # Module -> its names -> the module of hlofront and the name there.
 MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src": {},
@@ -51,7 +51,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         **at("hlofront.extend.core", "ClosedJaxpr Jaxpr JaxprEqn Literal Var"),
         "JaxprEqnContext": ("hlofront.core.jaxpr", "EquationContext"),
         "closed_call_p": ("hlofront.higher_order.jit_call", "closed_call_p"),
-        "is_constant_dim": ("hlofront.jax_names.former_parts", "is_constant_dim"),
+        "is_constant_dim": ("hlofront.jax_names.deprecated_parts", "is_constant_dim"),
         "AbstractValue": ("hlofront.core.aval", "AbstractValue"),
         "Primitive": ("hlofront.core.primitive", "Primitive"),
         "ShapedArray": ("hlofront.core.aval", "ShapedArray"),
@@ -60,7 +60,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "Tracer": ("hlofront.core.trace", "Tracer"),
         "concrete_or_error": ("hlofront.core.programs", "concrete_or_error"),
         "full_lower": (_PARTS, "full_lower"),
-        "jaxpr_as_fun": ("hlofront.core.curried", "jaxpr_as_fun"),
+        "jaxpr_as_fun": ("hlofront.core.jaxpr_as_fun", "jaxpr_as_fun"),
         "set_current_trace": ("hlofront.transforms.trace_state", "set_current_trace"),
         "take_current_trace": ("hlofront.transforms.trace_state", "take_current_trace"),
         "trace_ctx": (_PARTS, "trace_context"),
@@ -124,7 +124,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.mesh": {
         **at("hlofront.sharding", "AbstractMesh AxisType Mesh get_abstract_mesh use_abstract_mesh"),
         "get_concrete_mesh": (_PARTS, "concrete_mesh"),
-        "thread_resources": ("hlofront.jax_names.former_parts", "thread_resources"),
+        "thread_resources": ("hlofront.jax_names.deprecated_parts", "thread_resources"),
     },
     # jaxlib
     "jax._src.named_sharding": {"check_pspec": ("hlofront.pjrt.named_shardings", "check_spec")},

@@ -2,6 +2,6 @@
 
 # pyright: strict
 
-from hlofront.jax_names.window import open_names
+from hlofront.jax_names.import_hook import open_names
 
 open_names()

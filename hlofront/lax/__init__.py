@@ -146,24 +146,24 @@ from hlofront.primitives.collectives import pmin as pmin
 from hlofront.primitives.collectives import pmin_p as pmin_p
 from hlofront.primitives.collectives import psum as psum
 from hlofront.primitives.collectives import psum_p as psum_p
-from hlofront.primitives.comparing import eq as eq
-from hlofront.primitives.comparing import eq_p as eq_p
-from hlofront.primitives.comparing import eq_to_p as eq_to_p
-from hlofront.primitives.comparing import ge as ge
-from hlofront.primitives.comparing import ge_p as ge_p
-from hlofront.primitives.comparing import gt as gt
-from hlofront.primitives.comparing import gt_p as gt_p
-from hlofront.primitives.comparing import le as le
-from hlofront.primitives.comparing import le_p as le_p
-from hlofront.primitives.comparing import le_to_p as le_to_p
-from hlofront.primitives.comparing import lt as lt
-from hlofront.primitives.comparing import lt_p as lt_p
-from hlofront.primitives.comparing import lt_to_p as lt_to_p
-from hlofront.primitives.comparing import ne as ne
-from hlofront.primitives.comparing import ne_p as ne_p
-from hlofront.primitives.comparing import select as select
-from hlofront.primitives.comparing import select_n as select_n
-from hlofront.primitives.comparing import select_n_p as select_n_p
+from hlofront.primitives.compare import eq as eq
+from hlofront.primitives.compare import eq_p as eq_p
+from hlofront.primitives.compare import eq_to_p as eq_to_p
+from hlofront.primitives.compare import ge as ge
+from hlofront.primitives.compare import ge_p as ge_p
+from hlofront.primitives.compare import gt as gt
+from hlofront.primitives.compare import gt_p as gt_p
+from hlofront.primitives.compare import le as le
+from hlofront.primitives.compare import le_p as le_p
+from hlofront.primitives.compare import le_to_p as le_to_p
+from hlofront.primitives.compare import lt as lt
+from hlofront.primitives.compare import lt_p as lt_p
+from hlofront.primitives.compare import lt_to_p as lt_to_p
+from hlofront.primitives.compare import ne as ne
+from hlofront.primitives.compare import ne_p as ne_p
+from hlofront.primitives.compare import select as select
+from hlofront.primitives.compare import select_n as select_n
+from hlofront.primitives.compare import select_n_p as select_n_p
 from hlofront.primitives.pcast import pcast as pcast
 
 # isort: split
@@ -183,12 +183,12 @@ from hlofront.primitives.converting import stop_gradient_p as stop_gradient_p
 
 # isort: split
 # ---- creating
-from hlofront.primitives.creating import broadcasted_iota as broadcasted_iota
-from hlofront.primitives.creating import empty as empty
-from hlofront.primitives.creating import full as full
-from hlofront.primitives.creating import full_like as full_like
-from hlofront.primitives.creating import iota as iota
-from hlofront.primitives.creating import iota_p as iota_p
+from hlofront.primitives.creation import broadcasted_iota as broadcasted_iota
+from hlofront.primitives.creation import empty as empty
+from hlofront.primitives.creation import full as full
+from hlofront.primitives.creation import full_like as full_like
+from hlofront.primitives.creation import iota as iota
+from hlofront.primitives.creation import iota_p as iota_p
 
 # isort: split
 # ---- special
@@ -342,26 +342,28 @@ from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_
 
 # isort: split
 # ---- contracting
-from hlofront.primitives.block_contracting import (
-    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
-)
-from hlofront.primitives.block_contracting import ragged_dot as ragged_dot
-from hlofront.primitives.block_contracting import ragged_dot_general as ragged_dot_general
-from hlofront.primitives.contracting import DotAlgorithm as DotAlgorithm
-from hlofront.primitives.contracting import DotAlgorithmPreset as DotAlgorithmPreset
-from hlofront.primitives.contracting import Precision as Precision
-from hlofront.primitives.contracting import PrecisionLike as PrecisionLike
-from hlofront.primitives.contracting import batch_matmul as batch_matmul
-from hlofront.primitives.contracting import dot as dot
-from hlofront.primitives.contracting import dot_general as dot_general
-from hlofront.primitives.contracting import dot_general_p as dot_general_p
 from hlofront.primitives.contraction_numbers import (
     DotDimensionNumbers as DotDimensionNumbers,
 )
-from hlofront.primitives.scaled_contracting import scaled_dot as scaled_dot
+from hlofront.primitives.dot_general import DotAlgorithm as DotAlgorithm
+from hlofront.primitives.dot_general import DotAlgorithmPreset as DotAlgorithmPreset
+from hlofront.primitives.dot_general import Precision as Precision
+from hlofront.primitives.dot_general import PrecisionLike as PrecisionLike
+from hlofront.primitives.dot_general import batch_matmul as batch_matmul
+from hlofront.primitives.dot_general import dot as dot
+from hlofront.primitives.dot_general import dot_general as dot_general
+from hlofront.primitives.dot_general import dot_general_p as dot_general_p
+from hlofront.primitives.ragged_dot import (
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
+)
+from hlofront.primitives.ragged_dot import ragged_dot as ragged_dot
+from hlofront.primitives.ragged_dot import ragged_dot_general as ragged_dot_general
+from hlofront.primitives.scaled_dot import scaled_dot as scaled_dot
 
 # isort: split
 # ---- convolving
+from hlofront.primitives.conv import conv_general_dilated as conv_general_dilated
+from hlofront.primitives.conv import conv_general_dilated_p as conv_general_dilated_p
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers as ConvDimensionNumbers
 from hlofront.primitives.convolution_numbers import (
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
@@ -370,8 +372,6 @@ from hlofront.primitives.convolution_numbers import conv_dimension_numbers as co
 from hlofront.primitives.convolution_numbers import (
     conv_general_permutations as conv_general_permutations,
 )
-from hlofront.primitives.convolving import conv_general_dilated as conv_general_dilated
-from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
 
 # isort: split
 # ---- sorting

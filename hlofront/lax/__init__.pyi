@@ -21,9 +21,6 @@ from hlofront.primitives.barriers import after_all_p as after_all_p
 from hlofront.primitives.barriers import create_token_p as create_token_p
 from hlofront.primitives.barriers import dce_sink_p as dce_sink_p
 from hlofront.primitives.barriers import optimization_barrier_p as optimization_barrier_p
-from hlofront.primitives.block_contracting import (
-    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
-)
 from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
 from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
 from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
@@ -33,22 +30,18 @@ from hlofront.primitives.collectives import axis_size as axis_size
 from hlofront.primitives.collectives import pmax_p as pmax_p
 from hlofront.primitives.collectives import pmin_p as pmin_p
 from hlofront.primitives.collectives import psum_p as psum_p
-from hlofront.primitives.comparing import eq_p as eq_p
-from hlofront.primitives.comparing import eq_to_p as eq_to_p
-from hlofront.primitives.comparing import ge_p as ge_p
-from hlofront.primitives.comparing import gt_p as gt_p
-from hlofront.primitives.comparing import le_p as le_p
-from hlofront.primitives.comparing import le_to_p as le_to_p
-from hlofront.primitives.comparing import lt_p as lt_p
-from hlofront.primitives.comparing import lt_to_p as lt_to_p
-from hlofront.primitives.comparing import ne_p as ne_p
-from hlofront.primitives.comparing import select_n_p as select_n_p
-from hlofront.primitives.contracting import DotAlgorithm as DotAlgorithm
-from hlofront.primitives.contracting import DotAlgorithmPreset as DotAlgorithmPreset
-from hlofront.primitives.contracting import Precision as Precision
-from hlofront.primitives.contracting import PrecisionLike as PrecisionLike
-from hlofront.primitives.contracting import dot_general_p as dot_general_p
+from hlofront.primitives.compare import eq_p as eq_p
+from hlofront.primitives.compare import eq_to_p as eq_to_p
+from hlofront.primitives.compare import ge_p as ge_p
+from hlofront.primitives.compare import gt_p as gt_p
+from hlofront.primitives.compare import le_p as le_p
+from hlofront.primitives.compare import le_to_p as le_to_p
+from hlofront.primitives.compare import lt_p as lt_p
+from hlofront.primitives.compare import lt_to_p as lt_to_p
+from hlofront.primitives.compare import ne_p as ne_p
+from hlofront.primitives.compare import select_n_p as select_n_p
 from hlofront.primitives.contraction_numbers import DotDimensionNumbers as DotDimensionNumbers
+from hlofront.primitives.conv import conv_general_dilated_p as conv_general_dilated_p
 from hlofront.primitives.converting import bitcast_convert_type_p as bitcast_convert_type_p
 from hlofront.primitives.converting import convert_element_type_p as convert_element_type_p
 from hlofront.primitives.converting import copy_p as copy_p
@@ -59,13 +52,17 @@ from hlofront.primitives.convolution_numbers import ConvDimensionNumbers as Conv
 from hlofront.primitives.convolution_numbers import (
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
 )
-from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
-from hlofront.primitives.creating import iota_p as iota_p
+from hlofront.primitives.creation import iota_p as iota_p
 from hlofront.primitives.cumulative import cumlogsumexp_p as cumlogsumexp_p
 from hlofront.primitives.cumulative import cummax_p as cummax_p
 from hlofront.primitives.cumulative import cummin_p as cummin_p
 from hlofront.primitives.cumulative import cumprod_p as cumprod_p
 from hlofront.primitives.cumulative import cumsum_p as cumsum_p
+from hlofront.primitives.dot_general import DotAlgorithm as DotAlgorithm
+from hlofront.primitives.dot_general import DotAlgorithmPreset as DotAlgorithmPreset
+from hlofront.primitives.dot_general import Precision as Precision
+from hlofront.primitives.dot_general import PrecisionLike as PrecisionLike
+from hlofront.primitives.dot_general import dot_general_p as dot_general_p
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
 from hlofront.primitives.elementwise import AccuracyMode as AccuracyMode
@@ -146,6 +143,7 @@ from hlofront.primitives.gathering import gather_p as gather_p
 from hlofront.primitives.placing import device_put_p as device_put_p
 from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
 from hlofront.primitives.polynomials import polynomial_p as polynomial_p
+from hlofront.primitives.ragged_dot import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from hlofront.primitives.ragged_exchanges import ragged_all_to_all_p as ragged_all_to_all_p
 from hlofront.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
 from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p

@@ -41,16 +41,16 @@ from hlofront.core.size_equations import Solution
 from hlofront.core.subprograms import all_programs, opened
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
-from hlofront.lowering import types
-from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, large_constants
-from hlofront.lowering.fences import Fence
-from hlofront.lowering.host_call import HostCall
-from hlofront.lowering.mesh_attributes import is_unreduced, sharding_attribute
-from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleState, symbol_name
-from hlofront.lowering.partitioned_call import PartitionedCall
-from hlofront.lowering.per_platform import INDEX, index_aval
-from hlofront.lowering.pruning import live_equations
-from hlofront.lowering.unknown_sizes import emit_variables
+from hlofront.lowering.core import types
+from hlofront.lowering.core.builder import Builder, Constant, hoisted_arguments, large_constants
+from hlofront.lowering.core.fences import Fence
+from hlofront.lowering.core.host_call import HostCall
+from hlofront.lowering.core.mesh_attributes import is_unreduced, sharding_attribute
+from hlofront.lowering.core.module_state import AfterEquation, ManualMesh, ModuleState, symbol_name
+from hlofront.lowering.core.partitioned_call import PartitionedCall
+from hlofront.lowering.core.per_platform import INDEX, index_aval
+from hlofront.lowering.core.pruning import live_equations
+from hlofront.lowering.core.unknown_sizes import emit_variables
 from hlofront.transforms.simplify import dead_code_program
 
 
@@ -63,7 +63,7 @@ class Module:
       kept_inputs: the positions of the program's inputs that the module takes.
       donated: the positions of the inputs whose buffers the module may reuse.
       unusable: the types of donated inputs whose memory no result can use.
-      callbacks: the host calls, in the order of their index. See lowering/callbacks.py.
+      callbacks: the host calls, in the order of their index. See lowering/ops/callbacks.py.
       ordered: the ordered effects whose tokens are the first arguments and the first results.
       cpu_settings: the settings with which it was lowered.
       fences: the fences that lowering emitted.
@@ -71,7 +71,7 @@ class Module:
       has_inner_barriers: whether some of them may be in loops.
       keepalives: the objects that rules of other packages keep alive with the executable.
       partitioned_calls: the equations that the host decides on, or looks at, while XLA compiles, by
-        the numbers that their custom calls have. See lowering/partitioning.py.
+        the numbers that their custom calls have. See lowering/ops/partitioning.py.
       is_foreign: whether a part of it is from a file that is not trusted.
     """
 

@@ -21,8 +21,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.symbolic_sizes import has_symbolic_size
-from hlofront.lowering.builder import Builder
-from hlofront.lowering.types import NumPyDType
+from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.types import NumPyDType
 from hlofront.primitives.elementwise import AccuracyMode
 
 # `emit(builder, *operands)` returns a value, or a sequence of them.

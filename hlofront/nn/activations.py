@@ -20,7 +20,7 @@ from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.primitives import creating, elementwise
+from hlofront.primitives import creation, elementwise
 from hlofront.primitives.collectives import axis_index, axis_size
 from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.special import erfc
@@ -446,7 +446,7 @@ def _one_hot(x: ArrayLike, num_classes: int, dtype: np.dtype, axis: int) -> Arra
     aval = typeof(x)
     axis = canonical_axis(axis, aval.ndim + 1)
     shape = tuple([num_classes if i == axis else 1 for i in range(aval.ndim + 1)])
-    classes = creating.broadcasted_iota(aval.dtype, shape, axis)
+    classes = creation.broadcasted_iota(aval.dtype, shape, axis)
     return convert(jnp.equal(jnp.expand_dims(x, axis), classes), dtype, False)
 
 

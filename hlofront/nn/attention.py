@@ -16,9 +16,9 @@ from hlofront.nn import cudnn_attention
 from hlofront.nn.normalizing import logsumexp, softmax
 from hlofront.numpy.promotion import promote_own_dtypes
 from hlofront.pjrt.devices import default_backend
-from hlofront.primitives import creating
-from hlofront.primitives.contracting import dot_general
+from hlofront.primitives import creation
 from hlofront.primitives.converting import convert, stop_gradient
+from hlofront.primitives.dot_general import dot_general
 from hlofront.primitives.shaping import reshape, transpose
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
@@ -272,7 +272,7 @@ def _in_groups(name: str, x: ArrayLike, whole: tuple[int, ...], shared: int) -> 
 
 def _before(lengths: Array, count: int) -> Array:
     """Return the boolean mask (batch, count) of the positions less than each length (batch,)."""
-    return jnp.less(creating.broadcasted_iota(np.int32, (1, count), 1), lengths[:, None])
+    return jnp.less(creation.broadcasted_iota(np.int32, (1, count), 1), lengths[:, None])
 
 
 def _seen(
@@ -288,8 +288,8 @@ def _seen(
     conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]
     if is_causal or window is not None:
-        own = creating.broadcasted_iota(np.int32, (length, 1), 0)
-        other = creating.broadcasted_iota(np.int32, (1, count), 1)
+        own = creation.broadcasted_iota(np.int32, (length, 1), 0)
+        other = creation.broadcasted_iota(np.int32, (1, count), 1)
         if is_causal:
             conditions.append(jnp.less_equal(other, own))
         if window is not None:

@@ -17,8 +17,8 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.primitives import elementwise
 from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import bitcast_convert_type, convert
+from hlofront.primitives.dot_general import dot_general
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.runtime.dispatch.operation import operation
 

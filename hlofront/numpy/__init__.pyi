@@ -46,7 +46,7 @@ from hlofront.numpy.scalars import iinfo as iinfo
 from hlofront.numpy.sets import _UniqueAllResult, _UniqueCountsResult, _UniqueInverseResult
 from hlofront.numpy.sorting import top_k as top_k
 from hlofront.numpy.ufunc import ufunc as ufunc
-from hlofront.primitives.contracting import PrecisionLike
+from hlofront.primitives.dot_general import PrecisionLike
 from hlofront.typing import ArrayLike, DTypeLike
 
 Sharding: TypeAlias = Any

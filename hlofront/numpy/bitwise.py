@@ -19,9 +19,9 @@ from hlofront.numpy.ufuncs import (
     unary_operation,
 )
 from hlofront.primitives import (
-    comparing,
+    compare,
     converting,
-    creating,
+    creation,
     elementwise,
     reducing,
     shaping,
@@ -128,7 +128,7 @@ def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
         raise TypeError(f"packbits expects integers or booleans, got dtype {aval.dtype}")
     _check_bit_order("packbits", bitorder)
     if aval.dtype != bool_:
-        a = comparing.ne(a, scalar_like(aval, 0))
+        a = compare.ne(a, scalar_like(aval, 0))
     a, back = _axis_last(a, axis)
     *rest, size = typeof(a).shape
     missing = -size % 8
@@ -164,13 +164,13 @@ def unpackbits(
     shape = typeof(a).shape
     *rest, size = shape
     # Not a constant: XLA's CPU code loads the elements of a constant one by one.
-    masks = elementwise.shift_left(creating.full((8,), 1, _byte), creating.iota(_byte, 8))
+    masks = elementwise.shift_left(creation.full((8,), 1, _byte), creation.iota(_byte, 8))
     if bitorder == "big":
         masks = shaping.rev(masks, (0,))
     shape = (*rest, size, 8)
     a = shaping.broadcast_in_dim(a, shape, range(len(rest) + 1))
     masks = shaping.broadcast_in_dim(masks, shape, (len(rest) + 1,))
-    is_set = comparing.ne(elementwise.bitwise_and(a, masks), _byte.type(0))
+    is_set = compare.ne(elementwise.bitwise_and(a, masks), _byte.type(0))
     bits = converting.convert(is_set, _byte, False)
     bits = shaping.reshape(bits, (*rest, size * 8))
     if count is not None:

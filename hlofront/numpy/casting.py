@@ -17,7 +17,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand, scalar_like
-from hlofront.primitives import comparing, elementwise, shaping, slicing
+from hlofront.primitives import compare, elementwise, shaping, slicing
 from hlofront.primitives.converting import bitcast_convert_type, convert
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
@@ -31,7 +31,7 @@ def _astype(x: ArrayLike, dtype: np.dtype) -> Array:
     x = any_operand("astype", x)
     if issubdtype(typeof(x).dtype, np.complexfloating):
         if dtype == _bool:
-            return convert(comparing.ne(x, scalar_like(typeof(x), 0)), _bool, False)
+            return convert(compare.ne(x, scalar_like(typeof(x), 0)), _bool, False)
         if not issubdtype(dtype, np.complexfloating):
             x = elementwise.real(x)
     return convert(x, dtype, False)
@@ -100,7 +100,7 @@ def _view(x: ArrayLike, dtype: np.dtype) -> Array:
     if old == _bool:
         return _view.when_traced(convert(x, _uint8, False), dtype)
     if dtype == _bool:
-        return comparing.ne(_view.when_traced(x, _uint8), _uint8.type(0))
+        return compare.ne(_view.when_traced(x, _uint8), _uint8.type(0))
     if issubdtype(old, np.complexfloating):
         parts = slicing.stack([elementwise.real(x), elementwise.imag(x)], len(shape))
         return _view.when_traced(shaping.reshape(parts, (*shape[:-1], shape[-1] * 2)), dtype)

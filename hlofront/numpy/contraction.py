@@ -26,9 +26,9 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.reductions import SUM, accumulated
 from hlofront.numpy.ufuncs import refuse_out
-from hlofront.primitives import comparing, creating, elementwise
-from hlofront.primitives.contracting import dot_general
+from hlofront.primitives import compare, creation, elementwise
 from hlofront.primitives.converting import convert
+from hlofront.primitives.dot_general import dot_general
 from hlofront.primitives.shaping import (
     ascending,
     expand_dims,
@@ -40,8 +40,8 @@ from hlofront.primitives.shaping import (
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import PrecisionLike
     from hlofront.primitives.contraction_numbers import DotDimensionNumbers
+    from hlofront.primitives.dot_general import PrecisionLike
 
 __all__ = [
     "dot",
@@ -488,10 +488,10 @@ def trace(
     aval = typeof(a)
     shape = aval.shape[-2:]
     index = np.dtype(np.int32)
-    rows = creating.broadcasted_iota(index, shape, 0)
-    columns = creating.broadcasted_iota(index, shape, 1)
+    rows = creation.broadcasted_iota(index, shape, 0)
+    columns = creation.broadcasted_iota(index, shape, 1)
     offset = host_scalar(offset, index) if isinstance(offset, int) else offset
-    on = comparing.eq(*promote_dtypes(elementwise.add(*promote_dtypes(rows, offset)), columns))
+    on = compare.eq(*promote_dtypes(elementwise.add(*promote_dtypes(rows, offset)), columns))
     a = choose("trace", on, a, host_scalar(0, aval.dtype))
     return accumulated(SUM, a, (-2, -1), dtype)
 

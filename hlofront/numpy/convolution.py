@@ -12,11 +12,11 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import promote_args, promote_args_inexact
 from hlofront.primitives import elementwise
-from hlofront.primitives.convolving import conv_general_dilated
+from hlofront.primitives.conv import conv_general_dilated
 from hlofront.primitives.shaping import expand_dims, rev, squeeze
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import PrecisionLike
+    from hlofront.primitives.dot_general import PrecisionLike
 
 __all__ = ["convolve", "correlate"]
 

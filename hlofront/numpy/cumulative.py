@@ -14,7 +14,7 @@ from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import as_boolean, as_numbers, is_inexact, sum_dtype
 from hlofront.numpy.ufuncs import refuse_out
-from hlofront.primitives import comparing, creating, cumulative, slicing
+from hlofront.primitives import compare, creation, cumulative, slicing
 from hlofront.primitives.converting import strong
 from hlofront.primitives.shaping import reshape
 
@@ -35,9 +35,9 @@ def without_nan(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     aval = typeof(x)
     if not is_inexact(aval.dtype):
         return x
-    is_nan, x = comparing.ne(x, x), strong(x)
-    filled = creating.full_like(x, host_scalar(value, aval.dtype))
-    return comparing.select_n(is_nan, x, filled)
+    is_nan, x = compare.ne(x, x), strong(x)
+    filled = creation.full_like(x, host_scalar(value, aval.dtype))
+    return compare.select_n(is_nan, x, filled)
 
 
 def _scan(
@@ -132,7 +132,7 @@ def _array_scan(
     if not include_initial:
         return result
     aval = typeof(result)
-    start = creating.full(
+    start = creation.full(
         (*aval.shape[:axis], 1, *aval.shape[axis + 1 :]), host_scalar(initial, aval.dtype)
     )
     return slicing.concatenate([start, result], axis)

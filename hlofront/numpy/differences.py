@@ -34,7 +34,7 @@ from hlofront.numpy.selecting import where
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import flattened
 from hlofront.numpy.ufuncs import absolute, add, bool_, divide, multiply, scalar_like, subtract
-from hlofront.primitives import comparing, elementwise
+from hlofront.primitives import compare, elementwise
 from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import expand_dims, transpose
@@ -55,7 +55,7 @@ def _later_less_earlier(a: ArrayLike, axis: int) -> Array:
     size = aval.shape[axis]
     later = slice_in_dim(a, min(1, size), size, axis=axis)
     earlier = slice_in_dim(a, 0, max(size - 1, 0), axis=axis)
-    return (comparing.ne if aval.dtype == bool_ else elementwise.sub)(later, earlier)
+    return (compare.ne if aval.dtype == bool_ else elementwise.sub)(later, earlier)
 
 
 def _as_slab(x: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
@@ -336,14 +336,14 @@ def _interp(
     # Where two points coincide, neither their slope nor its derivative may be NaN.
     dtype = typeof(run).dtype
     least = host_scalar(float(finfo(dtype).eps) ** 2, dtype)
-    steep = comparing.le(elementwise.abs(run), least)
+    steep = compare.le(elementwise.abs(run), least)
     fraction = elementwise.div(subtract(x, base), choose("interp", steep, 1, run))
     result = add(start, multiply(fraction, rise))
     result = choose("interp", steep, start, result)
     if period is None:
         for value, at, beyond, keep in (
-            (left, 0, comparing.lt, extrapolated[0]),
-            (right, size - 1, comparing.gt, extrapolated[1]),
+            (left, 0, compare.lt, extrapolated[0]),
+            (right, size - 1, compare.gt, extrapolated[1]),
         ):
             if keep:
                 continue
@@ -500,7 +500,7 @@ def unwrap(
     if issubdtype(aval.dtype, np.integer):
         # Half of an odd period is between two integers, so no step is exactly half of it.
         whole = floor_divide(period, 2)
-        ends_meet = comparing.eq(remainder(period, 2), host_scalar(0, typeof(period).dtype))
+        ends_meet = compare.eq(remainder(period, 2), host_scalar(0, typeof(period).dtype))
     else:
         whole, ends_meet = half, None
     lowest = elementwise.neg(whole)

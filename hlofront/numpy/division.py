@@ -20,7 +20,7 @@ from hlofront.numpy.promotion import (
     promote_dtypes,
 )
 from hlofront.numpy.ufuncs import full_of, is_integer, scalar_like
-from hlofront.primitives import comparing, elementwise, reducing
+from hlofront.primitives import compare, elementwise, reducing
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -32,7 +32,7 @@ def _where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """
     aval = typeof(condition)
     if aval.dtype != np.bool_:
-        condition = comparing.ne(condition, scalar_like(aval, 0))
+        condition = compare.ne(condition, scalar_like(aval, 0))
     return choose("where", condition, x, y)
 
 
@@ -59,8 +59,8 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
     quotient = elementwise.div(x, y)
     # XLA rounds toward zero: for a negative, inexact quotient the floor is one less.
     inexact = _both(
-        comparing.ne(elementwise.sign(x), elementwise.sign(y)),
-        comparing.ne(elementwise.rem(x, y), scalar_like(aval, 0)),
+        compare.ne(elementwise.sign(x), elementwise.sign(y)),
+        compare.ne(elementwise.rem(x, y), scalar_like(aval, 0)),
     )
     one = host_scalar(1, aval.dtype, aval.weak_type)
     return _where(inexact, elementwise.sub(quotient, one), quotient)
@@ -71,14 +71,14 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     zero, one = (host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1))
     remainder = elementwise.rem(x, y)
     # A division by zero must give an infinity or NaN.
-    divisible = _where(comparing.eq(y, zero), x, elementwise.sub(x, remainder))
+    divisible = _where(compare.eq(y, zero), x, elementwise.sub(x, remainder))
     quotient = elementwise.div(divisible, y)
     other_sign = elementwise.bitwise_and(
-        comparing.ne(remainder, zero),
-        comparing.ne(elementwise.sign(y), elementwise.sign(remainder)),
+        compare.ne(remainder, zero),
+        compare.ne(elementwise.sign(y), elementwise.sign(remainder)),
     )
-    remainder = comparing.select(other_sign, elementwise.add(remainder, y), remainder)
-    quotient = comparing.select(other_sign, elementwise.sub(quotient, one), quotient)
+    remainder = compare.select(other_sign, elementwise.add(remainder, y), remainder)
+    quotient = compare.select(other_sign, elementwise.sub(quotient, one), quotient)
     return elementwise.round(quotient), remainder
 
 
@@ -89,17 +89,17 @@ def _remainder(x1: Array, x2: Array) -> Array:
     if is_integer(aval):
         y = _nonzero(y)
     remainder = elementwise.rem(x, y)
-    nonzero = comparing.ne(remainder, zero)
+    nonzero = compare.ne(remainder, zero)
     other_sign = elementwise.bitwise_and(
-        comparing.ne(comparing.lt(remainder, zero), comparing.lt(y, zero)), nonzero
+        compare.ne(compare.lt(remainder, zero), compare.lt(y, zero)), nonzero
     )
-    return comparing.select(other_sign, elementwise.add(remainder, y), remainder)
+    return compare.select(other_sign, elementwise.add(remainder, y), remainder)
 
 
 def _nonzero(y: ArrayLike) -> Array:
     """Return y with zeros replaced by ones; the remainder of a division by one is zero."""
     aval = typeof(y)
-    is_zero = comparing.eq(y, scalar_like(aval, 0))
+    is_zero = compare.eq(y, scalar_like(aval, 0))
     # The ones are weakly typed if y is, so that nothing is promoted.
     one = full_of(y, 1) if aval.shape else host_scalar(1, aval.dtype, aval.weak_type)
     return _where(is_zero, one, y)
@@ -187,7 +187,7 @@ def _gcd_of_steps(x: Array, y: Array) -> Array:
 
     def goes_on(pair: tuple[Array, Array]) -> Array:
         divisors = pair[1]
-        is_left = comparing.ne(divisors, scalar_like(typeof(divisors), 0))
+        is_left = compare.ne(divisors, scalar_like(typeof(divisors), 0))
         return reducing.reduce_or(is_left, range(typeof(divisors).ndim))
 
     def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -207,7 +207,7 @@ def _gcd_of_most_steps(x: Array, y: Array) -> Array:
 def _step_of_gcd(x: Array, y: Array) -> tuple[Array, Array]:
     aval = typeof(x)
     zero = scalar_like(aval, 0)
-    done = comparing.eq(y, zero)
+    done = compare.eq(y, zero)
     divisor = choose("gcd", done, scalar_like(aval, 1), y)
     rest = choose("gcd", done, zero, elementwise.rem(x, divisor))
     return choose("gcd", done, x, y), rest
@@ -231,6 +231,6 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     x, y = _two_integers("lcm", x1, x2)
     divisor = _gcd(x, y)
     zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
-    none = comparing.eq(divisor, zero)
+    none = compare.eq(divisor, zero)
     multiple = elementwise.mul(x, elementwise.div(y, choose("lcm", none, one, divisor)))
     return choose("lcm", none, zero, multiple)

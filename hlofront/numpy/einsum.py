@@ -20,16 +20,16 @@ from hlofront.numpy.contraction import with_weak_type
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import operands as checked_operands
 from hlofront.numpy.ufuncs import refuse_out
-from hlofront.primitives import comparing, creating, elementwise, reducing
-from hlofront.primitives.contracting import dot_general
+from hlofront.primitives import compare, creation, elementwise, reducing
 from hlofront.primitives.converting import convert
+from hlofront.primitives.dot_general import dot_general
 from hlofront.primitives.resharding import split_as
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
     from hlofront.core.aval import ShapedArray
-    from hlofront.primitives.contracting import PrecisionLike
+    from hlofront.primitives.dot_general import PrecisionLike
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -217,16 +217,16 @@ def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, 
         aval = typeof(x)
         sizes = tuple([aval.shape[i] for i in axes])
         indices = [
-            creating.broadcasted_iota(np.dtype(np.uint32), sizes, i) for i in range(len(axes))
+            creation.broadcasted_iota(np.dtype(np.uint32), sizes, i) for i in range(len(axes))
         ]
-        on = comparing.eq(indices[0], indices[1])
+        on = compare.eq(indices[0], indices[1])
         for i in range(2, len(axes)):
-            on = elementwise.bitwise_and(on, comparing.eq(indices[i - 1], indices[i]))
+            on = elementwise.bitwise_and(on, compare.eq(indices[i - 1], indices[i]))
         if sizes != aval.shape:
             on = broadcast_in_dim(on, aval.shape, axes)
-        zero = creating.full_like(x, 0)
+        zero = creation.full_like(x, 0)
         folded = axes[:-1] if letter in wanted else axes
-        x = _sum(comparing.select_n(on, zero, x), folded)
+        x = _sum(compare.select_n(on, zero, x), folded)
         term = "".join(other for i, other in enumerate(term) if i not in folded)
     return x, term
 

@@ -7,7 +7,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.partition import PartitionEntry, PartitionSpec, axes_of
 from hlofront.core.requested_shardings import named_sharding
 from hlofront.numpy.index_entries import GatherPlan
-from hlofront.primitives.creating import full_like, full_split
+from hlofront.primitives.creation import full_like, full_split
 from hlofront.primitives.varying import varying_as
 
 

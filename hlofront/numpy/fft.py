@@ -21,7 +21,7 @@ from hlofront.numpy.frequencies import ifftshift as ifftshift
 from hlofront.numpy.frequencies import rfftfreq as rfftfreq
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import operand
-from hlofront.primitives import creating, elementwise
+from hlofront.primitives import creation, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.fourier import FftType
 from hlofront.primitives.fourier import fft as transform
@@ -149,7 +149,7 @@ def _transformed(
     a = _in_steps(kind, a, lengths)
     if moved:
         a = transpose(a, tuple(np.argsort(order).tolist()))
-    return a if scale == 1.0 else elementwise.mul(a, creating.full_like(a, scale))
+    return a if scale == 1.0 else elementwise.mul(a, creation.full_like(a, scale))
 
 
 def _in_steps(kind: FftType, a: Array, lengths: tuple[int, ...]) -> Array:

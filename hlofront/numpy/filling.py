@@ -21,7 +21,7 @@ from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.primitives import converting, shaping
-from hlofront.primitives import creating as lax
+from hlofront.primitives import creation as lax
 from hlofront.primitives.shaping import ascending
 from hlofront.primitives.varying import varying_as
 from hlofront.runtime.array.transfer import device_put

@@ -30,7 +30,7 @@ from hlofront.numpy.ufuncs import (
     refuse_out,
     scalar_like,
 )
-from hlofront.primitives import comparing, converting, creating, elementwise
+from hlofront.primitives import compare, converting, creation, elementwise
 from hlofront.primitives.weak_types import times_one
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _bits(x: ArrayLike) -> Array:
 
 def _sign_bit(x: ArrayLike) -> Array:
     bits = _bits(x)
-    return comparing.lt(bits, scalar_like(typeof(bits), 0))
+    return compare.lt(bits, scalar_like(typeof(bits), 0))
 
 
 @operation_like(np.signbit)
@@ -68,9 +68,9 @@ def signbit(x: ArrayLike, /) -> Array:
     aval = typeof(x)
     _no_complex("signbit", ValueError, aval)
     if issubdtype(aval.dtype, np.signedinteger):
-        return comparing.lt(x, host_scalar(0, aval.dtype))
+        return compare.lt(x, host_scalar(0, aval.dtype))
     if is_integer(aval):
-        return creating.full(aval.shape, False, np.bool_)
+        return creation.full(aval.shape, False, np.bool_)
     return _sign_bit(x)
 
 
@@ -105,9 +105,9 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = promote_dtypes_inexact(*operands("heaviside", (x1, x2))[0])
     zero, one = (scalar_like(typeof(x), number) for number in (0, 1))
-    result = choose("heaviside", comparing.ne(x, x), x, y)
-    result = choose("heaviside", comparing.gt(x, zero), one, result)
-    return choose("heaviside", comparing.lt(x, zero), zero, result)
+    result = choose("heaviside", compare.ne(x, x), x, y)
+    result = choose("heaviside", compare.gt(x, zero), one, result)
+    return choose("heaviside", compare.lt(x, zero), zero, result)
 
 
 # ---- neighbors ---------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def spacing(x: ArrayLike, /) -> Array:
     gap = elementwise.sub(elementwise.nextafter(x, _with_sign(infinity, x)), x)
     # Where subnormal numbers are flushed to zero, the distance would be flushed as well.
     least = full_of(x, finfo(aval.dtype).smallest_subnormal)
-    return choose("spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
+    return choose("spacing", compare.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
 
 
 # ---- mantissas and exponents -------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _frexp(x: Array) -> tuple[Array, Array]:
     exponent_mask = (1 << exponent_bits) - 1
     bias = exponent_mask >> 1
     # Subnormal numbers have no exponent of their own; scaled up, they have one.
-    small = comparing.lt(elementwise.abs(x), scalar_like(aval, float(info.smallest_normal)))
+    small = compare.lt(elementwise.abs(x), scalar_like(aval, float(info.smallest_normal)))
     scaled = choose("frexp", small, elementwise.mul(x, scalar_like(aval, 2.0**mantissa)), x)
     shift = choose("frexp", small, constant(-mantissa), constant(0))
     pattern = _bits(scaled)
@@ -177,8 +177,8 @@ def _frexp(x: Array) -> tuple[Array, Array]:
     pattern = elementwise.bitwise_and(pattern, constant(~(exponent_mask << mantissa)))
     pattern = elementwise.bitwise_or(pattern, constant((bias - 1) << mantissa))
     fraction = converting.bitcast_convert_type(pattern, aval.dtype)
-    whole = elementwise.bitwise_or(infinite(x), comparing.ne(x, x))
-    whole = elementwise.bitwise_or(whole, comparing.eq(x, scalar_like(aval, 0)))
+    whole = elementwise.bitwise_or(infinite(x), compare.ne(x, x))
+    whole = elementwise.bitwise_or(whole, compare.eq(x, scalar_like(aval, 0)))
     exponent = converting.convert(exponent, np.dtype("int32"), False)
     return (
         choose("frexp", whole, x, fraction),
@@ -217,7 +217,7 @@ def _scaled(x1: Array, x2: Array) -> Array:
     exponent = elementwise.add(own, converting.convert(x2, np.dtype("int32"), False))
     # The product is made in two steps, so that neither power overflows while their product is
     # finite.
-    positive = comparing.gt(exponent, np.int32(0))
+    positive = compare.gt(exponent, np.int32(0))
     fraction = choose(
         "ldexp", positive, elementwise.mul(fraction, scalar_like(aval, 2.0)), fraction
     )
@@ -226,7 +226,7 @@ def _scaled(x1: Array, x2: Array) -> Array:
         scalar_like(aval, 2.0), converting.convert(exponent, aval.dtype, False)
     )
     result = elementwise.mul(fraction, power_of_two)
-    same = elementwise.bitwise_or(infinite(x1), comparing.eq(x1, scalar_like(aval, 0)))
+    same = elementwise.bitwise_or(infinite(x1), compare.eq(x1, scalar_like(aval, 0)))
     return choose("ldexp", same, x1, result)
 
 
@@ -304,9 +304,9 @@ def _numbers(
         value = converting.convert(value, aval.dtype, False)
         return choose("nan_to_num", where, value, x)
 
-    result = put(comparing.ne(x, x), nan, x)
-    result = put(comparing.eq(x, scalar_like(aval, np.inf)), posinf, result)
-    return put(comparing.eq(x, scalar_like(aval, -np.inf)), neginf, result)
+    result = put(compare.ne(x, x), nan, x)
+    result = put(compare.eq(x, scalar_like(aval, np.inf)), posinf, result)
+    return put(compare.eq(x, scalar_like(aval, -np.inf)), neginf, result)
 
 
 # ---- functions without overflow ----------------------------------------------------------------
@@ -325,9 +325,9 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     zero, one, infinity = (
         host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1, np.inf)
     )
-    unbounded = elementwise.bitwise_or(comparing.eq(x, infinity), comparing.eq(y, infinity))
+    unbounded = elementwise.bitwise_or(compare.eq(x, infinity), compare.eq(y, infinity))
     longer, shorter = elementwise.max(x, y), elementwise.min(x, y)
-    nothing = comparing.eq(longer, zero)
+    nothing = compare.eq(longer, zero)
     ratio = elementwise.div(shorter, choose("hypot", nothing, one, longer))
     length = elementwise.mul(
         longer, elementwise.sqrt(elementwise.add(one, elementwise.square(ratio)))

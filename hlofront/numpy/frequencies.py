@@ -15,7 +15,7 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import operand
 from hlofront.numpy.rearranging import roll
-from hlofront.primitives import creating, elementwise
+from hlofront.primitives import creation, elementwise
 from hlofront.primitives.converting import convert, strong
 
 
@@ -46,7 +46,7 @@ def _frequencies(
     whole = asarray(exact_dtype(np.asarray(indices(n), dtype)), device=device)
     if aval.ndim:
         return elementwise.div(whole, spacing)
-    return elementwise.div(whole, creating.full(typeof(whole).shape, spacing, dtype))
+    return elementwise.div(whole, creation.full(typeof(whole).shape, spacing, dtype))
 
 
 @like(np.fft.fftfreq)

@@ -27,7 +27,7 @@ from hlofront.numpy.ranges import linspace
 from hlofront.numpy.reductions import MAX, MIN, SUM, as_numbers, extreme, fold_axes, working_dtype
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.statistics import add_at
-from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives import compare, creation, elementwise
 from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
@@ -98,7 +98,7 @@ def _limits(
     low, high = (as_numbers(x, dtype) for x in operands("histogram", (low, high))[0])
     # Where all numbers are equal, the bins surround that number.
     half = host_scalar(0.5, dtype)
-    narrow = comparing.eq(low, high)
+    narrow = compare.eq(low, high)
     low = choose("histogram", narrow, elementwise.sub(low, half), low)
     high = choose("histogram", narrow, elementwise.add(high, half), high)
     return linspace(low, high, count + 1, dtype=dtype)
@@ -153,7 +153,7 @@ def _bin_indices(edges: ArrayLike, x: ArrayLike) -> Array:
     dtype = typeof(bins).dtype
     end = index_in_dim(edges, last, 0, keepdims=False)
     # The last bin includes its upper limit.
-    at_end = comparing.eq(x, broadcast_in_dim(end, typeof(x).shape, ()))
+    at_end = compare.eq(x, broadcast_in_dim(end, typeof(x).shape, ()))
     return choose("histogram", at_end, host_scalar(last, dtype), bins)
 
 
@@ -176,7 +176,7 @@ def _histogram(
         (a,) = promote_args_inexact("histogram", a)
         dtype = typeof(a).dtype
         # Half precision cannot represent large counts.
-        weights = creating.full(typeof(a).shape, host_scalar(1, working_dtype(dtype)))
+        weights = creation.full(typeof(a).shape, host_scalar(1, working_dtype(dtype)))
     else:
         (a, weights), (aval, own) = operands("histogram", (a, weights))
         if aval.shape != own.shape:
@@ -243,7 +243,7 @@ def _histogramdd(
     aval = typeof(sample)
     number = aval.shape[0]
     if weights is None:
-        weights = creating.full((number,), host_scalar(1, python_scalar_dtype(int)))
+        weights = creation.full((number,), host_scalar(1, python_scalar_dtype(int)))
     else:
         weights, own = operand("histogramdd", weights)
         if own.shape != (number,):
@@ -251,7 +251,7 @@ def _histogramdd(
                 f"weights should have shape {(number,)}, one per row of the sample: got {own.shape}"
             )
     edges = []
-    flat = creating.full((number,), host_scalar(0, python_scalar_dtype(int)))
+    flat = creation.full((number,), host_scalar(0, python_scalar_dtype(int)))
     index = typeof(flat).dtype
     shape = tuple(
         [

@@ -19,9 +19,9 @@ from hlofront.core.computed_slices import Slice
 from hlofront.core.dimensions import as_size
 from hlofront.core.symbolic_sizes import has_symbolic_size, max_dim, min_dim
 from hlofront.core.trace import Tracer, process
-from hlofront.primitives.comparing import lt_p, select_n_p
+from hlofront.primitives.compare import lt_p, select_n_p
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import iota
+from hlofront.primitives.creation import iota
 from hlofront.primitives.elementwise import add_p, mul
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, broadcast_shapes, rev_p
 from hlofront.primitives.slicing import concatenate_p

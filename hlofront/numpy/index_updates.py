@@ -26,7 +26,7 @@ from hlofront.numpy.powers import power
 from hlofront.numpy.ufuncs import divide
 from hlofront.primitives import scattering
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.creation import full_like
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.resharding import split_as
 from hlofront.primitives.scattering import ScatterDimensionNumbers

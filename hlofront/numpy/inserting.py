@@ -19,7 +19,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.numpy.selecting import host_value, take_rows, true_positions
 from hlofront.numpy.taking import as_indices, flattened, is_integer
-from hlofront.primitives import creating, elementwise, shaping, slicing, sorting
+from hlofront.primitives import creation, elementwise, shaping, slicing, sorting
 from hlofront.primitives.converting import convert
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
 from hlofront.runtime.dispatch.operation import operation
@@ -46,8 +46,8 @@ def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) ->
     values = with_shape(values, typeof(values).shape, wanted)
     indices = elementwise.clamp(np.int32(0), _int32_from_start(indices, n), np.int32(n))
     # The sort is stable, so that the inserted values, listed first, precede the elements.
-    where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
-    order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
+    where = slicing.concatenate([indices, creation.iota(int32, n)], 0)
+    order = sorting.sort_key_val(where, creation.iota(int32, count + n))[1]
     return take_rows(slicing.concatenate([values, arr], axis), order, axis)
 
 
@@ -122,9 +122,9 @@ def _deleted(arr: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     (count,) = typeof(indices).shape
     indices = _int32_from_start(indices, n)
     remaining = scatter(
-        creating.full((n,), True, _bool),
+        creation.full((n,), True, _bool),
         shaping.reshape(indices, (count, 1)),
-        creating.full((count,), False, _bool),
+        creation.full((count,), False, _bool),
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )

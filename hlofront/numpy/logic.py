@@ -31,7 +31,7 @@ from hlofront.numpy.ufuncs import (
     rename,
     scalar_like,
 )
-from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives import compare, creation, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.reducing import reduce_and
 from hlofront.runtime.dispatch.operation import operation
@@ -54,17 +54,15 @@ def _comparison(
     return operation(like(reference)(rename(function, name, doc)))
 
 
-equal = _comparison(np.equal, "Return `x == y` elementwise, as booleans.", comparing.eq)
-not_equal = _comparison(np.not_equal, "Return `x != y` elementwise, as booleans.", comparing.ne)
-less = _comparison(np.less, "Return `x < y` elementwise, as booleans.", ordering(comparing.lt))
+equal = _comparison(np.equal, "Return `x == y` elementwise, as booleans.", compare.eq)
+not_equal = _comparison(np.not_equal, "Return `x != y` elementwise, as booleans.", compare.ne)
+less = _comparison(np.less, "Return `x < y` elementwise, as booleans.", ordering(compare.lt))
 less_equal = _comparison(
-    np.less_equal, "Return `x <= y` elementwise, as booleans.", ordering(comparing.le)
+    np.less_equal, "Return `x <= y` elementwise, as booleans.", ordering(compare.le)
 )
-greater = _comparison(
-    np.greater, "Return `x > y` elementwise, as booleans.", ordering(comparing.gt)
-)
+greater = _comparison(np.greater, "Return `x > y` elementwise, as booleans.", ordering(compare.gt))
 greater_equal = _comparison(
-    np.greater_equal, "Return `x >= y` elementwise, as booleans.", ordering(comparing.ge)
+    np.greater_equal, "Return `x >= y` elementwise, as booleans.", ordering(compare.ge)
 )
 
 # ---- truth -------------------------------------------------------------------------------------
@@ -80,7 +78,7 @@ def truth(x: ArrayLike) -> ArrayLike:
     if aval.dtype == bool_:
         return x
     zero = host_scalar(0, aval.dtype) if aval.ndim else scalar_like(aval, 0)
-    return comparing.ne(x, zero)
+    return compare.ne(x, zero)
 
 
 def _logical(
@@ -117,7 +115,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 
 def _answer(x: ArrayLike, value: bool) -> Array:
-    return creating.full(typeof(x).shape, value, bool_)
+    return creation.full(typeof(x).shape, value, bool_)
 
 
 def _weak_answer(x: ArrayLike, value: bool) -> Array:
@@ -130,7 +128,7 @@ def _weak_answer(x: ArrayLike, value: bool) -> Array:
 def isnan(x: ArrayLike, /) -> Array:
     """Return elementwise whether x is NaN."""
     x = any_operand("isnan", x)
-    return comparing.ne(x, x)
+    return compare.ne(x, x)
 
 
 @operation_like(np.isfinite)
@@ -157,7 +155,7 @@ def infinite(x: ArrayLike) -> Array:
         return _answer(x, False)
     if is_complex(aval.dtype):
         return elementwise.bitwise_or(infinite(elementwise.real(x)), infinite(elementwise.imag(x)))
-    return comparing.eq(elementwise.abs(x), host_scalar(np.inf, aval.dtype))
+    return compare.eq(elementwise.abs(x), host_scalar(np.inf, aval.dtype))
 
 
 @operation_like(np.isinf)
@@ -177,7 +175,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float, out: None) -> Array:
         )
     if is_integer(aval):
         return _answer(x, False)
-    return comparing.eq(x, host_scalar(infinity, aval.dtype))
+    return compare.eq(x, host_scalar(infinity, aval.dtype))
 
 
 @operation_like(np.isposinf)
@@ -199,7 +197,7 @@ def iscomplex(x: ArrayLike) -> Array:
     if not is_complex(typeof(x).dtype):
         return _weak_answer(x, False)
     part = elementwise.imag(x)
-    return comparing.ne(part, scalar_like(typeof(part), 0))
+    return compare.ne(part, scalar_like(typeof(part), 0))
 
 
 @operation_like(np.isreal)
@@ -209,7 +207,7 @@ def isreal(x: ArrayLike) -> Array:
     if not is_complex(typeof(x).dtype):
         return _weak_answer(x, True)
     part = elementwise.imag(x)
-    return comparing.eq(part, scalar_like(typeof(part), 0))
+    return compare.eq(part, scalar_like(typeof(part), 0))
 
 
 @like(np.iscomplexobj)
@@ -253,7 +251,7 @@ def _close(
 ) -> Array:
     if isinstance(typeof(a).dtype, ExtendedDType):
         # PRNG keys have no distance: only equal keys are close.
-        return comparing.eq(*promote_args(name, a, b))
+        return compare.eq(*promote_args(name, a, b))
     a, b = promote_args_inexact(name, a, b)
     gap = elementwise.abs(elementwise.sub(a, b))
     size = elementwise.abs(b)
@@ -263,15 +261,15 @@ def _close(
         elementwise.mul(converted(rtol, typeof(rtol), real, False), size),
     )
     # NaN is close to nothing, and an infinity only to itself.
-    near = elementwise.bitwise_and(_finite(b), comparing.le(gap, allowed))
-    close = elementwise.bitwise_or(comparing.eq(a, b), near)
+    near = elementwise.bitwise_and(_finite(b), compare.le(gap, allowed))
+    close = elementwise.bitwise_or(compare.eq(a, b), near)
     if equal_nan:
         close = elementwise.bitwise_or(close, _both_nan(a, b))
     return close
 
 
 def _both_nan(a: ArrayLike, b: Array) -> Array:
-    return elementwise.bitwise_and(comparing.ne(a, a), comparing.ne(b, b))
+    return elementwise.bitwise_and(compare.ne(a, a), compare.ne(b, b))
 
 
 def _all(x: Array) -> Array:
@@ -308,7 +306,7 @@ def allclose(
 @operation(static_argnames=("equal_nan",))
 def _array_equal(a: ArrayLike, b: ArrayLike, equal_nan: bool) -> Array:
     a, b = promote_dtypes(a, b)
-    same = comparing.eq(a, b)
+    same = compare.eq(a, b)
     if equal_nan:
         same = elementwise.bitwise_or(same, _both_nan(a, b))
     return _all(same)
@@ -316,7 +314,7 @@ def _array_equal(a: ArrayLike, b: ArrayLike, equal_nan: bool) -> Array:
 
 @operation
 def _array_equiv(a: ArrayLike, b: ArrayLike) -> Array:
-    return _all(comparing.eq(*broadcast_together("array_equiv", *promote_dtypes(a, b))))
+    return _all(compare.eq(*broadcast_together("array_equiv", *promote_dtypes(a, b))))
 
 
 @like(np.array_equal)

@@ -17,7 +17,7 @@ from hlofront.numpy.index_updates import UpdateOptions, fit, in_common_dtype, up
 from hlofront.numpy.indexing import read
 from hlofront.numpy.naming import named
 from hlofront.primitives import elementwise
-from hlofront.primitives.comparing import select_n
+from hlofront.primitives.compare import select_n
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, reshape
 from hlofront.runtime.dispatch.operation import operation

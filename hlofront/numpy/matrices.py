@@ -27,7 +27,7 @@ from hlofront.numpy.powers import power
 from hlofront.numpy.promotion import choose, host_scalar
 from hlofront.numpy.ranges import arange
 from hlofront.numpy.ufuncs import any_operand
-from hlofront.primitives import comparing, converting, creating, elementwise, shaping, slicing
+from hlofront.primitives import compare, converting, creation, elementwise, shaping, slicing
 from hlofront.runtime.array.transfer import device_put
 
 _int32 = np.dtype("int32")
@@ -74,13 +74,13 @@ def _offset(name: str, k: ArrayLike) -> ArrayLike:
 
 def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Array, Array]:
     ndim = len(shape)
-    return tuple([creating.broadcasted_iota(_int32, shape, ndim - i) for i in (2, 1)])
+    return tuple([creation.broadcasted_iota(_int32, shape, ndim - i) for i in (2, 1)])
 
 
 def _below(shape: tuple[int, ...], k: ArrayLike) -> Array:
     """Return a mask of the last two axes of `shape`, true on and below the k-th diagonal."""
     rows, columns = _rows_and_columns(shape)
-    return comparing.ge(elementwise.add(rows, _as_offset(k, shape)), columns)
+    return compare.ge(elementwise.add(rows, _as_offset(k, shape)), columns)
 
 
 def _as_offset(k: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
@@ -128,7 +128,7 @@ def eye(
         result = from_host(exact_dtype(np.eye(rows, columns, k).astype(dtype)))
     else:
         down, along = _rows_and_columns((rows, columns))
-        ones = comparing.eq(elementwise.add(down, _as_offset(k, (rows, columns))), along)
+        ones = compare.eq(elementwise.add(down, _as_offset(k, (rows, columns))), along)
         result = converting.convert(ones, dtype, False)
     return result if device is None else device_put(result, device)
 
@@ -166,8 +166,8 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
         (aval.ndim - 2, aval.ndim - 1),
         out_sharding=None if aval.spec is None else aval.sharding,
     )
-    zeros = creating.full_like(m, 0)
-    return comparing.select(below, m, zeros) if lower else comparing.select(below, zeros, m)
+    zeros = creation.full_like(m, 0)
+    return compare.select(below, m, zeros) if lower else compare.select(below, zeros, m)
 
 
 @operation_like(np.tril, static_argnames=("k",))
@@ -240,7 +240,7 @@ def _on_diagonal(v: ArrayLike, k: int) -> Array:
     # Each column holds at most one element of the diagonal.
     columns = slicing.pad(v, zero, [(max(k, 0), max(-k, 0), 0)])
     rows, along = _rows_and_columns((size, size))
-    on = comparing.eq(elementwise.add(rows, np.int32(k)), along)
+    on = compare.eq(elementwise.add(rows, np.int32(k)), along)
     repeated = shaping.broadcast_in_dim(columns, (size, size), (1,))
     return choose("diag", on, repeated, host_scalar(0, aval.dtype, aval.weak_type))
 
@@ -290,7 +290,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if aval.dtype == np.bool_:
         raise TypeError("vander takes numbers, and got booleans: give x.astype(int)")
     # One operation for all columns: as products of columns, the program would grow with them.
-    exponents = creating.iota(python_scalar_dtype(int), count)
+    exponents = creation.iota(python_scalar_dtype(int), count)
     if not increasing:
         exponents = shaping.rev(exponents, (0,))
     dtype = aval.dtype

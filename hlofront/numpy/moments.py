@@ -40,7 +40,7 @@ from hlofront.numpy.reductions import (
     working_dtype,
 )
 from hlofront.numpy.ufuncs import refuse_out
-from hlofront.primitives import comparing, elementwise
+from hlofront.primitives import compare, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_shapes, reshape, transpose
 from hlofront.runtime.dispatch.operation import operation
@@ -279,7 +279,7 @@ def _divided(total: ArrayLike, count: ArrayLike, correction: ArrayLike, dtype: n
     freedom = elementwise.sub(count, correction)
     total, freedom = broadcast_together("var", total, freedom)
     ratio = elementwise.div(total, freedom)
-    some = comparing.gt(freedom, host_scalar(0, dtype))
+    some = compare.gt(freedom, host_scalar(0, dtype))
     return choose("var", some, ratio, host_scalar(np.nan, to_inexact_dtype(dtype)))
 
 

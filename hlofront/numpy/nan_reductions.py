@@ -30,7 +30,7 @@ from hlofront.numpy.reductions import (
     split_names,
 )
 from hlofront.numpy.ufuncs import any_operand, refuse_out
-from hlofront.primitives import comparing, elementwise, reducing
+from hlofront.primitives import compare, elementwise, reducing
 from hlofront.primitives.shaping import expand_dims
 
 __all__ = [
@@ -55,7 +55,7 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> ArrayLike | No
         check_mask(name, where)
     if not is_inexact(typeof(a).dtype):
         return where
-    numbers = comparing.eq(a, a)
+    numbers = compare.eq(a, a)
     return numbers if where is None else choose(name, where, numbers, False)
 
 
@@ -138,7 +138,7 @@ def _extreme(
         return result
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
-    no_number = fold_axes(ALL, comparing.ne(a, a), axes, keepdims, None, None)
+    no_number = fold_axes(ALL, compare.ne(a, a), axes, keepdims, None, None)
     no_number = across_names(ALL, no_number, names)
     return choose(name, no_number, host_scalar(np.nan, aval.dtype), result)
 
@@ -192,7 +192,7 @@ def _index(
         return index_of_extreme(name, fold, a, axis, keepdims)
     result = index_of_extreme(name, fold, without_nan(a, worst(aval.dtype)), axis, keepdims)
     axes = reduced_axes(axis, aval.ndim)
-    no_number = reducing.reduce_and(comparing.ne(a, a), axes)
+    no_number = reducing.reduce_and(compare.ne(a, a), axes)
     if keepdims:
         no_number = expand_dims(no_number, axes)
     return choose(name, no_number, host_scalar(-1, typeof(result).dtype), result)

@@ -17,7 +17,7 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import choose
 from hlofront.numpy.ufuncs import inexact_operand, scalar_like
-from hlofront.primitives import comparing, elementwise, special
+from hlofront.primitives import compare, elementwise, special
 from hlofront.primitives.converting import convert
 
 # The coefficients exceed double precision on the whole interval, also for the first derivatives;
@@ -57,10 +57,10 @@ def _by_series(
 
 def _inside_unit_circle(x: ArrayLike) -> Array:
     if not is_complex(typeof(x).dtype):
-        return comparing.lt(elementwise.abs(x), scalar_like(typeof(x), 1))
+        return compare.lt(elementwise.abs(x), scalar_like(typeof(x), 1))
     real, imag = elementwise.real(x), elementwise.imag(x)
     length = elementwise.add(elementwise.square(real), elementwise.square(imag))
-    return comparing.lt(length, scalar_like(typeof(length), 1))
+    return compare.lt(length, scalar_like(typeof(length), 1))
 
 
 @operation_like(np.sinc)

@@ -37,7 +37,7 @@ from hlofront.numpy import (
 
 # The module is imported by its full name: `hlofront.numpy.shape` is also a function.
 from hlofront.numpy.shape import ARRAY_METHODS as _SHAPE_METHODS
-from hlofront.primitives import comparing, elementwise
+from hlofront.primitives import compare, elementwise
 from hlofront.primitives.families import COMPLEX, FLOAT, INT, NUMBER, Kinds, accepts
 from hlofront.runtime.array.key_array import plug_in_key_operators
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
@@ -134,12 +134,12 @@ _BINARY: dict[str, tuple[Callable[..., Array], Primitive | None, Kinds, bool]] =
     "xor": (bitwise.bitwise_xor, elementwise.xor_p, INT, True),
     "lshift": (bitwise.left_shift, elementwise.shift_left_p, INT, True),
     "rshift": (bitwise.right_shift, None, (), True),
-    "eq": (logic.equal, comparing.eq_p, NUMBER, False),
-    "ne": (logic.not_equal, comparing.ne_p, NUMBER, False),
-    "lt": (logic.less, comparing.lt_p, INT + FLOAT, False),
-    "le": (logic.less_equal, comparing.le_p, INT + FLOAT, False),
-    "gt": (logic.greater, comparing.gt_p, INT + FLOAT, False),
-    "ge": (logic.greater_equal, comparing.ge_p, INT + FLOAT, False),
+    "eq": (logic.equal, compare.eq_p, NUMBER, False),
+    "ne": (logic.not_equal, compare.ne_p, NUMBER, False),
+    "lt": (logic.less, compare.lt_p, INT + FLOAT, False),
+    "le": (logic.less_equal, compare.le_p, INT + FLOAT, False),
+    "gt": (logic.greater, compare.gt_p, INT + FLOAT, False),
+    "ge": (logic.greater_equal, compare.ge_p, INT + FLOAT, False),
 }
 
 

@@ -15,15 +15,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
 from hlofront.numpy.selecting import host_value, in_dtype
 from hlofront.numpy.shape import as_array
-from hlofront.primitives import (
-    comparing,
-    creating,
-    elementwise,
-    reducing,
-    shaping,
-    slicing,
-    sorting,
-)
+from hlofront.primitives import compare, creation, elementwise, reducing, shaping, slicing, sorting
 from hlofront.primitives.converting import convert, strong
 from hlofront.runtime.dispatch.operation import operation
 
@@ -113,7 +105,7 @@ def _ramp(
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     shape = (*aval.shape[:axis], width, *aval.shape[axis + 1 :])
-    steps = creating.broadcasted_iota(np.dtype(np.int32), shape, axis)
+    steps = creation.broadcasted_iota(np.dtype(np.int32), shape, axis)
     if backwards:
         steps = elementwise.sub(np.int32(width - 1), steps)
     end, edge = in_dtype(end, dtype), _repeated_along(convert(edge, dtype, False), axis, width)
@@ -165,7 +157,7 @@ def _median(a: Array, axis: int) -> Array:
     middle = elementwise.mul(elementwise.add(low, high), host_number(0.5, dtype))
     # NaN sorts last and makes the median NaN.
     last = _part(ordered, axis, size - 1, size)
-    middle = choose("pad", comparing.ne(last, last), last, middle)
+    middle = choose("pad", compare.ne(last, last), last, middle)
     return _rounded(middle, aval.dtype)
 
 

@@ -26,7 +26,7 @@ from hlofront.numpy.promotion import (
 from hlofront.numpy.rearranging import trim_zeros
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.ufuncs import add, multiply
-from hlofront.primitives import creating, elementwise
+from hlofront.primitives import creation, elementwise
 from hlofront.primitives.converting import as_array_of_trace, convert, strong
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
@@ -129,7 +129,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _or_zero(p: Array) -> Array:
     """Return the coefficients, or a single 0 if there are none."""
     aval = typeof(p)
-    return p if aval.size or aval.ndim != 1 else creating.full((1,), _zero(aval.dtype))
+    return p if aval.size or aval.ndim != 1 else creation.full((1,), _zero(aval.dtype))
 
 
 @operation
@@ -171,7 +171,7 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     if not count:
         raise IndexError("polydiv: the divisor v has no coefficients")
     if size < count:
-        return creating.full((1,), _zero(dtype)), u
+        return creation.full((1,), _zero(dtype)), u
     leading = index_in_dim(v, 0, 0, keepdims=False)
     scale = elementwise.div(host_scalar(1, dtype), leading)
     lower = slice_in_dim(v, 1, count)
@@ -330,5 +330,5 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     def step(value: Array, coefficient: Array) -> tuple[Array, None]:
         return add(multiply(value, x), coefficient), None
 
-    first = creating.full(shape, _zero(aval.dtype))
+    first = creation.full(shape, _zero(aval.dtype))
     return scan(step, first, p, unroll=unroll)[0]

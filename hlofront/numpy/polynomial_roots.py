@@ -31,9 +31,9 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.ufuncs import divide, multiply
-from hlofront.primitives import comparing, creating, elementwise, reducing
-from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives import compare, creation, elementwise, reducing
 from hlofront.primitives.converting import convert
+from hlofront.primitives.dot_general import Precision, dot_general
 from hlofront.primitives.dynamic_slicing import dynamic_slice
 from hlofront.primitives.shaping import expand_dims, reshape, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
@@ -112,19 +112,19 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     aval = typeof(zeros)
     one = host_scalar(1, aval.dtype)
     if not aval.size:
-        return creating.full((), one)
+        return creation.full((), one)
     if not aval.ndim:
         zeros = expand_dims(zeros, (0,))
 
     def step(coefficients: Array, zero: Array) -> tuple[Array, None]:
         """Multiply the polynomial by `x - zero`; the dropped last coefficient is still zero."""
         shifted = concatenate(
-            [creating.full((1,), _zero(aval.dtype)), slice_in_dim(coefficients, 0, aval.size)], 0
+            [creation.full((1,), _zero(aval.dtype)), slice_in_dim(coefficients, 0, aval.size)], 0
         )
         return elementwise.sub(coefficients, multiply(zero, shifted)), None
 
     first = concatenate(
-        [creating.full((1,), one), creating.full((aval.size,), _zero(aval.dtype))], 0
+        [creation.full((1,), one), creation.full((aval.size,), _zero(aval.dtype))], 0
     )
     return scan(step, first, times_one(zeros), unroll=UNROLL)[0]
 
@@ -151,12 +151,12 @@ def _roots(p: ArrayLike, *, leading: int | None) -> Array:
     size = typeof(p).shape[0]
     degree = size - 1 - (leading or 0)
     if degree < 1:
-        return creating.full((0,), 0, to_complex_dtype(typeof(p).dtype))
+        return creation.full((0,), 0, to_complex_dtype(typeof(p).dtype))
     if leading is not None:
         return _zeros_of(slice_in_dim(p, leading, size))
     zero = _zero(typeof(p).dtype)
     index = python_scalar_dtype(int)
-    nonzero = comparing.ne(p, zero)
+    nonzero = compare.ne(p, zero)
     any_nonzero = reducing.reduce_or(nonzero, (0,))
     last = host_scalar(size, index)
     before = choose("roots", any_nonzero, reducing.argmax(nonzero, 0, index), last)
@@ -165,9 +165,9 @@ def _roots(p: ArrayLike, *, leading: int | None) -> Array:
     moved = choose("roots", any_nonzero, moved, host_scalar(1, typeof(p).dtype))
     zeros = _zeros_of(moved)
     dtype = typeof(zeros).dtype
-    _, zeros = sort_key_val(comparing.eq(zeros, _zero(dtype)), zeros, 0)
-    index_of_zero = creating.iota(index, size - 1)
-    real = comparing.lt(
+    _, zeros = sort_key_val(compare.eq(zeros, _zero(dtype)), zeros, 0)
+    index_of_zero = creation.iota(index, size - 1)
+    real = compare.lt(
         index_of_zero,
         with_shape(elementwise.sub(host_scalar(size - 1, index), before), (), (size - 1,)),
     )
@@ -221,8 +221,8 @@ def _least_squares(a: Array, b: Array, rcond: float) -> tuple[Array, Array, Arra
     greatest = index_in_dim(s, 0, 0, keepdims=False)
     least = elementwise.mul(host_scalar(rcond, dtype), greatest)
     used = elementwise.bitwise_and(
-        comparing.gt(s, host_scalar(0, dtype)),
-        comparing.ge(s, with_shape(least, (), typeof(s).shape)),
+        compare.gt(s, host_scalar(0, dtype)),
+        compare.ge(s, with_shape(least, (), typeof(s).shape)),
     )
     rank = reducing.reduce_sum(convert(used, python_scalar_dtype(int), False), (0,))
     one, zero = host_scalar(1, dtype), _zero(dtype)

@@ -21,7 +21,7 @@ from hlofront.numpy.promotion import (
     promote_shapes,
 )
 from hlofront.numpy.ufuncs import is_integer, numeric_operand, scalar_like
-from hlofront.primitives import comparing, elementwise
+from hlofront.primitives import compare, elementwise
 from hlofront.runtime.dispatch.operation import operation
 
 # The number of exponent bits used: beyond it only powers of 0, 1 and -1 fit an integer dtype.
@@ -61,7 +61,7 @@ def _integer_power(x: ArrayLike, y: ArrayLike) -> Array:
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
     # The result of weakly typed operands is not weakly typed, as these constants are not.
-    vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
+    vanishes = elementwise.bitwise_and(compare.eq(x, zero), compare.ne(y, zero))
     result = _where(vanishes, *(host_scalar(number, aval.dtype) for number in (0, 1)))
     for _ in range(_BITS):
         bit = elementwise.bitwise_and(y, one)

@@ -27,7 +27,7 @@ from hlofront.core.partition import PartitionSpec
 from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import common_mesh, entries_of
 from hlofront.core.trace import as_array, process
-from hlofront.primitives.comparing import select_n_p
+from hlofront.primitives.compare import select_n_p
 from hlofront.primitives.converting import convert_element_type_p
 from hlofront.primitives.resharding import bind_reshard
 from hlofront.primitives.shaping import (

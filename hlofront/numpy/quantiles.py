@@ -15,7 +15,7 @@ from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, joint_dtype, operands
 from hlofront.numpy.reductions import SUM, as_numbers, fold_axes, reduced_axes, working_dtype
-from hlofront.primitives import comparing, creating, elementwise, sorting
+from hlofront.primitives import compare, creation, elementwise, sorting
 from hlofront.primitives.converting import convert
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -138,14 +138,14 @@ def _ranked(rows: ArrayLike, q: Array, method: str, skip_nan: bool, working: np.
     count, size = typeof(rows).shape
     numbers = None
     if skip_nan:
-        is_number = as_numbers(comparing.eq(rows, rows), working)
+        is_number = as_numbers(compare.eq(rows, rows), working)
         numbers = fold_axes(SUM, is_number, (1,), False, None, None)
     # NaNs sort last.
     (rows,) = sorting.sort((rows,), 1)
     shape = (typeof(q).size, count)
     q = broadcast_in_dim(q, shape, (0,))
     if numbers is None:
-        numbers = creating.full(shape, host_number(size, working))
+        numbers = creation.full(shape, host_number(size, working))
     else:
         numbers = broadcast_in_dim(numbers, shape, (1,))
     zero, one = host_scalar(0, working), host_scalar(1, working)
@@ -176,7 +176,7 @@ def _ranked(rows: ArrayLike, q: Array, method: str, skip_nan: bool, working: np.
     # If a row has NaNs, its last element is NaN, and so is the result.
     greatest = broadcast_in_dim(index_in_dim(rows, size - 1, 1, keepdims=False), shape, (1,))
     nan = host_scalar(np.nan, typeof(result).dtype)
-    return choose("quantile", comparing.eq(greatest, greatest), result, nan)
+    return choose("quantile", compare.eq(greatest, greatest), result, nan)
 
 
 def _index(position: Array) -> Array:
@@ -186,7 +186,7 @@ def _index(position: Array) -> Array:
 def _between(below: Array, above: Array, share: ArrayLike) -> Array:
     """Interpolate between numbers, and return an infinity where both are that infinity."""
     step = elementwise.mul(*broadcast_together("quantile", elementwise.sub(above, below), share))
-    return comparing.select_n(comparing.eq(below, above), elementwise.add(below, step), below)
+    return compare.select_n(compare.eq(below, above), elementwise.add(below, step), below)
 
 
 def _weight_rows(weights: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
@@ -211,7 +211,7 @@ def _weighted(
     count, size = typeof(rows).shape
     zero = host_scalar(0, working)
     weights = as_numbers(weights, working)
-    missing = comparing.ne(rows, rows)
+    missing = compare.ne(rows, rows)
     if skip_nan:
         weights = choose("quantile", missing, zero, weights)
     rows, weights = sorting.sort((rows, weights), 1)
@@ -223,16 +223,16 @@ def _weighted(
     )
     # Leading elements of zero weight are never chosen.
     reached = elementwise.bitwise_and(
-        comparing.ge(share, broadcast_in_dim(q, shape, (0,))),
-        comparing.gt(share, creating.full(shape, zero)),
+        compare.ge(share, broadcast_in_dim(q, shape, (0,))),
+        compare.gt(share, creation.full(shape, zero)),
     )
     # The last weighted element completes the sum, even if rounding makes it slightly less.
-    some = comparing.gt(weights, creating.full((count, size), zero))
+    some = compare.gt(weights, creation.full((count, size), zero))
     index = python_scalar_dtype(int)
     from_end = argmax(rev(some, (1,)), 1, index)
     last = elementwise.sub(host_scalar(size - 1, index), from_end)
-    columns = creating.broadcasted_iota(index, (count, size), 1)
-    is_last = comparing.eq(columns, broadcast_in_dim(last, (count, size), (0,)))
+    columns = creation.broadcasted_iota(index, (count, size), 1)
+    is_last = compare.eq(columns, broadcast_in_dim(last, (count, size), (0,)))
     reached = elementwise.bitwise_or(reached, broadcast_in_dim(is_last, shape, (1, 2)))
     result = _take(rows, argmax(reached, 2, python_scalar_dtype(int)))
     if skip_nan:

@@ -37,7 +37,7 @@ from hlofront.numpy.promotion import (
     with_shape,
 )
 from hlofront.numpy.ufuncs import scalar_like
-from hlofront.primitives import converting, creating, elementwise, shaping, slicing
+from hlofront.primitives import converting, creation, elementwise, shaping, slicing
 from hlofront.primitives.families import check_dtype
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
@@ -158,15 +158,15 @@ def _steps(
             return from_host(exact_dtype(numbers.astype(dtype)))
         numbers = np.arange(size).astype(dtype)
         if not by_one:
-            numbers = numbers * creating.scalar_of(gap, dtype)
+            numbers = numbers * creation.scalar_of(gap, dtype)
         if not from_zero:
-            numbers = numbers + creating.scalar_of(first, dtype)
+            numbers = numbers + creation.scalar_of(first, dtype)
         return from_host(exact_dtype(numbers.astype(dtype)))
-    numbers = creating.broadcasted_iota(dtype, (size,), 0, out_sharding=requested_sharding)
+    numbers = creation.broadcasted_iota(dtype, (size,), 0, out_sharding=requested_sharding)
     if not by_one:
-        numbers = elementwise.mul(creating.scalar_of(gap, dtype), numbers)
+        numbers = elementwise.mul(creation.scalar_of(gap, dtype), numbers)
     if not from_zero:
-        numbers = elementwise.add(creating.scalar_of(first, dtype), numbers)
+        numbers = elementwise.add(creation.scalar_of(first, dtype), numbers)
     return numbers
 
 
@@ -228,7 +228,7 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool) -> tu
     parts = num - 1 if endpoint else num
     gap = elementwise.div(elementwise.sub(stop, start), scalar_like(aval, parts))
     real = np.zeros((), dtype).real.dtype if dtype.kind == "c" else dtype
-    fraction = creating.iota(real, parts)
+    fraction = creation.iota(real, parts)
     fraction = elementwise.div(fraction, scalar_like(typeof(fraction), parts))
     fraction = converting.convert(fraction, dtype, False)
     rows_shape = (parts, *shape)

@@ -13,7 +13,7 @@ from hlofront.base.dtypes import lattice_result
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import operands
-from hlofront.primitives import creating
+from hlofront.primitives import creation
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import real
 from hlofront.primitives.shaping import reshape
@@ -40,7 +40,7 @@ def ravel_pytree(pytree: object) -> tuple[Array, Callable[[Array], Any]]:
     """
     leaves, structure = tree.tree_flatten(pytree)
     if not leaves:
-        empty = creating.full((0,), 0, np.dtype(np.float32))
+        empty = creation.full((0,), 0, np.dtype(np.float32))
         return empty, _Unravel(structure, (), empty.dtype, True)
     values, avals = operands("ravel_pytree", tuple(leaves))
     dtype, weak = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))

@@ -26,7 +26,7 @@ from hlofront.numpy.shape import as_array, static_axes
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import cumulative, elementwise, shaping, slicing, tiling
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full, full_like
+from hlofront.primitives.creation import full, full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add

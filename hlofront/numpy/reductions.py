@@ -24,7 +24,7 @@ from hlofront.core.dimensions import canonical_axes, canonical_axis
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import choose, converted, host_scalar, operand
 from hlofront.numpy.ufuncs import any_operand, refuse_out
-from hlofront.primitives import comparing, elementwise, reducing
+from hlofront.primitives import compare, elementwise, reducing
 from hlofront.primitives.collectives import pmax, pmin, psum
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape
@@ -150,7 +150,7 @@ def as_boolean(x: ArrayLike) -> ArrayLike:
     """Return elementwise whether an array is not zero."""
     dtype = typeof(x).dtype
     if is_complex(dtype):
-        return comparing.ne(x, host_scalar(0, dtype))
+        return compare.ne(x, host_scalar(0, dtype))
     return convert(x, _bool, False)
 
 
@@ -463,7 +463,7 @@ def all(
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """Count the elements that are not zero, over axes."""
     a, aval = operand("count_nonzero", a)
-    nonzero = comparing.ne(a, host_scalar(0, aval.dtype))
+    nonzero = compare.ne(a, host_scalar(0, aval.dtype))
     return accumulated(SUM, nonzero, axis, None, keepdims)
 
 

@@ -20,7 +20,7 @@ from hlofront.numpy.ufuncs import (
     scalar_like,
     unary_operation,
 )
-from hlofront.primitives import comparing, converting, elementwise
+from hlofront.primitives import compare, converting, elementwise
 from hlofront.primitives.converting import as_array_of_trace
 from hlofront.primitives.elementwise import RoundingMethod
 
@@ -45,8 +45,8 @@ ceil = unary_operation(
 
 def toward_zero(x: ArrayLike) -> Array:
     """Truncate floats toward zero."""
-    negative = comparing.lt(x, scalar_like(typeof(x), 0))
-    return comparing.select(negative, elementwise.ceil(x), elementwise.floor(x))
+    negative = compare.lt(x, scalar_like(typeof(x), 0))
+    return compare.select(negative, elementwise.ceil(x), elementwise.floor(x))
 
 
 @operation_like(np.trunc)
@@ -114,12 +114,12 @@ def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
     # The remainder of x over the greatest multiple of `unit` that is at most x.
     left = elementwise.rem(x, unit)
     if issubdtype(aval.dtype, np.signedinteger):
-        left = choose("round", comparing.lt(left, zero), elementwise.add(left, unit), left)
+        left = choose("round", compare.lt(left, zero), elementwise.add(left, unit), left)
     below = elementwise.sub(x, left)
     half = elementwise.sub(unit, left)
-    is_odd = comparing.ne(elementwise.rem(elementwise.div(below, unit), two), zero)
-    tie = elementwise.bitwise_and(comparing.eq(left, half), is_odd)
-    up = elementwise.bitwise_or(comparing.gt(left, half), tie)
+    is_odd = compare.ne(elementwise.rem(elementwise.div(below, unit), two), zero)
+    tie = elementwise.bitwise_and(compare.eq(left, half), is_odd)
+    up = elementwise.bitwise_or(compare.gt(left, half), tie)
     return choose("round", up, elementwise.add(below, unit), below)
 
 

@@ -15,7 +15,7 @@ from hlofront.core.trace import Tracer
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import operands
-from hlofront.primitives import creating
+from hlofront.primitives import creation
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.reducing import greatest_value, least_value
 
@@ -60,7 +60,7 @@ def _segments(
     count = _count(name, ids, num_segments)
     aval = typeof(data)
     shape = (count, *aval.shape[typeof(ids).ndim :])
-    totals = asarray(creating.full(shape, start(aval.dtype), aval.dtype))
+    totals = asarray(creation.full(shape, start(aval.dtype), aval.dtype))
     return getattr(totals.at[ids], update)(
         data,
         indices_are_sorted=indices_are_sorted,

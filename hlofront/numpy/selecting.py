@@ -30,8 +30,8 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand, refuse_out
-from hlofront.primitives import comparing, creating, cumulative, elementwise, shaping, slicing
-from hlofront.primitives.comparing import select_n_p
+from hlofront.primitives import compare, creation, cumulative, elementwise, shaping, slicing
+from hlofront.primitives.compare import select_n_p
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
@@ -67,7 +67,7 @@ def put_beside(values: np.ndarray, array: ArrayLike, weak: bool = False) -> Arra
 def truth(x: ArrayLike) -> ArrayLike:
     """Return elementwise whether x is not zero, as booleans."""
     dtype = typeof(x).dtype
-    return x if dtype == _bool else comparing.ne(x, host_scalar(0, dtype))
+    return x if dtype == _bool else compare.ne(x, host_scalar(0, dtype))
 
 
 def in_dtype(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
@@ -227,7 +227,7 @@ def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
     """
     (n,) = typeof(mask).shape
     dtype = python_scalar_dtype(int)
-    positions = creating.full((size,), fill, dtype)
+    positions = creation.full((size,), fill, dtype)
     if not n or not size:
         return positions
     counts = cumulative.cumsum(convert(mask, dtype, False), 0)
@@ -238,7 +238,7 @@ def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
     return scatter(
         positions,
         shaping.reshape(target, (n, 1)),
-        creating.iota(dtype, n),
+        creation.iota(dtype, n),
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )
@@ -261,7 +261,7 @@ def _nonzero(a: ArrayLike, size: int, fill_values: tuple[ArrayLike, ...]) -> tup
     count = typeof(a).size
     flat = true_positions(shaping.reshape(truth(a), (count,)), size, count)
     dtype = typeof(flat).dtype
-    empty = comparing.eq(flat, host_number(count, dtype))
+    empty = compare.eq(flat, host_number(count, dtype))
     return tuple(
         [
             promotion.choose("nonzero", empty, in_dtype(fill, dtype), index)
@@ -375,7 +375,7 @@ def _compressed(
     positions = true_positions(condition, size, n)
     rows = take_rows(a, positions, axis)
     dims = (axis,)
-    missing = comparing.eq(positions, host_number(n, typeof(positions).dtype))
+    missing = compare.eq(positions, host_number(n, typeof(positions).dtype))
     missing = shaping.broadcast_in_dim(missing, typeof(rows).shape, dims)
     return promotion.choose("compress", missing, in_dtype(fill_value, typeof(a).dtype), rows)
 
@@ -386,7 +386,7 @@ def take_rows(a: ArrayLike, positions: ArrayLike, axis: int) -> Array:
     (count,) = typeof(positions).shape
     if not shape[axis] or not count:
         wanted = (*shape[:axis], count, *shape[axis + 1 :])
-        return creating.full_like(a, 0, shape=wanted)
+        return creation.full_like(a, 0, shape=wanted)
     return gather(
         a,
         shaping.reshape(positions, (count, 1)),
@@ -493,7 +493,7 @@ def _choose(a: ArrayLike, choices: ArrayLike | list[ArrayLike], mode: str) -> Ar
     index = convert(a, np.dtype(np.int32), False)
     result = cases[0]
     for i, choice in enumerate(cases[1:], 1):
-        result = process(select_n_p, (comparing.eq(index, np.int32(i)), result, choice), {})
+        result = process(select_n_p, (compare.eq(index, np.int32(i)), result, choice), {})
     return as_array(result)
 
 
@@ -519,7 +519,7 @@ def euclidean_remainder(x: ArrayLike, size: int) -> Array:
     rest = elementwise.rem(x, host_number(size, dtype))
     if unsigned:
         return rest
-    negative = comparing.lt(rest, host_number(0, dtype))
+    negative = compare.lt(rest, host_number(0, dtype))
     return promotion.choose(
         "remainder", negative, elementwise.add(rest, host_number(size, dtype)), rest
     )

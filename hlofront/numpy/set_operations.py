@@ -17,15 +17,7 @@ from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promot
 from hlofront.numpy.selecting import host_value, in_dtype, put_beside, take_rows, true_positions
 from hlofront.numpy.sets import first_of_equals, flattened, needs_size, one_nan, unique
 from hlofront.numpy.sorting import by_bisection, element_at, order_along
-from hlofront.primitives import (
-    comparing,
-    creating,
-    elementwise,
-    reducing,
-    shaping,
-    slicing,
-    sorting,
-)
+from hlofront.primitives import compare, creation, elementwise, reducing, shaping, slicing, sorting
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
@@ -45,16 +37,16 @@ def _with_membership(
     dtype = python_scalar_dtype(int)
     n, m = typeof(ar1).size, typeof(ar2).size
     if unique:
-        ordered, indices = ar1, creating.iota(dtype, n)
-        starts = creating.full((n,), True, _bool)
+        ordered, indices = ar1, creation.iota(dtype, n)
+        starts = creation.full((n,), True, _bool)
     else:
         ordered, indices = order_along(one_nan(ar1), 0, dtype)
         starts = first_of_equals(ordered, equal_nan)
     if not m or not n:
-        return ordered, indices, starts, creating.full((n,), False, _bool), indices
+        return ordered, indices, starts, creation.full((n,), False, _bool), indices
     second, second_indices = order_along(ar2, 0, dtype)
     positions = by_bisection(second, ordered, False, dtype)
-    is_member = comparing.eq(element_at(second, positions), ordered)
+    is_member = compare.eq(element_at(second, positions), ordered)
     return ordered, indices, starts, is_member, element_at(second_indices, positions)
 
 
@@ -68,7 +60,7 @@ def _selected_of_size(
     """
     n = typeof(keep).size
     positions = true_positions(keep, size, n)
-    missing = comparing.eq(positions, host_number(n, typeof(positions).dtype))
+    missing = compare.eq(positions, host_number(n, typeof(positions).dtype))
     return [
         choose("sets", missing, in_dtype(fill, typeof(x).dtype), take_rows(x, positions, 0))
         for fill, x in zip(fills, arrays, strict=True)
@@ -107,11 +99,11 @@ def _first_selected(keep: ArrayLike, ordered: ArrayLike) -> Array:
     """Return the first element where the mask `keep` is true, or 0, as a fill value."""
     dtype = typeof(ordered).dtype
     if not typeof(keep).size:
-        return creating.full((), 0, dtype)
+        return creation.full((), 0, dtype)
     index = reducing.argmax(keep, 0, python_scalar_dtype(int))
     value = shaping.reshape(take_rows(ordered, shaping.reshape(index, (1,)), 0), ())
     any_kept = reducing.reduce_or(keep, (0,))
-    return choose("sets", any_kept, value, creating.full((), 0, dtype))
+    return choose("sets", any_kept, value, creation.full((), 0, dtype))
 
 
 @operation
@@ -236,7 +228,7 @@ def _boundaries(ordered: Array) -> tuple[Array, Array]:
     starts = first_of_equals(ordered, False)
     n = typeof(starts).size
     after = slicing.slice_in_dim(starts, min(n, 1), n)
-    return starts, slicing.concatenate([after, creating.full((min(n, 1),), True, _bool)], 0)
+    return starts, slicing.concatenate([after, creation.full((min(n, 1),), True, _bool)], 0)
 
 
 @operation
@@ -263,7 +255,7 @@ def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
         [slicing.slice_in_dim(indices, min(n, 1), n), slicing.slice_in_dim(indices, 0, min(n, 1))],
         0,
     )
-    second = elementwise.sub(following, creating.full((n,), typeof(ar1).size, dtype))
+    second = elementwise.sub(following, creation.full((n,), typeof(ar1).size, dtype))
     return ordered, keep, indices, second
 
 

@@ -21,8 +21,8 @@ from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promot
 from hlofront.numpy.selecting import host_value, in_dtype, put_beside, take_rows, true_positions
 from hlofront.numpy.sorting import by_bisection, element_at, order_along
 from hlofront.primitives import (
-    comparing,
-    creating,
+    compare,
+    creation,
     cumulative,
     elementwise,
     reducing,
@@ -53,9 +53,9 @@ def needs_size(name: str) -> str:
 
 
 def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
-    differs = comparing.ne(x, y)
+    differs = compare.ne(x, y)
     if equal_nan and issubdtype(typeof(x).dtype, np.inexact):
-        both = elementwise.bitwise_and(comparing.ne(x, x), comparing.ne(y, y))
+        both = elementwise.bitwise_and(compare.ne(x, x), compare.ne(y, y))
         differs = elementwise.bitwise_and(differs, elementwise.bitwise_not(both))
     return differs
 
@@ -67,28 +67,28 @@ def one_nan(x: ArrayLike) -> ArrayLike:
     """
     if not issubdtype(typeof(x).dtype, np.complexfloating):
         return x
-    nan = creating.scalar_like(x, complex(np.nan, 0))
-    return convert(choose("unique", comparing.ne(x, x), nan, x), typeof(x).dtype, False)
+    nan = creation.scalar_like(x, complex(np.nan, 0))
+    return convert(choose("unique", compare.ne(x, x), nan, x), typeof(x).dtype, False)
 
 
 def first_of_equals(ordered: Array, equal_nan: bool) -> Array:
     """Return a mask that is true for the first of equal rows, which must be sorted."""
     n, *rest = typeof(ordered).shape
     if not n:
-        return creating.full((0,), False, _bool)
+        return creation.full((0,), False, _bool)
     differs = _differs(
         slicing.slice_in_dim(ordered, 1, n), slicing.slice_in_dim(ordered, 0, n - 1), equal_nan
     )
     if rest:
         differs = reducing.reduce_or(differs, tuple(range(1, len(rest) + 1)))
-    return slicing.concatenate([creating.full((1,), True, _bool), differs], 0)
+    return slicing.concatenate([creation.full((1,), True, _bool), differs], 0)
 
 
 def _rows_in_order(rows: Array) -> tuple[Array, Array]:
     """Return rows in lexicographic order, and their original indices."""
     shape = typeof(rows).shape
     dtype = python_scalar_dtype(int)
-    indices = creating.iota(dtype, shape[0])
+    indices = creation.iota(dtype, shape[0])
     if len(shape) == 1:
         return order_along(rows, 0, dtype)
     wide = typeof(rows).size // shape[0] if shape[0] else 0
@@ -123,7 +123,7 @@ def _ordered(ar: ArrayLike, axis: Axis, equal_nan: bool) -> tuple[Array, Array, 
         cumulative.cumsum(convert(starts, dtype, False), 0), host_number(1, dtype)
     )
     inverse = scatter(
-        creating.full((n,), 0, dtype),
+        creation.full((n,), 0, dtype),
         shaping.reshape(indices, (n, 1)),
         group,
         ScatterDimensionNumbers((), (0,), (0,)),
@@ -147,7 +147,7 @@ def _unique_of_size(
     n = typeof(indices).size
     dtype = typeof(indices).dtype
     positions = true_positions(starts, size, n)
-    missing = comparing.eq(positions, host_number(n, dtype))
+    missing = compare.eq(positions, host_number(n, dtype))
     values = take_rows(ordered, positions, 0)
     shape = typeof(values).shape
     if fill_value is None:
@@ -362,9 +362,9 @@ def _member(element: ArrayLike, ordered: Array) -> Array:
     """Return whether each element is in a sorted vector."""
     size = typeof(ordered).size
     if not size:
-        return creating.full(typeof(element).shape, False, _bool)
+        return creation.full(typeof(element).shape, False, _bool)
     dtype = python_scalar_dtype(int)
-    return comparing.eq(element_at(ordered, by_bisection(ordered, element, False, dtype)), element)
+    return compare.eq(element_at(ordered, by_bisection(ordered, element, False, dtype)), element)
 
 
 def _equals_any(element: ArrayLike, test: Array) -> Array:
@@ -377,12 +377,12 @@ def _equals_any(element: ArrayLike, test: Array) -> Array:
     )
     dtype, axis = typeof(test).dtype, (len(shape),)
     if not issubdtype(dtype, np.integer) or dtype.itemsize != _uint32.itemsize:
-        return reducing.reduce_or(comparing.eq(*pairs), axis)
+        return reducing.reduce_or(compare.eq(*pairs), axis)
     # One of the differences is 0. A minimum of integers is faster than a reduction of masks on CPUs
     # with AVX-512.
     differences = bitcast_convert_type(elementwise.bitwise_xor(*pairs), _uint32)
     least = reducing.reduce_min(differences, axis)
-    return comparing.eq(least, creating.full_like(least, 0))
+    return compare.eq(least, creation.full_like(least, 0))
 
 
 @operation(static_argnames=("invert", "method"))
@@ -391,7 +391,7 @@ def _isin(element: ArrayLike, test_elements: ArrayLike, invert: bool, method: st
     test = flattened(test)
     shape, size = typeof(element).shape, typeof(test).size
     if not size or not typeof(element).size:
-        return creating.full(shape, invert, _bool)
+        return creation.full(shape, invert, _bool)
     if method == "compare_all" or (method == "auto" and size <= _FEW):
         group = _GROUP if size <= _FEW else size
         first, *others = [

@@ -27,15 +27,7 @@ from hlofront.numpy.shape import as_array
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.numpy.vector_partitions import in_parts as vector_in_parts
 from hlofront.numpy.vector_partitions import is_in_parts
-from hlofront.primitives import (
-    comparing,
-    creating,
-    elementwise,
-    reducing,
-    shaping,
-    slicing,
-    sorting,
-)
+from hlofront.primitives import compare, creation, elementwise, reducing, shaping, slicing, sorting
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.runtime.dispatch.operation import operation
@@ -63,7 +55,7 @@ def order_along(
     a: ArrayLike, axis: int, dtype: np.dtype, stable: bool = True
 ) -> tuple[Array, Array]:
     """Return the elements sorted along an axis, and their original indices."""
-    indices = creating.index_like(a, axis, dtype)
+    indices = creation.index_like(a, axis, dtype)
     return sorting.sort_key_val(a, indices, axis, stable)
 
 
@@ -123,7 +115,7 @@ def argsort(
     _refuse("argsort", kind, order)
     a, axis = _along("argsort", a, axis)
     index_dtype = None if dtype is None else check_user_dtype_supported(dtype, "argsort")
-    indices = creating.index_like(a, axis, python_scalar_dtype(int))
+    indices = creation.index_like(a, axis, python_scalar_dtype(int))
     if descending and stable:
         # Sorting the reversed array and reversing the result keeps equal elements in order.
         a, indices = shaping.rev(a, (axis,)), shaping.rev(indices, (axis,))
@@ -143,7 +135,7 @@ def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
     if not shapes[0]:
         return as_array(exact_dtype(np.zeros((), dtype)))
     axis = canonical_axis(axis, len(shapes[0]))
-    indices = creating.index_like(keys[0], axis, dtype)
+    indices = creation.index_like(keys[0], axis, dtype)
     return sorting.sort((*keys[::-1], indices), axis, True, len(keys))[-1]
 
 
@@ -217,7 +209,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     def in_parts(a: Array) -> Array:
         line = shaping.reshape(a, (typeof(a).size,))
-        indices = creating.index_like(line, 0, dtype)
+        indices = creation.index_like(line, 0, dtype)
         return shaping.reshape(vector_in_parts(line, indices, kth), typeof(a).shape)
 
     def in_order(a: Array) -> Array:
@@ -291,11 +283,11 @@ def _precedes(x: ArrayLike, y: ArrayLike) -> Array:
         after = _precedes(*parts[0][::-1])
         same = elementwise.bitwise_not(elementwise.bitwise_or(before, after))
         return elementwise.bitwise_or(before, elementwise.bitwise_and(same, of_imaginary))
-    less = ordering(comparing.lt)(x, y)
+    less = ordering(compare.lt)(x, y)
     dtype = typeof(x).dtype
     if not issubdtype(dtype, np.inexact):
         return less
-    only_y = elementwise.bitwise_and(comparing.eq(x, x), comparing.ne(y, y))
+    only_y = elementwise.bitwise_and(compare.eq(x, x), compare.ne(y, y))
     return elementwise.bitwise_or(less, only_y)
 
 
@@ -325,8 +317,8 @@ def by_bisection(
     """
     size, shape = typeof(a).size, typeof(v).shape
     unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
-    low = creating.full(shape, 0, unsigned)
-    high = creating.full(shape, size, unsigned)
+    low = creation.full(shape, 0, unsigned)
+    high = creation.full(shape, size, unsigned)
     two = host_number(2, unsigned)
 
     def halve(bounds: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
@@ -386,7 +378,7 @@ def _searchsorted(
             "dtypes on with jax_enable_x64."
         )
     if not size or not typeof(v).size:
-        return creating.full(typeof(v).shape, 0, dtype)
+        return creation.full(typeof(v).shape, 0, dtype)
     if sorter is not None:
         a = element_at(a, sorter)
     right = side == "right"

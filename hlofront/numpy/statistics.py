@@ -36,9 +36,9 @@ from hlofront.numpy.promotion import (
 from hlofront.numpy.reductions import as_numbers, sum_over
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
-from hlofront.primitives import comparing, creating, elementwise
-from hlofront.primitives.contracting import dot_general
+from hlofront.primitives import compare, creation, elementwise
 from hlofront.primitives.converting import convert
+from hlofront.primitives.dot_general import dot_general
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
 from hlofront.primitives.shaping import expand_dims, rev, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
@@ -106,7 +106,7 @@ def _covariance(
         weighted = centered
         divisor = host_number(max(count - freedom, 0), real)
     else:
-        weights = creating.full((count,), host_scalar(1, real))
+        weights = creation.full((count,), host_scalar(1, real))
         if fweights is not None:
             weights = as_numbers(_check_weights("fweights", fweights, count, True), real)
         if aweights is not None:
@@ -197,9 +197,9 @@ def corrcoef(
     if not aval.ndim:
         return elementwise.div(c, c)
     size = aval.shape[0]
-    indices = creating.iota(np.dtype(np.int32), size)
+    indices = creation.iota(np.dtype(np.int32), size)
     real = elementwise.real(c) if is_complex(aval.dtype) else c
-    on = comparing.eq(
+    on = compare.eq(
         *broadcast_together("corrcoef", expand_dims(indices, (1,)), expand_dims(indices, (0,)))
     )
     zero = host_scalar(0, typeof(real).dtype)
@@ -223,7 +223,7 @@ def _clipped(x: Array) -> Array:
 
 def add_at(size: int, indices: Array, weights: Array) -> Array:
     """Return a vector (size,) of the sums of weights by index; indices outside are dropped."""
-    zeros = creating.full((size,), host_scalar(0, typeof(weights).dtype))
+    zeros = creation.full((size,), host_scalar(0, typeof(weights).dtype))
     if not typeof(indices).size:
         return zeros
     return scatter_add(
@@ -239,7 +239,7 @@ def add_at(size: int, indices: Array, weights: Array) -> Array:
 def _bincount(x: ArrayLike, weights: ArrayLike | None, *, length: int) -> Array:
     aval = typeof(x)
     if weights is None:
-        weights = creating.full(aval.shape, host_scalar(1, python_scalar_dtype(int)))
+        weights = creation.full(aval.shape, host_scalar(1, python_scalar_dtype(int)))
     else:
         weights, own = operand("bincount", weights)
         if own.shape != aval.shape:
@@ -349,7 +349,7 @@ def digitize(
     count = limits.shape[0]
     index = python_scalar_dtype(int)
     if not count:
-        return creating.full(aval.shape, host_scalar(0, index))
+        return creation.full(aval.shape, host_scalar(0, index))
     side = "left" if right else "right"
     options = {} if method is None else {"method": method}
     ascending = searchsorted(bins, x, side, **options)
@@ -357,4 +357,4 @@ def digitize(
     descending = searchsorted(rev(bins, (0,)), x, side, **options)
     descending = elementwise.sub(host_scalar(count, index), descending)
     first, last = (index_in_dim(bins, i, 0, keepdims=False) for i in (0, count - 1))
-    return choose("digitize", comparing.ge(last, first), ascending, descending)
+    return choose("digitize", compare.ge(last, first), ascending, descending)

@@ -19,7 +19,7 @@ from hlofront.numpy.selecting import clamped, euclidean_remainder, in_dtype, tak
 from hlofront.numpy.shape import as_array, static_axes
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.numpy.updating import AtIndex, static_fill_value
-from hlofront.primitives import creating, cumulative, elementwise, shaping, slicing
+from hlofront.primitives import creation, cumulative, elementwise, shaping, slicing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import ascending, broadcast_shapes
@@ -73,7 +73,7 @@ def _take(
     axis = canonical_axis(axis, len(shape))
     before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if not typeof(indices).size:
-        return creating.full_like(a, 0, shape=(*before, *index_shape, *after))
+        return creation.full_like(a, 0, shape=(*before, *index_shape, *after))
     if not size:
         raise IndexError(
             f"Cannot do a non-empty jnp.take() from an empty axis: axis {axis} of shape {shape}"
@@ -176,9 +176,9 @@ def _take_along_axis(
     wanted = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
     wanted[axis] = index_shape[axis]
     if not shape[axis]:
-        return creating.full(wanted, 0, typeof(arr).dtype)
+        return creation.full(wanted, 0, typeof(arr).dtype)
     if 0 in wanted:
-        return creating.full_like(arr, 0, shape=wanted)
+        return creation.full_like(arr, 0, shape=wanted)
     if wrap:
         indices = from_start(indices, shape[axis])
     # Each axis is either indexed, a batch axis of both, or an axis of only the array or only the
@@ -291,7 +291,7 @@ def _put_along_axis(
     index = [
         as_array(with_shape(indices, index_shape, tuple(wanted)))
         if i == axis
-        else creating.broadcasted_iota(int32, wanted, i)
+        else creation.broadcasted_iota(int32, wanted, i)
         for i in range(len(shape))
     ]
     return shaping.reshape(AtIndex(arr, tuple(index)).set(values, mode=mode), full_shape)

@@ -22,7 +22,7 @@ from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import PrecisionLike
+    from hlofront.primitives.dot_general import PrecisionLike
 
 __all__ = ["cross", "kron", "outer", "tensordot"]
 

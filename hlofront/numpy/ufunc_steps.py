@@ -17,7 +17,7 @@ from hlofront.numpy.promotion import as_operand, check_broadcast, with_shape
 from hlofront.numpy.reductions import as_boolean, check_mask, nothing_to_reduce
 from hlofront.numpy.taking import take
 from hlofront.numpy.updating import At
-from hlofront.primitives import comparing, creating, elementwise, shaping, slicing
+from hlofront.primitives import compare, creation, elementwise, shaping, slicing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending
 from hlofront.primitives.weak_types import weak_tangents
@@ -127,7 +127,7 @@ def reduce_by_steps(
     def step(carry: Array, each: tuple[Array, Array | None]) -> tuple[Array, None]:
         element, used = each
         combined = as_dtype(function._call(carry, element), result)
-        return combined if used is None else comparing.select(used, combined, carry), None
+        return combined if used is None else compare.select(used, combined, carry), None
 
     folded, _ = scan(step, start, (a, where))
     return shaping.reshape(folded, kept_shape) if keepdims else folded
@@ -146,7 +146,7 @@ def accumulate_by_steps(
     result = wanted_dtype(dtype, name) or _result_dtype(function, a, a)
     a = axis_first(a, axis)
     if not typeof(a).shape[0]:
-        return axis_back(creating.full(typeof(a).shape, 0, result), axis)
+        return axis_back(creation.full(typeof(a).shape, 0, result), axis)
     a = weak_tangents(a)
     first = as_dtype(slicing.slice_in_dim(a, 0, 1), result)
 
@@ -173,15 +173,15 @@ def pieces(a: ArrayLike, indices: ArrayLike, axis: int) -> tuple[Array, Array, A
     ends = slicing.concatenate(
         [
             slicing.slice_in_dim(indices, min(1, count), None),
-            creating.full((min(1, count),), size, int_),
+            creation.full((min(1, count),), size, int_),
         ],
         0,
     )
-    at = creating.iota(int_, size)
+    at = creation.iota(int_, size)
     shape = (count, size)
     at = shaping.broadcast_in_dim(at, shape, (1,))
-    after = comparing.gt(at, shaping.broadcast_in_dim(indices, shape, (0,)))
-    before = comparing.lt(at, shaping.broadcast_in_dim(ends, shape, (0,)))
+    after = compare.gt(at, shaping.broadcast_in_dim(indices, shape, (0,)))
+    before = compare.lt(at, shaping.broadcast_in_dim(ends, shape, (0,)))
     return a, first, elementwise.bitwise_and(after, before)
 
 
@@ -204,7 +204,7 @@ def reduceat_by_steps(
         element, used = each
         combined = as_dtype(function._call(carry, element), result)
         used = shaping.broadcast_in_dim(used, shape, (0,))
-        return comparing.select(used, combined, carry), None
+        return compare.select(used, combined, carry), None
 
     # Each step combines one element of every piece.
     rows = shaping.expand_dims(a, (1,))
@@ -221,7 +221,7 @@ def _rows_named(a: ArrayLike, indices: Index) -> tuple[int, Array]:
         leading = len(shape)
     sizes = shape[:leading]
     count = int(np.prod(sizes, dtype=np.int64))
-    numbers = shaping.reshape(creating.iota(np.dtype(np.int32), count), sizes)
+    numbers = shaping.reshape(creation.iota(np.dtype(np.int32), count), sizes)
     return min(leading, len(shape)), At(numbers)[indices].get(mode="fill", fill_value=count)
 
 

@@ -22,7 +22,7 @@ from hlofront.numpy.promotion import (
     promote_args_numeric,
     promote_dtypes_inexact,
 )
-from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives import compare, creation, elementwise
 from hlofront.primitives.converting import as_array_of_trace
 from hlofront.runtime.dispatch.operation import operation
 
@@ -74,7 +74,7 @@ def is_integer(aval: ShapedArray) -> bool:
 
 def full_of(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     """Make an array of the shape and dtype of `x` whose elements are all `value`."""
-    return creating.full_like(x, value)
+    return creation.full_like(x, value)
 
 
 def refuse_out(name: str, out: None, where: ArrayLike | None = None) -> None:
@@ -218,9 +218,9 @@ def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array
         if not is_complex(typeof(x).dtype):
             return compare(x, y)
         real, imag = elementwise.real, elementwise.imag
-        tie = comparing.eq(real(x), real(y))
+        tie = compare.eq(real(x), real(y))
         by_imag = compare(imag(x), imag(y))
-        return comparing.select(tie, by_imag, compare(real(x), real(y)))
+        return compare.select(tie, by_imag, compare(real(x), real(y)))
 
     return apply
 
@@ -229,7 +229,7 @@ def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the greater of two elements, elementwise; numbers take precedence over NaN."""
     x1, x2 = promote_args("fmax", x1, x2)
-    preferred = elementwise.bitwise_or(ordering(comparing.gt)(x1, x2), comparing.ne(x2, x2))
+    preferred = elementwise.bitwise_or(ordering(compare.gt)(x1, x2), compare.ne(x2, x2))
     return choose("fmax", preferred, x1, x2)
 
 
@@ -237,7 +237,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the lesser of two elements, elementwise; numbers take precedence over NaN."""
     x1, x2 = promote_args("fmin", x1, x2)
-    preferred = elementwise.bitwise_or(ordering(comparing.lt)(x1, x2), comparing.ne(x2, x2))
+    preferred = elementwise.bitwise_or(ordering(compare.lt)(x1, x2), compare.ne(x2, x2))
     return choose("fmin", preferred, x1, x2)
 
 
@@ -300,8 +300,8 @@ def _logaddexp(x: Array, y: Array, power: Callable[..., Array], log_of_base: flo
     gap = elementwise.sub(x, y)
     correction = elementwise.log1p(power(elementwise.neg(elementwise.abs(gap))))
     # The gap between infinities of one sign is NaN; their sum is the right result.
-    return comparing.select(
-        comparing.ne(gap, gap),
+    return compare.select(
+        compare.ne(gap, gap),
         elementwise.add(x, y),
         elementwise.add(greater, _scaled(correction, 1 / log_of_base)),
     )
@@ -321,8 +321,8 @@ def _wrapped(x: Array, half: float) -> Array:
     aval = typeof(x)
     period = scalar_like(aval, 2 * half)
     turned = elementwise.rem(elementwise.add(x, scalar_like(aval, half)), period)
-    turned = comparing.select(
-        comparing.lt(turned, scalar_like(aval, 0)), elementwise.add(turned, period), turned
+    turned = compare.select(
+        compare.lt(turned, scalar_like(aval, 0)), elementwise.add(turned, period), turned
     )
     return elementwise.sub(turned, scalar_like(aval, half))
 
@@ -350,8 +350,8 @@ def _smooth(power: Callable[[Array], Array], log_of_base: float) -> Array:
 def _infinity_as_zero(x: Array) -> Array:
     if is_complex(typeof(x).dtype):
         return x
-    infinite = comparing.eq(x, scalar_like(typeof(x), math.inf))
-    return comparing.select(infinite, creating.full_like(x, 0), x)
+    infinite = compare.eq(x, scalar_like(typeof(x), math.inf))
+    return compare.select(infinite, creation.full_like(x, 0), x)
 
 
 logaddexp = binary_operation(

@@ -33,7 +33,7 @@ from hlofront.numpy.ufunc_steps import (
     wanted_dtype,
 )
 from hlofront.numpy.updating import At
-from hlofront.primitives import comparing, creating, elementwise, reducing, shaping
+from hlofront.primitives import compare, creation, elementwise, reducing, shaping
 from hlofront.primitives import cumulative as running
 from hlofront.primitives.converting import convert, stop_gradient, strong
 from hlofront.primitives.shaping import ascending
@@ -134,8 +134,8 @@ def _fold_logarithms(
         reductions.check_mask(name, where)
         sizes = choose(name, where, sizes, least)
     greatest = stop_gradient(reducing.reduce_max(sizes, axes))
-    greatest = comparing.select(
-        elementwise.is_finite(greatest), greatest, creating.full_like(greatest, 0)
+    greatest = compare.select(
+        elementwise.is_finite(greatest), greatest, creation.full_like(greatest, 0)
     )
     shift = shaping.expand_dims(greatest, axes)
     scaled = elementwise.sub(a, convert(shift, own, False))
@@ -174,7 +174,7 @@ def _run(a: ArrayLike, axis: int, dtype: DTypeLike | None, how: str) -> Array:
     axis = canonical_axis(axis, aval.ndim)
     result = wanted_dtype(dtype, "accumulate") or aval.dtype
     if not aval.shape[axis]:
-        a = creating.full(aval.shape, 0, aval.dtype)
+        a = creation.full(aval.shape, 0, aval.dtype)
     return _RUNS[how](as_dtype(a, result), axis)
 
 
@@ -206,7 +206,7 @@ def _of_bytes(fold: Callable[..., Array]) -> Callable[..., Array]:
     def run(a: ArrayLike, axis: int) -> Array:
         if typeof(a).dtype != _bool:
             return fold(a, axis)
-        return comparing.ne(fold(convert(a, _byte, False), axis), _byte.type(0))
+        return compare.ne(fold(convert(a, _byte, False), axis), _byte.type(0))
 
     return run
 
@@ -217,7 +217,7 @@ def _of_truth(fold: Callable[..., Array]) -> Callable[..., Array]:
 
 def _running_parity(a: ArrayLike, axis: int) -> Array:
     counts = running.cumsum(convert(logic.truth(a), python_scalar_dtype(int), False), axis)
-    return comparing.ne(
+    return compare.ne(
         elementwise.bitwise_and(counts, host_scalar(1, typeof(counts).dtype)),
         host_scalar(0, typeof(counts).dtype),
     )
@@ -277,8 +277,8 @@ def _fold_pieces(
     shape = (count, size, *typeof(first).shape[1:])
     inside = shaping.broadcast_in_dim(inside, shape, (0, 1))
     a = shaping.broadcast_in_dim(a, shape, ascending(len(shape))[1:])
-    neutral = creating.full(shape, host_scalar(fold.identity(result), result))
-    rest = fold.reduce(comparing.select(inside, a, neutral), (1,))
+    neutral = creation.full(shape, host_scalar(fold.identity(result), result))
+    rest = fold.reduce(compare.select(inside, a, neutral), (1,))
     return convert(axis_back(fold.combine(first, rest), axis), result, weak)
 
 

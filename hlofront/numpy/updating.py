@@ -32,7 +32,7 @@ from hlofront.numpy.indexing import INDEX, VECTOR, ReadOptions, get, rebuilt, sp
 from hlofront.numpy.masked_updating import find_mask, masked_update
 from hlofront.numpy.naming import named
 from hlofront.primitives import references
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.creation import full_like
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.runtime.dispatch.operation import operation
 

@@ -12,8 +12,8 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.symbolic_sizes import has_symbolic_size
-from hlofront.primitives import comparing as c
-from hlofront.primitives import creating
+from hlofront.primitives import compare as c
+from hlofront.primitives import creation
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.primitives.cumulative import cumsum
@@ -47,7 +47,7 @@ def in_parts(keys: Array, values: Array, kth: int) -> Array:
     """Return the values in the order of keys less than the kth, equal to it, and greater."""
     keys = stop_gradient(keys)
     (size,) = shape = typeof(keys).shape
-    at = creating.full((1,), kth, _int32)
+    at = creation.full((1,), kth, _int32)
     numbers = GatherDimensionNumbers((), (0,), (0,))
     pivot = gather(sort(keys, 0), at, numbers, (1,), mode=_IN_BOUNDS)
     is_less, is_equal = _compared(keys, broadcast_in_dim(pivot, shape, ()))
@@ -59,12 +59,12 @@ def in_parts(keys: Array, values: Array, kth: int) -> Array:
     # The number of elements that come before an element, with the element itself.
     one = host_number(1, _int32)
     up_to_equal = e.add(all_of(lesser), equal)
-    index = e.add(creating.index_like(keys, 0), one)
+    index = e.add(creation.index_like(keys, 0), one)
     greater = e.sub(index, e.add(lesser, equal))
     up_to_greater = e.add(e.add(all_of(lesser), all_of(equal)), greater)
     count = c.select(is_less, lesser, c.select(is_equal, up_to_equal, up_to_greater))
     return scatter(
-        creating.full_like(values, 0),
+        creation.full_like(values, 0),
         reshape(e.sub(count, one), (size, 1)),
         values,
         ScatterDimensionNumbers((), (0,), (0,)),

@@ -15,7 +15,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.near_zero import i0
 from hlofront.numpy.promotion import check_arraylike, host_scalar
 from hlofront.numpy.ufuncs import divide, multiply
-from hlofront.primitives import creating, elementwise
+from hlofront.primitives import creation, elementwise
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
@@ -38,11 +38,11 @@ def _scalar(value: float) -> Array:
 
 
 def _ones(count: int) -> Array:
-    return creating.full((count,), 1, python_scalar_dtype(float))
+    return creation.full((count,), 1, python_scalar_dtype(float))
 
 
 def _points(count: int) -> Array:
-    return creating.iota(python_scalar_dtype(float), count)
+    return creation.iota(python_scalar_dtype(float), count)
 
 
 def _cosines(count: int, *weights: float) -> Array:

@@ -20,8 +20,8 @@ from hlofront.primitives import collective_futures as futures
 from hlofront.primitives import collectives as c
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.collectives import Groups
-from hlofront.primitives.comparing import select_n
-from hlofront.primitives.creating import iota, scalar_of
+from hlofront.primitives.compare import select_n
+from hlofront.primitives.creation import iota, scalar_of
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.primitives.elementwise import mul
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather

@@ -26,7 +26,7 @@ from hlofront.primitives.collectives import (
     psum,
     size_along,
 )
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.compare import eq, select_n
 from hlofront.primitives.derivatives import (
     Cotangents,
     CotangentsOfOne,

@@ -20,9 +20,9 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose, varying
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import Tracer, process
-from hlofront.primitives.comparing import eq
+from hlofront.primitives.compare import eq
 from hlofront.primitives.converting import convert, convert_element_type
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creation import scalar_of
 from hlofront.primitives.derivatives import aval_of_operand
 from hlofront.primitives.elementwise import add, div, mul
 from hlofront.primitives.pcast import (

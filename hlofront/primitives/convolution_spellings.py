@@ -9,20 +9,20 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import integers
-from hlofront.primitives.comparing import eq
-from hlofront.primitives.contracting import (
-    Precision,
-    PrecisionLike,
-    canonical_precision,
-    dot_general,
-)
+from hlofront.primitives.compare import eq
+from hlofront.primitives.conv import conv_general_dilated, output_sizes
 from hlofront.primitives.converting import convert
 from hlofront.primitives.convolution_numbers import (
     conv_dimension_numbers,
     conv_general_permutations,
 )
-from hlofront.primitives.convolving import conv_general_dilated, output_sizes
-from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.creation import broadcasted_iota
+from hlofront.primitives.dot_general import (
+    Precision,
+    PrecisionLike,
+    canonical_precision,
+    dot_general,
+)
 from hlofront.primitives.elementwise import add
 from hlofront.primitives.shaping import broadcast, reshape, rev, transpose
 from hlofront.primitives.windowed import dilated, padtype_to_pads

@@ -19,9 +19,9 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, Results, Tangents, infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.compare import eq, select_n
 from hlofront.primitives.converting import strong
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creation import scalar_of
 from hlofront.primitives.derivatives import add_tangents, instantiate, linear, zeros_of
 from hlofront.primitives.elementwise import add, bitwise_or, exp, max_p, min_p, mul, mul_p, sub
 from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, Kinds, check_dtype

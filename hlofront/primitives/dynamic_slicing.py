@@ -16,7 +16,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
-from hlofront.primitives.comparing import lt_p, select_n_p
+from hlofront.primitives.compare import lt_p, select_n_p
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.derivatives import (
     aval_of_operand,

@@ -18,9 +18,9 @@ from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedP
 from hlofront.core.trace import process
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
-from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
+from hlofront.primitives.compare import eq, ge, gt, lt, ne, select_n
 from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like, scalar_of
+from hlofront.primitives.creation import coefficient_like, constant_like, scalar_like, scalar_of
 from hlofront.primitives.derivatives import (
     add_tangents,
     derivative,

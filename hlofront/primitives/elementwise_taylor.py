@@ -17,9 +17,9 @@ from hlofront.core.rules import TaylorRule, taylor
 from hlofront.core.symbolic_zeros import Series, ZeroSeries, zero_series
 from hlofront.core.trace import process
 from hlofront.primitives import elementwise as e
-from hlofront.primitives.comparing import select_n_p
+from hlofront.primitives.compare import select_n_p
 from hlofront.primitives.converting import convert_element_type_p
-from hlofront.primitives.creating import scalar_like
+from hlofront.primitives.creation import scalar_like
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p
 from hlofront.primitives.elementwise import add, div, mul, neg, square, sub
 from hlofront.primitives.gathering import gather_p

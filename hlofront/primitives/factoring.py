@@ -16,7 +16,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.creating import scalar_like, scalar_of
+from hlofront.primitives.creation import scalar_like, scalar_of
 from hlofront.primitives.derivatives import instantiate, no_derivative, unknown_derivative
 from hlofront.primitives.elementwise import add, div, mul, sub
 from hlofront.primitives.families import FLOAT, check_dtype

@@ -19,7 +19,7 @@ from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, only_axis
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creation import scalar_of
 from hlofront.primitives.derivatives import linear
 from hlofront.primitives.elementwise import conj, mul, real
 from hlofront.primitives.families import complex_of, real_of

@@ -20,7 +20,7 @@ from hlofront.core.symbolic_sizes import min_dim
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, shifted
-from hlofront.primitives.comparing import lt_p, select_n_p
+from hlofront.primitives.compare import lt_p, select_n_p
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add_p, rem_p
 from hlofront.primitives.shaping import expand_dims

@@ -14,10 +14,10 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, to_front
-from hlofront.primitives.comparing import eq, ge, le, select_n
-from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.compare import eq, ge, le, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full_like, index_like
+from hlofront.primitives.creation import broadcasted_iota, full_like, index_like
+from hlofront.primitives.dot_general import Precision, dot_general
 from hlofront.primitives.elementwise import add, conj, real
 from hlofront.primitives.families import (
     COMPLEX,

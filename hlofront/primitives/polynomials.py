@@ -11,7 +11,7 @@ from hlofront.core.rules import jvp, transpose
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full_like, scalar_like
+from hlofront.primitives.creation import full_like, scalar_like
 from hlofront.primitives.derivatives import add_tangents, is_linear, unbroadcast
 from hlofront.primitives.elementwise import mul
 from hlofront.primitives.elementwise_rules import broadcast_tangent

@@ -24,9 +24,9 @@ from hlofront.primitives.collectives import (
     checked_groups,
     group_size,
 )
-from hlofront.primitives.comparing import gt, select_n
+from hlofront.primitives.compare import gt, select_n
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creating import iota
+from hlofront.primitives.creation import iota
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.derivatives import aval_of_operand, instantiate, is_linear, known, zeros_of
 from hlofront.primitives.elementwise import add, sub

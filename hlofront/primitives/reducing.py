@@ -27,7 +27,7 @@ from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.batching import shifted
-from hlofront.primitives.comparing import eq
+from hlofront.primitives.compare import eq
 from hlofront.primitives.converting import convert
 from hlofront.primitives.derivatives import (
     check_sum_allowed,

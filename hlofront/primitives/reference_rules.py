@@ -25,7 +25,7 @@ from hlofront.core.symbolic_zeros import (
 )
 from hlofront.core.trace import current_trace
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
-from hlofront.primitives.creating import broadcasted_iota, empty
+from hlofront.primitives.creation import broadcasted_iota, empty
 from hlofront.primitives.derivatives import add_tangents, instantiate, is_linear
 from hlofront.primitives.elementwise import add, mul
 from hlofront.primitives.reference_updates import add_at, read_at, write_at

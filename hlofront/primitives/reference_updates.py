@@ -11,8 +11,8 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.computed_slices import Slice
 from hlofront.core.references import NDIndexer, is_known_integer
-from hlofront.primitives.comparing import lt, select_n
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.compare import lt, select_n
+from hlofront.primitives.creation import full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from hlofront.primitives.elementwise import add
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather

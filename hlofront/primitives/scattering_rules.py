@@ -22,9 +22,9 @@ from hlofront.core.symbolic_zeros import (
 )
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
-from hlofront.primitives.comparing import eq, gt, lt, ne, select
+from hlofront.primitives.compare import eq, gt, lt, ne, select
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full, full_like
+from hlofront.primitives.creation import broadcasted_iota, full, full_like
 from hlofront.primitives.derivatives import (
     Cotangents,
     add_tangents,

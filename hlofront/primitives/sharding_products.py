@@ -7,12 +7,12 @@ from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.forbidden_collectives import check_sums
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
-from hlofront.primitives.block_contracting import RaggedDotDimensionNumbers, ragged_dot_general_p
-from hlofront.primitives.contracting import CanonicalNumbers, dot_general_p
+from hlofront.primitives.conv import conv_general_dilated_p
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
-from hlofront.primitives.convolving import conv_general_dilated_p
+from hlofront.primitives.dot_general import CanonicalNumbers, dot_general_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather_p
-from hlofront.primitives.scaled_contracting import scaled_dot_p
+from hlofront.primitives.ragged_dot import RaggedDotDimensionNumbers, ragged_dot_general_p
+from hlofront.primitives.scaled_dot import scaled_dot_p
 from hlofront.primitives.scattering import (
     ScatterDimensionNumbers,
     scatter_add_p,

@@ -27,7 +27,7 @@ from hlofront.primitives.collective_exchanges import (
     unreduced_reduce_scatter_p,
 )
 from hlofront.primitives.collectives import pmax_p, pmin_p, positional, psum_p
-from hlofront.primitives.comparing import select_n_p
+from hlofront.primitives.compare import select_n_p
 from hlofront.primitives.converting import (
     bitcast_convert_type_p,
     convert_element_type_p,

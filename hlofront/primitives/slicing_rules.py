@@ -20,9 +20,9 @@ from hlofront.core.symbolic_zeros import (
 )
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_new_axis, with_same_axis
-from hlofront.primitives.comparing import select_n
+from hlofront.primitives.compare import select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full, scalar_of
+from hlofront.primitives.creation import full, scalar_of
 from hlofront.primitives.derivatives import (
     Cotangents,
     aval_of_operand,

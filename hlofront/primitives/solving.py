@@ -12,7 +12,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
-from hlofront.primitives.creating import scalar_like
+from hlofront.primitives.creation import scalar_like
 from hlofront.primitives.derivatives import (
     add_tangents,
     aval_of_operand,

@@ -19,7 +19,7 @@ from hlofront.core.symbolic_sizes import min_dim
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
-from hlofront.primitives.creating import index_like
+from hlofront.primitives.creation import index_like
 from hlofront.primitives.derivatives import instantiate
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import expand_dims

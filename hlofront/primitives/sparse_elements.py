@@ -13,8 +13,8 @@ from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
-from hlofront.primitives.comparing import select
-from hlofront.primitives.creating import broadcasted_iota, full
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import broadcasted_iota, full
 from hlofront.primitives.derivatives import aval_of_operand, linear
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.primitives.shaping import (

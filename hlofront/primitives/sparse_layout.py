@@ -9,9 +9,9 @@ from hlofront.base.elements import NumPyDType
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.primitives.comparing import ge, ne, select
+from hlofront.primitives.compare import ge, ne, select
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full
+from hlofront.primitives.creation import broadcasted_iota, full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import bitwise_not, sub
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather

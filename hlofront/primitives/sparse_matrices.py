@@ -11,8 +11,8 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.derivatives import add_tangents, is_linear, known
+from hlofront.primitives.dot_general import dot_general
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate
 from hlofront.primitives.sparse_elements import no_tangent

@@ -17,18 +17,18 @@ from hlofront.core.symbolic_zeros import (
 )
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
-from hlofront.primitives.contracting import (
-    as_cotangent,
-    dot_general,
-    dot_general_p,
-    product_dtype,
-)
 from hlofront.primitives.contraction_numbers import (
     ascending_axes,
     check_contraction,
     remaining_axes,
 )
 from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear, known
+from hlofront.primitives.dot_general import (
+    as_cotangent,
+    dot_general,
+    dot_general_p,
+    product_dtype,
+)
 from hlofront.primitives.reducing import without_axes
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.sparse_elements import (

@@ -10,7 +10,7 @@ from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.derivatives import add_tangents, aval_of_operand
 from hlofront.primitives.elementwise import add, sub

@@ -13,7 +13,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.derivatives import add_tangents
 from hlofront.primitives.elementwise import add, neg

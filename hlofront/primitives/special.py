@@ -7,9 +7,9 @@ from typing import ParamSpec
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.compare import eq, select_n
 from hlofront.primitives.converting import strong
-from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
+from hlofront.primitives.creation import coefficient_like, constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
 from hlofront.primitives.elementwise import (
     add,

@@ -7,9 +7,9 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.compare import eq, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import constant_like, scalar_like
+from hlofront.primitives.creation import constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative
 from hlofront.primitives.elementwise import div, log, mul, sub
 from hlofront.primitives.reducing import reduce_sum

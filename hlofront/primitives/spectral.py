@@ -15,9 +15,9 @@ from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Tangent
 from hlofront.core.trace import process
-from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.compare import eq, select_n
 from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.creating import full_like, index_like
+from hlofront.primitives.creation import full_like, index_like
 from hlofront.primitives.derivatives import instantiate, unknown_derivative
 from hlofront.primitives.elementwise import (
     abs,

@@ -7,7 +7,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.primitives.converting import convert, convert_element_type_p, strong
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creation import scalar_of
 from hlofront.primitives.elementwise import mul
 
 

@@ -17,8 +17,8 @@ from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
-from hlofront.primitives.comparing import ge_p, le_p
-from hlofront.primitives.creating import scalar_like
+from hlofront.primitives.compare import ge_p, le_p
+from hlofront.primitives.creation import scalar_like
 from hlofront.primitives.derivatives import (
     ContributionOfOne,
     derivative,

@@ -16,9 +16,9 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import cond
 from hlofront.numpy import reductions, selecting, ufuncs
 from hlofront.numpy.rounding import clip
-from hlofront.primitives.comparing import ge, le, lt, select
+from hlofront.primitives.compare import ge, le, lt, select
 from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.creation import full_like
 from hlofront.primitives.elementwise import (
     abs,
     add,

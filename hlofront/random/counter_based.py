@@ -20,7 +20,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.elementwise import (
     add,
     bitwise_or,

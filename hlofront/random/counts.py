@@ -20,9 +20,9 @@ from hlofront.numpy import creation, logic, selecting
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.rounding import clip
 from hlofront.numpy.shape import moveaxis
-from hlofront.primitives.comparing import select
+from hlofront.primitives.compare import select
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.creation import full_like
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import abs, ceil, clamp, floor, log, log1p, neg, sqrt
 from hlofront.primitives.keys import random_clone, random_split

@@ -15,9 +15,9 @@ from hlofront.numpy import creation, selecting
 from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.reductions import argmax
 from hlofront.numpy.rounding import clip
-from hlofront.primitives.comparing import gt, le, select
+from hlofront.primitives.compare import gt, le, select
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creating import full_like
+from hlofront.primitives.creation import full_like
 from hlofront.primitives.elementwise import (
     add,
     bitwise_and,

@@ -19,7 +19,7 @@ from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import take
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.elementwise import add, log, mul, sub
 from hlofront.primitives.keys import is_key, random_bits
 from hlofront.primitives.shaping import reshape, squeeze

@@ -21,7 +21,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creating import broadcasted_iota, full, iota
+from hlofront.primitives.creation import broadcasted_iota, full, iota
 from hlofront.primitives.elementwise import (
     add,
     bitwise_and,

@@ -19,9 +19,9 @@ from hlofront.numpy.ranges import arange
 from hlofront.numpy.reductions import max as array_max
 from hlofront.numpy.reductions import sum as array_sum
 from hlofront.primitives import sparse_elements
-from hlofront.primitives.comparing import ne, select
+from hlofront.primitives.compare import ne, select
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.reducing import reduce_or
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.primitives.sparse_layout import all_zero, layout_of, row_constant

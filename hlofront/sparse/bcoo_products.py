@@ -9,19 +9,19 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.trace import process
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import promote_dtypes
-from hlofront.primitives.comparing import eq, select
-from hlofront.primitives.contracting import (
-    PrecisionLike,
-    canonical_element_type,
-    dot_general,
-)
+from hlofront.primitives.compare import eq, select
 from hlofront.primitives.contraction_numbers import (
     DotDimensionNumbers,
     canonical_axes,
     remaining_axes,
 )
-from hlofront.primitives.convolving import conv_general_dilated
-from hlofront.primitives.creating import full
+from hlofront.primitives.conv import conv_general_dilated
+from hlofront.primitives.creation import full
+from hlofront.primitives.dot_general import (
+    PrecisionLike,
+    canonical_element_type,
+    dot_general,
+)
 from hlofront.primitives.elementwise import bitwise_and, bitwise_not, max, mul
 from hlofront.primitives.reducing import reduce_and, without_axes
 from hlofront.primitives.shaping import broadcast_in_dim, broadcast_shapes, reshape, squeeze

@@ -8,8 +8,8 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, DType
-from hlofront.primitives.comparing import select
-from hlofront.primitives.creating import broadcasted_iota, full
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import broadcasted_iota, full
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
 from hlofront.primitives.slicing import concatenate
 from hlofront.primitives.sparse_layout import (

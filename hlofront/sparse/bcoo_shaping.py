@@ -11,8 +11,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axes
 from hlofront.core.rules import infer
 from hlofront.numpy.creation import asarray
-from hlofront.primitives.comparing import select
-from hlofront.primitives.creating import full
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import full
 from hlofront.primitives.elementwise import bitwise_and
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.reducing import reduce_sum

@@ -8,8 +8,8 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.creation import asarray
-from hlofront.primitives.comparing import select
-from hlofront.primitives.creating import full
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import full
 from hlofront.primitives.dynamic_slicing import dynamic_slice
 from hlofront.primitives.elementwise import bitwise_and, sub
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode

@@ -13,7 +13,7 @@ from hlofront.core.trace import process
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.filling import zeros
 from hlofront.primitives import sparse_rows
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.sparse.batched import BatchedSparse, register_batched
 from hlofront.sparse.bcoo import (
     BCOO,

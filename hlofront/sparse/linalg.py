@@ -18,7 +18,7 @@ from hlofront.numpy.reductions import max as array_max
 from hlofront.numpy.selecting import where
 from hlofront.numpy.ufuncs import abs as absolute
 from hlofront.numpy.ufuncs import sqrt
-from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.dot_general import Precision, dot_general
 from hlofront.primitives.sparse_solving import spsolve_p
 
 

@@ -16,7 +16,7 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import promote_dtypes
 from hlofront.numpy.ranges import arange
 from hlofront.primitives import sparse_matrices as primitives
-from hlofront.primitives.creating import full
+from hlofront.primitives.creation import full
 from hlofront.primitives.sorting import sort
 from hlofront.primitives.sparse_matrices import COOInfo
 from hlofront.sparse.arrays import JAXSparse

@@ -13,8 +13,8 @@ from hlofront.higher_order.scan import scan, scan_p
 from hlofront.higher_order.while_loop import while_loop, while_p
 from hlofront.numpy.creation import asarray
 from hlofront.primitives import converting, elementwise, shaping, slicing, special
-from hlofront.primitives.contracting import dot_general_p
-from hlofront.primitives.convolving import conv_general_dilated_p
+from hlofront.primitives.conv import conv_general_dilated_p
+from hlofront.primitives.dot_general import dot_general_p
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import gather_p
 from hlofront.primitives.reducing import reduce_sum_p

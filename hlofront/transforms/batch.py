@@ -18,10 +18,10 @@ from hlofront.core.axes import (
     splitting_batches,
     unmapped_aval,
 )
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.references import is_reference
 from hlofront.core.subprograms import closed_programs_in
 from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process

@@ -10,10 +10,10 @@ from hlofront.base.boundary import user_context
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value
 from hlofront.core.liveness import live_equations
 from hlofront.core.names import coming_from
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.core.trace import process

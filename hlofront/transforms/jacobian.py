@@ -16,9 +16,9 @@ from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import JVP, VMAP, transformed
 from hlofront.primitives.batching import move_axis, to_front
-from hlofront.primitives.comparing import eq
+from hlofront.primitives.compare import eq
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.creation import broadcasted_iota, full_like
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import split
 from hlofront.transforms import differentiated_dtypes

@@ -14,10 +14,10 @@ from hlofront.base.typing import ArrayLike, Params
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from, coming_from_here
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.rule_checks import check_tangents, checks_are_on
 from hlofront.core.symbolic_zeros import Tangent, Zero
 from hlofront.core.trace import (

@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.liveness import live_and_read, variables_read
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.rule_checks import checked
 from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 

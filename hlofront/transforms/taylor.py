@@ -13,10 +13,10 @@ from hlofront.base.config import check_tracer_leaks
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value, Var
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.symbolic_zeros import Series, Tangent, Zero, ZeroSeries, zero_series
 from hlofront.core.trace import Trace, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import zeros_of

@@ -7,10 +7,10 @@ from hlofront.base.boundary import user_context
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value
 from hlofront.core.liveness import live_equations
 from hlofront.core.names import coming_from
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on

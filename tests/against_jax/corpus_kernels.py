@@ -200,4 +200,4 @@ def others(add, jax, jnp, lax):
     add("ragged_dot", lax.ragged_dot, *ragged)
     total = lambda *xs: lax.ragged_dot(*xs, precision="highest").sum()
     add("ragged_dot_gradient", jax.grad(total, (0, 1)), *ragged)
-    # Which of the others XLA's compilers know is decided in lowering/block_contracting.py.
+    # Which of the others XLA's compilers know is decided in lowering/ops/ragged_dot.py.

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import hlofront.numpy as jnp
-from hlofront.jax_names import former
-from hlofront.jax_names.window import as_jax
+from hlofront.jax_names import deprecated
+from hlofront.jax_names.import_hook import as_jax
 
-DEPRECATED = [(module, name) for module, names in former.DEPRECATED.items() for name in names]
-REMOVED = [(module, name) for module, names in former.REMOVED.items() for name in names]
+DEPRECATED = [(module, name) for module, names in deprecated.DEPRECATED.items() for name in names]
+REMOVED = [(module, name) for module, names in deprecated.REMOVED.items() for name in names]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import hlofront.numpy
 from hlofront.jax_names import public
-from hlofront.jax_names.window import as_jax
+from hlofront.jax_names.import_hook import as_jax
 
 # Packages whose functions are plain ones in jax, too.
 PACKAGES = ("jax.lax", "jax.numpy", "jax.nn", "jax.random", "jax.scipy", "jax.image", "jax.ops")

@@ -16,7 +16,7 @@ import pytest
 import hlofront
 from hlofront.base.module_names import ModuleName, home_of
 from hlofront.jax_names import public
-from hlofront.jax_names.window import as_jax
+from hlofront.jax_names.import_hook import as_jax
 
 
 @pytest.fixture

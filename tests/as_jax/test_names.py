@@ -14,7 +14,7 @@ import pytest
 
 import hlofront
 from hlofront.jax_names import private, public
-from hlofront.jax_names.window import as_jax
+from hlofront.jax_names.import_hook import as_jax
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from hlofront.jax_names.window import as_jax
+from hlofront.jax_names.import_hook import as_jax
 
 
 @pytest.fixture

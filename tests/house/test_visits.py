@@ -35,7 +35,7 @@ OF_EACH_CALL = {
 
 
 # Methods of objects that are made once per program and keep their results.
-OF_OBJECTS = {"lowering/fences.py": {"uses"}}
+OF_OBJECTS = {"lowering/core/fences.py": {"uses"}}
 
 
 def names_in(tree):

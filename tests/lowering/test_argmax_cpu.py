@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.lowering import argmax_cpu
+from hlofront.lowering.cpu import argmax as argmax_cpu
 from hlofront.lowering.min_sizes import MIN_SIZES
 
 DTYPES = ["float32", "float16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn]

@@ -14,7 +14,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering import contracting_cpu
+from hlofront.lowering.cpu import dot_general as dot_general_cpu
 
 with_formulas = options["hlofront_cpu_formulas"]
 random = np.random.default_rng(0)
@@ -58,8 +58,8 @@ def form_of(x, y, dtype, numbers=OF_MATRICES, **options):
 def every_size():
     """Let products of all sizes be in the forms of large ones."""
     with contextlib.ExitStack() as stack:
-        sizes = dict.fromkeys(contracting_cpu._MIN_SIZES, 1)
-        stack.enter_context(patch.dict(contracting_cpu._MIN_SIZES, sizes))
+        sizes = dict.fromkeys(dot_general_cpu._MIN_SIZES, 1)
+        stack.enter_context(patch.dict(dot_general_cpu._MIN_SIZES, sizes))
         stack.enter_context(hlofront.enable_x64(True))
         yield
 

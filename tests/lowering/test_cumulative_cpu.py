@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.lowering import cumulative_cpu
+from hlofront.lowering.cpu import cumsum as cumsum_cpu
 from hlofront.lowering.min_sizes import MIN_SIZES
 
 FOLDS = {
@@ -28,7 +28,7 @@ SHAPES = [(2, 0), (7, 0), (17, 0), (30, 1, 0), (8, 5, 0), (3, 9, 2, 1), (2, 3, 6
 @pytest.fixture(autouse=True)
 def small_arrays_are_cut_into_blocks(monkeypatch):
     monkeypatch.setitem(MIN_SIZES["cumsum"], "all", 1)
-    monkeypatch.setattr(cumulative_cpu, "_FEW", 8)
+    monkeypatch.setattr(cumsum_cpu, "_FEW", 8)
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()
@@ -72,7 +72,7 @@ def test_shapes(name, case):
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_doubling(monkeypatch, name):
-    monkeypatch.setattr(cumulative_cpu, "_FEW", 10**9)
+    monkeypatch.setattr(cumsum_cpu, "_FEW", 10**9)
     x = np.random.default_rng(0).uniform(0.9, 1.1, (2, 19, 3)).astype(np.float32)
     check(name, x, 1, rtol=3e-6)
 

@@ -12,7 +12,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering.fences import FEWEST_SUMMED, LONGEST_RUN, MOST_READ, Fences
+from hlofront.lowering.core.fences import FEWEST_SUMMED, LONGEST_RUN, MOST_READ, Fences
 from hlofront.pjrt.compile import compile_options
 
 LINES = pathlib.Path(__file__).read_text().splitlines()

@@ -7,7 +7,7 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront.core.rules import lower
-from hlofront.lowering import gathering_tpu
+from hlofront.lowering.tpu import gather as gather_tpu
 from hlofront.primitives.gathering import gather_p
 
 
@@ -41,7 +41,7 @@ def test_which_gathers_are_maxima():
         assert gathers(chosen, x, indices, platform=platform)
     assert gathers(chosen, x, np.zeros((4, 3, 2), np.int32))
     assert gathers(chosen, x.astype(np.int32), indices)
-    assert gathers(chosen, np.ones((2, gathering_tpu._LONGEST + 1), np.float32), indices[:2, 0])
+    assert gathers(chosen, np.ones((2, gather_tpu._LONGEST + 1), np.float32), indices[:2, 0])
     assert gathers(lambda x, i: x[i], x, indices[..., 0])
 
 

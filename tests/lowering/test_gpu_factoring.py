@@ -11,8 +11,9 @@ from hlofront import lax
 from hlofront.base.config import options
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, lower
-from hlofront.lowering import rules, spectral_gpu, spectral_tpu
-from hlofront.lowering.spectral_division import eigh_by_division
+from hlofront.lowering import rules
+from hlofront.lowering.linalg import spectral_gpu, spectral_tpu
+from hlofront.lowering.linalg.spectral_division import eigh_by_division
 from hlofront.primitives import factoring, solving
 
 linalg = lax.linalg

@@ -9,7 +9,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering import maxima_cpu
+from hlofront.lowering.cpu import maxima as maxima_cpu
 
 FUNCTIONS = {
     "jnp.maximum": (jnp.maximum, np.maximum),

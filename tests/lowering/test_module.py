@@ -14,7 +14,7 @@ from hlofront.base.errors import VerificationError
 from hlofront.bridge import mlir
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, lower
-from hlofront.lowering.types import dense
+from hlofront.lowering.core.types import dense
 from hlofront.transforms.stage import stage
 
 x = np.ones((2, 3), np.float32)

@@ -9,7 +9,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import enable_x64, options
-from hlofront.lowering import reducing_cpu
+from hlofront.lowering.cpu import reduce as reduce_cpu
 from hlofront.lowering.min_sizes import MIN_SIZES
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -28,9 +28,9 @@ def arrays_of_any_size_are_cut(monkeypatch):
     for kind in MIN_SIZES["reduce"]:
         monkeypatch.setitem(MIN_SIZES["reduce"], kind, 0)
     # Floats are cut where XLA has a kernel that ignores NaNs.
-    monkeypatch.setattr(reducing_cpu, "is_fault_lowered", lambda: True)
+    monkeypatch.setattr(reduce_cpu, "is_fault_lowered", lambda: True)
     for name in ("_FEWEST_LANES", "_MIN_LENGTH_OF_SUM"):
-        monkeypatch.setattr(reducing_cpu, name, 0)
+        monkeypatch.setattr(reduce_cpu, name, 0)
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.lowering import selecting_cpu
+from hlofront.lowering.cpu import partial_sort as partial_sort_cpu
 
 DTYPES = ["float32", "float64", "float16", ml_dtypes.bfloat16]
 METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
@@ -20,8 +20,8 @@ METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 @pytest.fixture(autouse=True)
 def lines_of_any_length_are_selected_from(monkeypatch):
     for name in ("_FEWEST", "_SHORTEST"):
-        monkeypatch.setattr(selecting_cpu, name, 0)
-    monkeypatch.setattr(selecting_cpu, "_most_positions", lambda length: 100)
+        monkeypatch.setattr(partial_sort_cpu, name, 0)
+    monkeypatch.setattr(partial_sort_cpu, "_most_positions", lambda length: 100)
     hlofront.clear_caches()
     yield
     hlofront.clear_caches()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.lowering import sorting_cpu
+from hlofront.lowering.cpu import sort as sort_cpu
 from hlofront.lowering.min_sizes import MIN_SIZES
 
 DTYPES = [
@@ -28,7 +28,7 @@ NARROW = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz
 @pytest.fixture(autouse=True)
 def arrays_of_any_size_are_packed(monkeypatch):
     monkeypatch.setitem(MIN_SIZES["sort"], "packed", 0)
-    monkeypatch.setattr(sorting_cpu, "_SMALL", 0)
+    monkeypatch.setattr(sort_cpu, "_SMALL", 0)
     with hlofront.enable_x64(True):
         yield
 
@@ -108,7 +108,7 @@ def test_few_elements_are_sorted(size):
 @pytest.mark.parametrize("fewest", [1, 1000])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_any_axis_is_sorted(monkeypatch, axis, fewest):
-    monkeypatch.setattr(sorting_cpu, "_MIN_SIZE_TRANSPOSED", fewest)
+    monkeypatch.setattr(sort_cpu, "_MIN_SIZE_TRANSPOSED", fewest)
     hlofront.clear_caches()
     x = special(np.float32, 4 * 5 * 6).reshape(4, 5, 6)
     check([x], [special(np.int16, 120).reshape(4, 5, 6)], axis)

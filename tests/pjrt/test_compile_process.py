@@ -15,7 +15,7 @@ import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.bridge import client, compile_process, worker_process
 from hlofront.errors import JaxRuntimeError
-from hlofront.lowering import scattering
+from hlofront.lowering.ops import scatter
 from tests.pjrt.needed import need
 
 
@@ -82,7 +82,7 @@ def test_a_scatter_of_one_value_to_itself_compiles(tpu):
 
 @pytest.mark.long
 def test_the_end_of_the_compiler_is_an_error(tpu, monkeypatch):
-    monkeypatch.setattr(scattering, "_may_be_one", lambda *avals: False)
+    monkeypatch.setattr(scatter, "_may_be_one", lambda *avals: False)
     try:
         compiled(tpu, lambda: ones_at_ones() + 1)
     except JaxRuntimeError as error:

@@ -10,7 +10,8 @@ import pytest
 
 import hlofront
 from hlofront.base.config import options
-from hlofront.lowering import many_numbers_cpu, rules
+from hlofront.lowering import rules
+from hlofront.lowering.cpu import elementwise as elementwise_cpu
 from tests.on_platforms import cached
 from tests.support.closeness import assert_within
 from tests.systematic import batching, trials
@@ -45,7 +46,7 @@ def formulas_for_arrays_of_any_size(monkeypatch):
     assert len(LEAST_SIZES) >= 5
     for module, name in LEAST_SIZES:
         monkeypatch.setattr(module, name, 0)
-    known = many_numbers_cpu._RULES
+    known = elementwise_cpu._RULES
     for key, rule in known.items():
         monkeypatch.setitem(known, key, rule._replace(fewest=0))
 

@@ -13,7 +13,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
-from hlofront.lowering import contracting, slicing
+from hlofront.lowering.ops import dot_general, slicing
 
 SIZES, WINDOWS, CALLS = (
     "sizes before a size of zero",
@@ -140,14 +140,14 @@ ROWS = [
 def test_products_with_exchanged_operands_are_products(spec, a, b, monkeypatch):
     numbers = np.random.default_rng(0)
     a, b = (numbers.integers(-4, 5, shape).astype(np.float32) for shape in (a, b))
-    monkeypatch.setattr(contracting, "_LONG_ROW", 4)
+    monkeypatch.setattr(dot_general, "_LONG_ROW", 4)
     lowered = jax.jit(lambda a, b: jnp.einsum(spec, a, b)).lower(a, b)
     assert "stablehlo.transpose" in lowered.as_text()
     np.testing.assert_array_equal(lowered.compile()(a, b), np.einsum(spec, a, b))
 
 
 def test_products_of_several_rows_are_as_they_were_written(monkeypatch):
-    monkeypatch.setattr(contracting, "_LONG_ROW", 4)
+    monkeypatch.setattr(dot_general, "_LONG_ROW", 4)
     text = jax.jit(lambda a, b: a @ b).lower(jnp.ones((2, 3)), jnp.ones((3, 5))).as_text()
     assert "stablehlo.transpose" not in text
 

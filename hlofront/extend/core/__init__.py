@@ -7,7 +7,6 @@ from hlofront.core.aval import AbstractToken as AbstractToken
 from hlofront.core.axes import mapped_aval as mapped_aval
 from hlofront.core.axes import unmapped_aval as unmapped_aval
 from hlofront.core.check import check_jaxpr as check_jaxpr
-from hlofront.core.curried import jaxpr_as_fun as jaxpr_as_fun
 from hlofront.core.effects import Effect as Effect
 from hlofront.core.effects import Effects as Effects
 from hlofront.core.effects import no_effects as no_effects
@@ -18,6 +17,7 @@ from hlofront.core.jaxpr import Equation as JaxprEqn
 from hlofront.core.jaxpr import Jaxpr as Jaxpr
 from hlofront.core.jaxpr import Literal as Literal
 from hlofront.core.jaxpr import Var as Var
+from hlofront.core.jaxpr_as_fun import jaxpr_as_fun as jaxpr_as_fun
 from hlofront.core.primitive import Primitive as Primitive
 from hlofront.core.programs import array_types as array_types
 from hlofront.core.programs import concrete_or_error as concrete_or_error

@@ -15,6 +15,6 @@ __getattr__, __dir__ = _lazy(
             ),
             "hlofront.bridge.mlir_bytes",
         ),
-        "lower_with_sharding_in_types": "hlofront.lowering.extension",
+        "lower_with_sharding_in_types": "hlofront.lowering.extension.rules",
     },
 )

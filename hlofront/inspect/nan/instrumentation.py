@@ -7,8 +7,8 @@ import numpy as np
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Literal
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.inspect.stepwise.operands import ELEMENTWISE
 from hlofront.numpy import isfinite, isinf, isnan, where

@@ -13,9 +13,9 @@ from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.program_cache import DerivedCache
 from hlofront.core.subprograms import Subprogram, equation_count, split_inputs
 from hlofront.higher_order.library_loops import while_loop
 from hlofront.inspect.nan.instrumentation import (

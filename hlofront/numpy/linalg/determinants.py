@@ -16,7 +16,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_factored
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
-from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives import compare, creation, elementwise
 from hlofront.primitives.converting import convert, stop_gradient, strong
 from hlofront.primitives.factoring import geqrf, lu
 from hlofront.primitives.matrices import (
@@ -46,8 +46,8 @@ class SlogdetResult(NamedTuple):
 def _parity(pivots: Array, dtype: np.dtype) -> Array:
     """Return the sign of row permutations: -1 for an odd number of exchanges, else 1."""
     aval = typeof(pivots)
-    rows = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
-    moved = convert(comparing.ne(pivots, rows), _int32, False)
+    rows = creation.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
+    moved = convert(compare.ne(pivots, rows), _int32, False)
     odd = elementwise.bitwise_and(reduce_sum(moved, (aval.ndim - 1,)), np.int32(1))
     sign = elementwise.sub(np.int32(1), elementwise.mul(np.int32(2), odd))
     return convert(sign, dtype, False)
@@ -105,12 +105,12 @@ def _by_factors_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> 
     # adj(U) = det(U) U^-1 where the diagonal of U has no zero, and it is linear in each diagonal
     # element. Where one is zero, the value is the mean of the values at 1 and -1; where several
     # are, it is zero.
-    zero = comparing.eq(ends, creating.full_like(ends, 0))
+    zero = compare.eq(ends, creation.full_like(ends, 0))
     count = reduce_sum(convert(zero, _int32, False), (axis,))
     upper = upper_triangle(factors)
 
     def at(value: int) -> Array:
-        raised = elementwise.mul(convert(zero, dtype, False), creating.full_like(ends, value))
+        raised = elementwise.mul(convert(zero, dtype, False), creation.full_like(ends, value))
         ones = broadcast_matrices(identity_like(upper), typeof(upper).shape)
         filled = elementwise.add(
             upper, elementwise.mul(ones, along_rows(raised, typeof(upper).shape))
@@ -120,8 +120,8 @@ def _by_factors_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> 
         return elementwise.mul(scale, reduce_sum(solved, (axis,)))
 
     total = elementwise.mul(elementwise.add(at(1), at(-1)), host_number(0.5, dtype))
-    some = comparing.gt(count, creating.full_like(count, 1))
-    total = comparing.select_n(some, total, creating.full_like(total, 0))
+    some = compare.gt(count, creation.full_like(count, 1))
+    total = compare.select_n(some, total, creation.full_like(total, 0))
     return result, elementwise.mul(sign, total)
 
 
@@ -136,7 +136,7 @@ def det(a: ArrayLike) -> Array:
     aval = typeof(a)
     size = aval.shape[-1]
     if not size:
-        return creating.full(aval.shape[:-2], 1, aval.dtype)
+        return creation.full(aval.shape[:-2], 1, aval.dtype)
     return _small(a, size) if size <= 3 else _by_factors(a)
 
 
@@ -147,10 +147,10 @@ def _of_diagonal(ends: Array, sign: Array) -> tuple[Array, Array]:
     """Return the sign and log modulus of the product of `ends`, multiplied by `sign`."""
     axis = typeof(ends).ndim - 1
     sizes = elementwise.abs(ends)
-    is_zero = comparing.eq(sizes, creating.full_like(sizes, 0))
-    safe = comparing.select_n(is_zero, ends, creating.full_like(ends, 1))
+    is_zero = compare.eq(sizes, creation.full_like(sizes, 0))
+    safe = compare.select_n(is_zero, ends, creation.full_like(ends, 1))
     directions = elementwise.sign(safe)
-    none = comparing.select_n(is_zero, directions, creating.full_like(directions, 0))
+    none = compare.select_n(is_zero, directions, creation.full_like(directions, 0))
     total = elementwise.mul(sign, reduce_prod(none, (axis,)))
     return total, reduce_sum(elementwise.log(sizes), (axis,))
 
@@ -170,9 +170,9 @@ def _divided(a: Array) -> tuple[Array, Array, Array]:
     sizes = stop_gradient(elementwise.abs(a))
     largest = reduce_max(sizes, (aval.ndim - 2, aval.ndim - 1))
     is_usable = elementwise.bitwise_and(
-        comparing.gt(largest, creating.full_like(largest, 0)), elementwise.is_finite(largest)
+        compare.gt(largest, creation.full_like(largest, 0)), elementwise.is_finite(largest)
     )
-    largest = comparing.select_n(is_usable, creating.full_like(largest, 1), largest)
+    largest = compare.select_n(is_usable, creation.full_like(largest, 1), largest)
     divisor = expand_dims(largest, (aval.ndim - 2, aval.ndim - 1))
     divided = elementwise.div(a, convert(divisor, aval.dtype, aval.weak_type))
     size = aval.shape[-1]
@@ -183,7 +183,7 @@ def _divided(a: Array) -> tuple[Array, Array, Array]:
 @custom_jvp
 def _slogdet_by_formula(a: Array) -> tuple[Array, Array]:
     _, largest, determinant = _divided(a)
-    size = creating.full_like(largest, typeof(a).shape[-1])
+    size = creation.full_like(largest, typeof(a).shape[-1])
     total = elementwise.log(elementwise.abs(determinant))
     total = elementwise.add(total, elementwise.mul(size, elementwise.log(largest)))
     return elementwise.sign(determinant), total
@@ -206,7 +206,7 @@ def _(
     # the individual operations would keep the elements and the sign as well, and take longer on
     # TPUs.
     if aval.shape[-1] == 1:
-        cofactors = creating.full_like(divided, 1)
+        cofactors = creation.full_like(divided, 1)
     else:
         signs = broadcast_matrices(np.array([[1, -1], [-1, 1]], aval.dtype), aval.shape)
         cofactors = elementwise.mul(rev(divided, matrix_axes), signs)
@@ -219,7 +219,7 @@ def _(
 def _of_log(sign: Array, total: Array) -> tuple[Array, Array]:
     """Return the tangents of the sign and the log modulus, given that of the logarithm."""
     if not is_complex(typeof(sign).dtype):
-        return creating.full_like(sign, 0), total
+        return creation.full_like(sign, 0), total
     along = real_part(total)
     turned = elementwise.sub(total, convert(along, typeof(total).dtype, False))
     return elementwise.mul(turned, sign), along
@@ -257,13 +257,13 @@ def _slogdet_by_qr(a: Array) -> tuple[Array, Array]:
     reflected, taus = geqrf(a)
     axis = typeof(taus).ndim - 1
     # A reflection I - tau v v^H has determinant -tau / conj(tau); tau is 0 where there is none.
-    none = comparing.eq(taus, creating.full_like(taus, 0))
+    none = compare.eq(taus, creation.full_like(taus, 0))
     if is_complex(typeof(a).dtype):
-        safe = comparing.select_n(none, taus, creating.full_like(taus, 1))
+        safe = compare.select_n(none, taus, creation.full_like(taus, 1))
         each = elementwise.neg(elementwise.div(safe, elementwise.conj(safe)))
     else:
-        each = creating.full_like(taus, -1)
-    each = comparing.select_n(none, each, creating.full_like(each, 1))
+        each = creation.full_like(taus, -1)
+    each = compare.select_n(none, each, creation.full_like(each, 1))
     return _of_diagonal(diagonal(reflected), reduce_prod(each, (axis,)))
 
 

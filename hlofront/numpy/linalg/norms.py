@@ -17,7 +17,7 @@ from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
-from hlofront.primitives import comparing, creating, elementwise, reducing
+from hlofront.primitives import compare, creation, elementwise, reducing
 from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.matrices import real_part
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
@@ -52,7 +52,7 @@ def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Ar
     if any(not typeof(x).shape[axis] for axis in axes):
         aval = typeof(x)
         shape = [size for i, size in enumerate(aval.shape) if i not in axes]
-        x = creating.full(tuple(shape), 0, aval.dtype)
+        x = creation.full(tuple(shape), 0, aval.dtype)
         return expand_dims(x, sorted(axes)) if keepdims else x
     # Where all are 0, half of the derivative is that of the 0, as in JAX.
     greatest = _folded(reducing.reduce_max, x, axes, keepdims)
@@ -71,7 +71,7 @@ def _vector_norm(x: ArrayLike, axes: tuple[int, ...], keepdims: bool, order: Ord
     if order is None or order == 2:
         return elementwise.sqrt(_sum(_squares(x), axes, keepdims))
     if order == 0:
-        nonzero = comparing.ne(x, creating.full_like(x, 0))
+        nonzero = compare.ne(x, creation.full_like(x, 0))
         dtype = np.dtype(finfo(typeof(x).dtype).dtype)
         return _sum(convert(nonzero, dtype, False), axes, keepdims)
     sizes = strong(elementwise.abs(x))
@@ -216,11 +216,11 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
             raise ValueError(f"Argument to cond must have shape [..., n, n], got {aval.shape}")
         result = elementwise.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
     # Singular matrices have no inverse: their condition number is infinite.
-    unknown = comparing.ne(result, result)
-    has_nan = comparing.ne(x, x)
+    unknown = compare.ne(result, result)
+    has_nan = compare.ne(x, x)
     has_nan = reducing.reduce_or(has_nan, (last, last + 1))
     overflown = elementwise.bitwise_and(unknown, elementwise.bitwise_not(has_nan))
-    return comparing.select_n(overflown, result, creating.full_like(result, np.inf))
+    return compare.select_n(overflown, result, creation.full_like(result, np.inf))
 
 
 @operation(static_argnames=("hermitian",))
@@ -228,13 +228,13 @@ def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> A
     (M,) = inexact("jnp.linalg.matrix_rank", M)
     aval = typeof(M)
     if aval.ndim < 2:
-        some = comparing.ne(M, creating.full_like(M, 0))
+        some = compare.ne(M, creation.full_like(M, 0))
         return convert(reducing.reduce_or(some, tuple(range(aval.ndim))), _int32, False)
     values = svd(M, hermitian=hermitian, compute_uv=False)
     result = typeof(values)
     count, last = result.shape[-1], result.ndim - 1
     if not count:
-        return creating.full(result.shape[:-1], 0, default_dtype("i"))
+        return creation.full(result.shape[:-1], 0, default_dtype("i"))
     dtype = result.dtype
     if least is None:
         share = host_number(max(aval.shape[-2:]) * float(finfo(dtype).eps), dtype)
@@ -242,7 +242,7 @@ def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> A
     else:
         least = _numbers(least, dtype, result.shape[:-1])
     least = broadcast_in_dim(least, result.shape, range(last))
-    counts = convert(comparing.gt(values, least), default_dtype("i"), False)
+    counts = convert(compare.gt(values, least), default_dtype("i"), False)
     return reducing.reduce_sum(counts, (last,))
 
 

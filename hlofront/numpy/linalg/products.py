@@ -17,11 +17,11 @@ from hlofront.numpy.einsum import einsum
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import check_arraylike, operand, operands
-from hlofront.primitives.contracting import Precision
+from hlofront.primitives.dot_general import Precision
 from hlofront.primitives.matrices import broadcast_matrices, identity, swap
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import PrecisionLike
+    from hlofront.primitives.dot_general import PrecisionLike
 
 # NumPy has these functions since 2.0.
 _newer: Any = np.linalg

@@ -20,7 +20,7 @@ from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
 from hlofront.numpy.shape import moveaxis
-from hlofront.primitives import comparing, creating, elementwise, spectral
+from hlofront.primitives import compare, creation, elementwise, spectral
 from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.factoring import symmetrize
 from hlofront.primitives.matrices import (
@@ -169,7 +169,7 @@ def _pseudo_inverse_of(a: Array, rtol: ArrayLike, hermitian: bool) -> Array:
     aval = typeof(a)
     *batch, m, n = aval.shape
     if not m or not n:
-        return creating.full((*batch, n, m), 0, aval.dtype)
+        return creation.full((*batch, n, m), 0, aval.dtype)
     if hermitian:
         from_eigh = spectral.eigh(a)
         vectors, values = from_eigh
@@ -183,9 +183,9 @@ def _pseudo_inverse_of(a: Array, rtol: ArrayLike, hermitian: bool) -> Array:
     shape = typeof(sizes).shape
     rtol = broadcast_in_dim(rtol, tuple(batch), range(len(batch) - typeof(rtol).ndim, len(batch)))
     cutoff = broadcast_in_dim(elementwise.mul(rtol, greatest), shape, range(len(batch)))
-    counts = comparing.gt(sizes, cutoff)
-    inverse = elementwise.div(creating.full_like(s, 1), s)
-    inverse = comparing.select_n(counts, creating.full_like(s, 0), inverse)
+    counts = compare.gt(sizes, cutoff)
+    inverse = elementwise.div(creation.full_like(s, 1), s)
+    inverse = compare.select_n(counts, creation.full_like(s, 0), inverse)
     scaled = adjoint(right)
     weights = along_rows(convert(inverse, aval.dtype, False), typeof(scaled).shape)
     return product(elementwise.mul(scaled, weights), adjoint(left))
@@ -248,7 +248,7 @@ def lstsq(
     x, residuals, rank, s = _lstsq(a, b, rcond)
     m, n = typeof(a).shape
     if int(rank) < n or m <= n:
-        residuals = creating.full((0,), 0, typeof(residuals).dtype)
+        residuals = creation.full((0,), 0, typeof(residuals).dtype)
     return x, residuals, rank, s
 
 
@@ -274,26 +274,26 @@ def _lstsq(
     columns = typeof(matrix).shape[1]
     precision = float(finfo(dtype).eps)
     if not m or not n:
-        s = creating.full((0,), 0, real)
-        x = creating.full((n, columns), 0, dtype)
+        s = creation.full((0,), 0, real)
+        x = creation.full((n, columns), 0, dtype)
         squares = real_part(elementwise.mul(matrix, conjugate(matrix)))
         residuals = sum_over(squares, (0,))
-        rank = creating.full((), 0, default_dtype("i"))
+        rank = creation.full((), 0, default_dtype("i"))
     else:
         if rcond is None:
             share = host_number(precision * max(m, n), real)
         else:
             share = convert(_as_array(rcond), real, False)
             low = host_number(precision, real)
-            share = comparing.select_n(comparing.lt(share, host_number(0, real)), share, low)
+            share = compare.select_n(compare.lt(share, host_number(0, real)), share, low)
         u, s, vh = spectral.svd(a, full_matrices=False)
         first = squeeze(slice_in_dim(s, 0, 1), (0,))
         least = broadcast_in_dim(elementwise.mul(share, first), typeof(s).shape, ())
-        zeros = creating.full_like(s, 0)
-        counts = elementwise.bitwise_and(comparing.gt(s, zeros), comparing.ge(s, least))
+        zeros = creation.full_like(s, 0)
+        counts = elementwise.bitwise_and(compare.gt(s, zeros), compare.ge(s, least))
         rank = reduce_sum(convert(counts, default_dtype("i"), False), (0,))
-        safe = comparing.select_n(counts, creating.full_like(s, 1), s)
-        inverse = comparing.select_n(counts, zeros, elementwise.div(creating.full_like(s, 1), safe))
+        safe = compare.select_n(counts, creation.full_like(s, 1), s)
+        inverse = compare.select_n(counts, zeros, elementwise.div(creation.full_like(s, 1), safe))
         seen = product(adjoint(u), matrix)
         weights = along_columns(convert(inverse, dtype, False), typeof(seen).shape)
         x = product(adjoint(vh), elementwise.mul(weights, strong(seen)))

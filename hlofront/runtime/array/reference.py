@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray, is_value, register_value_type, typeo
 from hlofront.core.references import AbstractRef, RefMeta
 from hlofront.core.trace import engine
 from hlofront.primitives.converting import convert, copy_p
-from hlofront.primitives.creating import empty
+from hlofront.primitives.creation import empty
 from hlofront.primitives.references import (
     RefIndex,
     RefIndexer,

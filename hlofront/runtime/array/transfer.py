@@ -35,7 +35,7 @@ from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.named_shardings import has_summands
 from hlofront.pjrt.shardings import Index
 from hlofront.primitives import placing
-from hlofront.primitives.creating import of_rank
+from hlofront.primitives.creation import of_rank
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.relayout import laid_out
 from hlofront.runtime.sharding.placement import (

@@ -13,13 +13,13 @@ import numpy as np
 
 from hlofront.base.errors import KeyReuseError
 from hlofront.base.typing import NumPyArray
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.subprograms import Program, Subprogram, inputs_among, opened, subprograms_of
 from hlofront.higher_order.random_gamma import random_gamma_p
 from hlofront.higher_order.while_loop import while_p
-from hlofront.primitives import comparing, converting, keys, shaping, slicing
+from hlofront.primitives import compare, converting, keys, shaping, slicing
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from hlofront.primitives.gathering import gather_p
 from hlofront.primitives.keys import is_key
@@ -30,7 +30,7 @@ _USES = frozenset({keys.random_split_p, keys.random_bits_p, random_gamma_p})
 # Operations that produce no random numbers, or whose use of keys is unknown.
 _HARMLESS = frozenset(
     {keys.random_fold_in_p, keys.random_unwrap_p, keys.random_clone_p, keys.random_seed_p}
-    | {keys.random_wrap_p, comparing.eq_p, comparing.ne_p, gather_p, scatter_p}
+    | {keys.random_wrap_p, compare.eq_p, compare.ne_p, gather_p, scatter_p}
     | {dynamic_slice_p, dynamic_update_slice_p}
 )
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.config import debug_infs, debug_nans
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.mesh_context import NO_MESH
 from hlofront.core.names import replayed_traceback
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.subprograms import Subprogram, split_inputs
 from hlofront.core.trace import engine, interpreting_with
 from hlofront.higher_order.jit_call import jit_p

@@ -30,7 +30,7 @@ from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 
 if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
-    from hlofront.lowering.host_call import HostCall
+    from hlofront.lowering.core.host_call import HostCall
     from hlofront.lowering.module import Module
     from hlofront.runtime.compilation.host_calls import HostFailures
 

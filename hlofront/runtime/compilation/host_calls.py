@@ -30,7 +30,7 @@ from hlofront.runtime.sharding.placement import (
 )
 
 if TYPE_CHECKING:
-    from hlofront.lowering.host_call import HostCall
+    from hlofront.lowering.core.host_call import HostCall
 
 Result = TypeVar("Result")
 

@@ -13,7 +13,7 @@ from hlofront.bridge.client import Sharding, is_absent
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation
 from hlofront.core.lowering_request import LoweringRequest
-from hlofront.lowering.partitioning import inspect_value
+from hlofront.lowering.ops.partitioning import inspect_value
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options

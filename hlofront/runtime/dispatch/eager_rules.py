@@ -7,10 +7,10 @@ from hlofront.bridge.client import ArrayImpl, NamedSharding, Sharding
 from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import typeof
 from hlofront.core.compile_time import folding_constants
-from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
+from hlofront.core.program_cache import DerivedCache
 from hlofront.core.rules import run, subprograms
 from hlofront.core.subprograms import Subprogram, with_program
 from hlofront.higher_order.cond import cond_p

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable, WorkerMemoryStats
     from hlofront.bridge.jaxlib_types import MemoryStats, PjRtLayout, XlaComputation
     from hlofront.bridge.mlir import ir
-    from hlofront.lowering.fences import Fence
+    from hlofront.lowering.core.fences import Fence
     from hlofront.lowering.module import Module
     from hlofront.runtime.compilation.aot_targets import AbsentExecutable
 

@@ -18,10 +18,10 @@ from hlofront.bridge.members import (
     memory_kind_of,
     sharding_of,
 )
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.program_cache import once_per_program
 from hlofront.core.requested_shardings import asks_nothing
 from hlofront.core.subprograms import Program, may_hold_programs, opened, subprograms_of
 from hlofront.higher_order.shard_map import shard_map_p

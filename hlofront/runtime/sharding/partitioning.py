@@ -21,7 +21,7 @@ from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.lowering_request import LoweringRequest
 from hlofront.core.mesh import AxisType, Mesh
 from hlofront.core.partition import PartitionSpec
-from hlofront.lowering.module_state import ManualMesh
+from hlofront.lowering.core.module_state import ManualMesh
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding, reordered, replicated
@@ -32,8 +32,8 @@ from hlofront.runtime.sharding.storage import stored_sharding
 from hlofront.transforms.flatten import ShapeDtypeStruct, stage_tree
 
 if TYPE_CHECKING:
+    from hlofront.lowering.core.partitioned_call import PartitionedCall
     from hlofront.lowering.module import Module
-    from hlofront.lowering.partitioned_call import PartitionedCall
 
 _NO_MESH = Mesh(np.array(None), ())
 _NUMBER = ShapedArray((), np.dtype(np.int32))

@@ -28,8 +28,8 @@ from hlofront.higher_order.shard_map import shard_map
 from hlofront.pjrt.shardings import on_device, over_mesh
 from hlofront.primitives.collective_exchanges import ppermute
 from hlofront.primitives.collectives import axis_index
-from hlofront.primitives.comparing import select
-from hlofront.primitives.creating import full
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import full
 from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from hlofront.primitives.shaping import reshape
 from hlofront.runtime.sharding.compiled_programs import compiled_for

@@ -7,11 +7,11 @@ from hlofront.base.config import remove_size_one_mesh_axis_from_type
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of, memory_kind_of
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.program_cache import once_per_program
 from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.placing import memory_space_of
 from hlofront.runtime.sharding.device_assignment import (

@@ -14,7 +14,7 @@ from hlofront.higher_order.polar import qdwh
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.promotion import operands, promote_dtypes_complex
 from hlofront.numpy.vectorize import vectorize
-from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
+from hlofront.primitives import compare, creation, elementwise, factoring, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from hlofront.primitives.matrices import (
@@ -174,9 +174,9 @@ def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, 
     factors, _, order = factoring.lu(a)
     square = (*aval.shape[:-1], m)
     # Row i of a is row j of the product of the factors where order[j] = i.
-    rows = creating.broadcasted_iota(_int32, square, batch)
+    rows = creation.broadcasted_iota(_int32, square, batch)
     permutation = convert(
-        comparing.eq(along_rows(order, square), rows), real_dtype(aval.dtype), False
+        compare.eq(along_rows(order, square), rows), real_dtype(aval.dtype), False
     )
     lower = slice_in_dim(lower_triangle(factors, -1), 0, k, axis=batch + 1)
     ones = identity(aval.dtype, typeof(lower).shape[-2:])
@@ -424,8 +424,8 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
     if n < 2:
         return T, Z
     precision = float(finfo(typeof(T).dtype).eps)
-    columns = creating.broadcasted_iota(_int32, (2, n), 1)
-    rows_of = creating.broadcasted_iota(_int32, (n, n), 0)
+    columns = creation.broadcasted_iota(_int32, (2, n), 1)
+    rows_of = creation.broadcasted_iota(_int32, (n, n), 0)
 
     def step(count: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         T, Z = state
@@ -435,9 +435,9 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
         a, c, d = _entries(block)
         sizes = elementwise.add(elementwise.abs(a), elementwise.abs(d))
         least = elementwise.mul(sizes, host_number(precision, typeof(sizes).dtype))
-        needed = comparing.gt(elementwise.abs(c), least)
+        needed = compare.gt(elementwise.abs(c), least)
         # A block that needs no rotation is replaced by one whose eigenvalues have derivatives.
-        block = comparing.select_n(needed, np.diag([1, 0]).astype(typeof(T).dtype), block)
+        block = compare.select_n(needed, np.diag([1, 0]).astype(typeof(T).dtype), block)
         _, c, d = _entries(block)
         # This rotation maps the first eigenvector of the block to the first unit vector.
         values = spectral.eig(
@@ -454,15 +454,15 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
             ],
             0,
         )
-        turn = comparing.select_n(needed, identity_like(turn), turn)
+        turn = compare.select_n(needed, identity_like(turn), turn)
         rows = dynamic_slice(T, (before, np.int32(0)), (2, n))
         turned = product(turn, rows)
-        turned = comparing.select_n(comparing.ge(columns, before), rows, turned)
+        turned = compare.select_n(compare.ge(columns, before), rows, turned)
         T = dynamic_update_slice(T, turned, (before, np.int32(0)))
         # A real Schur form is zero below its first subdiagonal: those elements are not changed.
-        T = comparing.select_n(comparing.gt(rows_of, m), _turned_columns(T, turn, before), T)
+        T = compare.select_n(compare.gt(rows_of, m), _turned_columns(T, turn, before), T)
         Z = _turned_columns(Z, turn, before)
-        zero = creating.full((1, 1), 0, typeof(T).dtype)
+        zero = creation.full((1, 1), 0, typeof(T).dtype)
         return dynamic_update_slice(T, zero, (m, before)), Z
 
     def _turned_columns(x: Array, turn: Array, before: Array) -> Array:

@@ -19,7 +19,7 @@ from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.norms import norm
 from hlofront.numpy.linalg.systems import solve_matrices
 from hlofront.numpy.promotion import promote_dtypes_complex
-from hlofront.primitives import comparing, creating, elementwise, reducing, spectral
+from hlofront.primitives import compare, creation, elementwise, reducing, spectral
 from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.matrices import (
     adjoint,
@@ -90,11 +90,11 @@ def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     halvings = elementwise.floor(
         elementwise.div(
             elementwise.log(elementwise.mul(size, host_number(1 / largest, dtype))),
-            creating.full_like(size, math.log(2)),
+            creation.full_like(size, math.log(2)),
         )
     )
     halvings = elementwise.max(
-        elementwise.add(halvings, creating.full_like(size, 1)), creating.full_like(size, 0)
+        elementwise.add(halvings, creation.full_like(size, 1)), creation.full_like(size, 0)
     )
     scale = elementwise.exp2(elementwise.neg(halvings))
     batch = range(aval.ndim - 2)
@@ -108,14 +108,14 @@ def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     most = host_number(max_squarings, dtype)
 
     def square(x: Array, step: Array) -> tuple[Array, None]:
-        lanes = comparing.lt(creating.full(typeof(halvings).shape, step, dtype), halvings)
+        lanes = compare.lt(creation.full(typeof(halvings).shape, step, dtype), halvings)
 
         def squared(x: Array) -> Array:
             chosen = broadcast_in_dim(lanes, typeof(x).shape, batch)
-            zeros = creating.full_like(x, 0)
+            zeros = creation.full_like(x, 0)
             # Other matrices are not squared: that might overflow and make derivatives NaN.
-            safe = comparing.select_n(chosen, zeros, x)
-            return comparing.select_n(chosen, x, product(safe, safe))
+            safe = compare.select_n(chosen, zeros, x)
+            return compare.select_n(chosen, x, product(safe, safe))
 
         some = reducing.reduce_or(lanes, tuple(batch))
         return cond(some, squared, lambda x: x, x), None
@@ -123,11 +123,11 @@ def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     steps = np.arange(max_squarings, dtype=dtype)
     result, _ = scan(square, result, steps)
     beyond = broadcast_in_dim(
-        elementwise.bitwise_not(comparing.le(halvings, creating.full_like(halvings, most))),
+        elementwise.bitwise_not(compare.le(halvings, creation.full_like(halvings, most))),
         aval.shape,
         batch,
     )
-    return comparing.select_n(beyond, result, creating.full_like(result, np.nan))
+    return compare.select_n(beyond, result, creation.full_like(result, np.nan))
 
 
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
@@ -194,34 +194,34 @@ def _triangular_root(t: Array) -> Array:
     """
     n = typeof(t).shape[0]
     roots = elementwise.sqrt(diagonal(t))
-    rows = creating.broadcasted_iota(_int32, (n, n), 0)
-    columns = creating.broadcasted_iota(_int32, (n, n), 1)
-    positions = creating.broadcasted_iota(_int32, (n,), 0)
+    rows = creation.broadcasted_iota(_int32, (n, n), 0)
+    columns = creation.broadcasted_iota(_int32, (n, n), 1)
+    positions = creation.broadcasted_iota(_int32, (n,), 0)
     ones = identity_like(t)
 
     def chosen(which: Array, x: Array) -> Array:
-        return comparing.select_n(which, creating.full_like(x, 0), x)
+        return compare.select_n(which, creation.full_like(x, 0), x)
 
     def step(j: Array, root: Array) -> Array:
         j = convert(j, _int32, False)
-        here = comparing.eq(columns, j)
-        above = comparing.lt(positions, j)
+        here = compare.eq(columns, j)
+        above = compare.lt(positions, j)
         column = chosen(above, reducing.reduce_sum(chosen(here, t), (1,)))
-        own = reducing.reduce_sum(chosen(comparing.eq(positions, j), roots), (0,))
-        ends = elementwise.add(roots, creating.full((n,), own, typeof(roots).dtype))
-        none = comparing.eq(ends, creating.full_like(ends, 0))
-        ends = comparing.select_n(none, ends, creating.full_like(ends, 1))
-        inside = chosen(comparing.lt(rows, columns), chosen(comparing.lt(columns, j), root))
+        own = reducing.reduce_sum(chosen(compare.eq(positions, j), roots), (0,))
+        ends = elementwise.add(roots, creation.full((n,), own, typeof(roots).dtype))
+        none = compare.eq(ends, creation.full_like(ends, 0))
+        ends = compare.select_n(none, ends, creation.full_like(ends, 1))
+        inside = chosen(compare.lt(rows, columns), chosen(compare.lt(columns, j), root))
         system = elementwise.add(inside, elementwise.mul(ones, along_columns(ends, (n, n))))
         solved = triangular_solve(system, column, left_side=True)
         # Where the sum of two roots is zero, a square root exists only if the dividend is zero.
-        left = comparing.ne(solved, creating.full_like(solved, 0))
+        left = compare.ne(solved, creation.full_like(solved, 0))
         lost = elementwise.bitwise_and(elementwise.bitwise_and(none, left), above)
-        solved = comparing.select_n(lost, solved, creating.full_like(solved, np.inf))
-        total = elementwise.add(solved, chosen(comparing.eq(positions, j), roots))
-        return comparing.select_n(here, root, along_columns(total, (n, n)))
+        solved = compare.select_n(lost, solved, creation.full_like(solved, np.inf))
+        total = elementwise.add(solved, chosen(compare.eq(positions, j), roots))
+        return compare.select_n(here, root, along_columns(total, (n, n)))
 
-    return fori_loop(0, n, step, creating.full_like(t, 0))
+    return fori_loop(0, n, step, creation.full_like(t, 0))
 
 
 @operation
@@ -265,24 +265,24 @@ def _parlett(t: Array, f: Array) -> tuple[Array, Array]:
     n = typeof(t).shape[0]
     ends = diagonal(t)
     differences = elementwise.sub(along_rows(ends, (n, n)), along_columns(ends, (n, n)))
-    none = comparing.eq(differences, creating.full_like(differences, 0))
-    divisor = comparing.select_n(none, differences, creating.full_like(differences, 1))
-    rows = creating.broadcasted_iota(_int32, (n, n), 0)
-    columns = creating.broadcasted_iota(_int32, (n, n), 1)
+    none = compare.eq(differences, creation.full_like(differences, 0))
+    divisor = compare.select_n(none, differences, creation.full_like(differences, 1))
+    rows = creation.broadcasted_iota(_int32, (n, n), 0)
+    columns = creation.broadcasted_iota(_int32, (n, n), 1)
     offset = elementwise.sub(columns, rows)
 
     def step(p: Array, f: Array) -> Array:
         change = elementwise.sub(product(t, f), product(f, t))
         change = elementwise.div(change, divisor)
-        here = comparing.eq(offset, convert(p, _int32, False))
-        return comparing.select_n(here, f, change)
+        here = compare.eq(offset, convert(p, _int32, False))
+        return compare.select_n(here, f, change)
 
     f = fori_loop(1, n, step, f)
     distance = elementwise.abs(differences)
-    counts = comparing.gt(offset, creating.full_like(offset, 0))
+    counts = compare.gt(offset, creation.full_like(offset, 0))
     counts = elementwise.bitwise_and(counts, elementwise.bitwise_not(none))
-    largest = creating.full_like(distance, float(np.inf))
-    least = reducing.reduce_min(comparing.select_n(counts, largest, distance), (0, 1))
+    largest = creation.full_like(distance, float(np.inf))
+    least = reducing.reduce_min(compare.select_n(counts, largest, distance), (0, 1))
     return f, least
 
 
@@ -310,7 +310,7 @@ def _from_values(t: Array, z: Array, values: Array) -> tuple[Array, Array]:
     estimate = elementwise.mul(elementwise.div(precision, elementwise.min(least, one)), strict)
     estimate = elementwise.min(one, elementwise.max(precision, estimate))
     finite = reducing.reduce_and(elementwise.is_finite(elementwise.abs(f)), (0, 1))
-    return result, comparing.select_n(finite, creating.full((), np.inf, real), estimate)
+    return result, compare.select_n(finite, creation.full((), np.inf, real), estimate)
 
 
 @boundary

@@ -16,7 +16,7 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.promotion import operands, promote_dtypes
-from hlofront.primitives import creating, elementwise
+from hlofront.primitives import creation, elementwise
 from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.matrices import along_columns, along_rows, conjugate
@@ -55,7 +55,7 @@ def _gathered(values: Array, index: NumPyArray) -> Array:
     aval = typeof(values)
     batch = aval.ndim - 1
     if not index.size:
-        return creating.full((*aval.shape[:-1], *index.shape), 0, aval.dtype)
+        return creation.full((*aval.shape[:-1], *index.shape), 0, aval.dtype)
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(batch)), collapsed_slice_dims=(batch,), start_index_map=(batch,)
     )
@@ -66,7 +66,7 @@ def _gathered(values: Array, index: NumPyArray) -> Array:
 def _with_constants(values: Array, *constants: int) -> Array:
     """Return vectors with constants prepended along the last axis."""
     aval = typeof(values)
-    heads = [creating.full((*aval.shape[:-1], 1), number, aval.dtype) for number in constants]
+    heads = [creation.full((*aval.shape[:-1], 1), number, aval.dtype) for number in constants]
     return concatenate([*heads, values], aval.ndim - 1)
 
 
@@ -103,7 +103,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """
     _check_vectors("hankel", c=c, r=r)
     (c,) = _vectors("hankel", c)
-    c, r = (c, creating.full_like(c, 0)) if r is None else _vectors("hankel", c, r)
+    c, r = (c, creation.full_like(c, 0)) if r is None else _vectors("hankel", c, r)
     m, n = typeof(c).shape[-1], typeof(r).shape[-1]
     values = concatenate([c, r], typeof(c).ndim - 1)
     index = np.arange(n) + np.arange(m)[:, None]
@@ -226,7 +226,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
             f"array of shape {typeof(a).shape}."
         )
     if not n:
-        empty = creating.full((*typeof(a).shape[:-1], 0, 0), 0, typeof(a).dtype)
+        empty = creation.full((*typeof(a).shape[:-1], 0, 0), 0, typeof(a).dtype)
         return convert(empty, typeof(a).dtype, weak)
     # The gathered vector holds a zero, a one, and then the coefficients.
     index = np.zeros((n, n), int)

@@ -19,7 +19,7 @@ from hlofront.numpy.linalg import systems as numpy_systems
 from hlofront.numpy.linalg.matrices import inexact, matrices
 from hlofront.numpy.promotion import promote_dtypes_complex
 from hlofront.numpy.vectorize import vectorize
-from hlofront.primitives import comparing, creating, elementwise, factoring, spectral
+from hlofront.primitives import compare, creation, elementwise, factoring, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.matrices import (
     adjoint,
@@ -329,26 +329,26 @@ def _by_schur(a: Array, b: Array, c: Array, tol: float) -> Array:
     turned = product(product(adjoint(left_vectors), c), right_vectors)
     n = typeof(b).shape[-1]
     aval = typeof(turned)
-    columns = creating.broadcasted_iota(_int32, aval.shape, 1)
+    columns = creation.broadcasted_iota(_int32, aval.shape, 1)
     ends = diagonal(right)
-    positions = creating.broadcasted_iota(_int32, (n,), 0)
+    positions = creation.broadcasted_iota(_int32, (n,), 0)
 
     def step(count: Array, x: Array) -> Array:
         j = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
-        here = comparing.eq(columns, j)
+        here = compare.eq(columns, j)
         rest = elementwise.sub(turned, product(x, right))
-        rest = comparing.select_n(here, creating.full_like(rest, 0), rest)
+        rest = compare.select_n(here, creation.full_like(rest, 0), rest)
         column = reduce_sum(rest, (1,))
-        at = comparing.eq(positions, j)
-        end = reduce_sum(comparing.select_n(at, creating.full_like(ends, 0), ends), (0,))
+        at = compare.eq(positions, j)
+        end = reduce_sum(compare.select_n(at, creation.full_like(ends, 0), ends), (0,))
         ones = identity_like(left)
         shifted = elementwise.add(
-            left, elementwise.mul(ones, creating.full((*typeof(left).shape,), end))
+            left, elementwise.mul(ones, creation.full((*typeof(left).shape,), end))
         )
         solved = triangular_solve(shifted, column, left_side=True)
-        return comparing.select_n(here, x, along_columns(solved, aval.shape))
+        return compare.select_n(here, x, along_columns(solved, aval.shape))
 
-    x = fori_loop(0, n, step, creating.full_like(turned, 0))
+    x = fori_loop(0, n, step, creation.full_like(turned, 0))
     x = product(product(left_vectors, x), adjoint(right_vectors))
     sums = elementwise.add(along_columns(diagonal(left), aval.shape), along_rows(ends, aval.shape))
     return _nan_if_singular(x, sums, tol)
@@ -371,9 +371,9 @@ def _nan_if_singular(x: Array, sums: Array, tol: float) -> Array:
     if not typeof(x).size:
         return x
     least = reduce_min(elementwise.abs(sums), (0, 1))
-    singular = comparing.lt(least, host_number(tol, typeof(least).dtype))
+    singular = compare.lt(least, host_number(tol, typeof(least).dtype))
     singular = broadcast_in_dim(singular, typeof(x).shape, ())
-    return comparing.select_n(singular, x, creating.full_like(x, np.nan))
+    return compare.select_n(singular, x, creation.full_like(x, np.nan))
 
 
 @operation(static_argnames=("method", "tol"))

@@ -13,7 +13,7 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.library_loops import scan, while_loop
 from hlofront.numpy.promotion import operands
-from hlofront.primitives import comparing, creating, spectral
+from hlofront.primitives import compare, creation, spectral
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import abs, add, bitwise_and, div, max, mul, neg, real, sub
 from hlofront.primitives.matrices import (
@@ -67,10 +67,10 @@ def _dense(d: Array, e: Array) -> tuple[Array, Array]:
     diagonal = along_columns(convert(real_part(d), dtype, False), (n, n))
     ones = identity(dtype, (n, n))
     below = along_columns(pad(e, host_number(0, dtype), [(1, 0, 0)]), (n, n))
-    rows = creating.broadcasted_iota(_int32, (n, n), 0)
-    columns = creating.broadcasted_iota(_int32, (n, n), 1)
-    under = comparing.eq(sub(rows, np.int32(1)), columns)
-    below = comparing.select_n(under, creating.full_like(below, 0), below)
+    rows = creation.broadcasted_iota(_int32, (n, n), 0)
+    columns = creation.broadcasted_iota(_int32, (n, n), 1)
+    under = compare.eq(sub(rows, np.int32(1)), columns)
+    below = compare.select_n(under, creation.full_like(below, 0), below)
     # Both triangles are set: eigh reads only one, but its derivative rule needs both.
     whole = add(mul(diagonal, ones), add(below, adjoint(below)))
     return spectral.eigh(whole, symmetrize_input=False)
@@ -105,8 +105,8 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     margin = add(
         mul(norm, host_number(2 * n * float(limits.eps), dtype)), mul(least, host_number(2, dtype))
     )
-    wanted = creating.iota(_int32, last - first)
-    wanted = add(wanted, creating.full_like(wanted, first))
+    wanted = creation.iota(_int32, last - first)
+    wanted = add(wanted, creation.full_like(wanted, first))
     tol = max(tol, mul(norm, host_number(float(limits.eps) / 4, dtype)))
 
     def repeated(x: ArrayLike) -> Array:
@@ -123,12 +123,12 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
             own, square = row
             quotient = sub(sub(repeated(own), x), div(repeated(square), quotient))
             # Quotients are bounded away from zero, so that the next one does not overflow.
-            tiny = comparing.lt(abs(quotient), smallest)
-            quotient = comparing.select_n(tiny, quotient, neg(smallest))
-            is_negative = comparing.lt(quotient, creating.full_like(quotient, 0))
+            tiny = compare.lt(abs(quotient), smallest)
+            quotient = compare.select_n(tiny, quotient, neg(smallest))
+            is_negative = compare.lt(quotient, creation.full_like(quotient, 0))
             return (quotient, add(count, convert(is_negative, _int32, False))), None
 
-        start = creating.full_like(x, 1), creating.full_like(wanted, 0)
+        start = creation.full_like(x, 1), creation.full_like(wanted, 0)
         return scan(step, start, (d, squares))[0][1]
 
     def middles(low: Array, high: Array) -> Array:
@@ -139,18 +139,18 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
         width = reduce_max(sub(high, low), (0,))
         # An interval without a number inside stays as it is.
         halves = middles(low, high)
-        is_inside = bitwise_and(comparing.gt(halves, low), comparing.lt(halves, high))
-        unfinished = bitwise_and(comparing.gt(width, tol), reduce_or(is_inside, (0,)))
-        return bitwise_and(unfinished, comparing.lt(steps, np.int32(most)))
+        is_inside = bitwise_and(compare.gt(halves, low), compare.lt(halves, high))
+        unfinished = bitwise_and(compare.gt(width, tol), reduce_or(is_inside, (0,)))
+        return bitwise_and(unfinished, compare.lt(steps, np.int32(most)))
 
     def halve(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         steps, low, high = carry
         middle = middles(low, high)
-        above = comparing.gt(below(middle), wanted)
+        above = compare.gt(below(middle), wanted)
         return (
             add(steps, np.int32(1)),
-            comparing.select_n(above, middle, low),
-            comparing.select_n(above, high, middle),
+            compare.select_n(above, middle, low),
+            compare.select_n(above, high, middle),
         )
 
     # After this many halvings the interval is as narrow as the dtype allows.

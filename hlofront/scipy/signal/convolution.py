@@ -16,8 +16,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import elementwise
-from hlofront.primitives.contracting import PrecisionLike
-from hlofront.primitives.convolving import conv_general_dilated
+from hlofront.primitives.conv import conv_general_dilated
+from hlofront.primitives.dot_general import PrecisionLike
 from hlofront.primitives.shaping import rev
 from hlofront.runtime.dispatch.operation import operation
 

@@ -21,8 +21,8 @@ from hlofront.numpy.linalg.decompositions import qr
 from hlofront.numpy.promotion import promote_own_dtypes
 from hlofront.numpy.raveling import ravel_pytree
 from hlofront.primitives import elementwise
-from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.converting import convert
+from hlofront.primitives.dot_general import Precision, dot_general
 from hlofront.primitives.solving import triangular_solve
 from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.transforms.linear_transpose import linear_transpose

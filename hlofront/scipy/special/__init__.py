@@ -26,9 +26,6 @@ from hlofront.scipy.special.exponential_integrals import exp1 as exp1
 from hlofront.scipy.special.exponential_integrals import expi as expi
 from hlofront.scipy.special.exponential_integrals import expn as expn
 from hlofront.scipy.special.exponential_integrals import spence as spence
-from hlofront.scipy.special.exponential_sums import log_softmax as log_softmax
-from hlofront.scipy.special.exponential_sums import logsumexp as logsumexp
-from hlofront.scipy.special.exponential_sums import softmax as softmax
 from hlofront.scipy.special.faddeeva import dawsn as dawsn
 from hlofront.scipy.special.faddeeva import erfcx as erfcx
 from hlofront.scipy.special.faddeeva import wofz as wofz
@@ -49,11 +46,14 @@ from hlofront.scipy.special.gamma_functions import multigammaln as multigammaln
 from hlofront.scipy.special.gamma_functions import poch as poch
 from hlofront.scipy.special.gamma_functions import polygamma as polygamma
 from hlofront.scipy.special.gamma_functions import zeta as zeta
-from hlofront.scipy.special.gauss import hyp2f1 as hyp2f1
-from hlofront.scipy.special.kummer import hyp1f1 as hyp1f1
+from hlofront.scipy.special.hyp1f1 import hyp1f1 as hyp1f1
+from hlofront.scipy.special.hyp2f1 import hyp2f1 as hyp2f1
 from hlofront.scipy.special.oscillating_integrals import fresnel as fresnel
 from hlofront.scipy.special.oscillating_integrals import owens_t as owens_t
 from hlofront.scipy.special.oscillating_integrals import sici as sici
+from hlofront.scipy.special.softmax import log_softmax as log_softmax
+from hlofront.scipy.special.softmax import logsumexp as logsumexp
+from hlofront.scipy.special.softmax import softmax as softmax
 from hlofront.scipy.special.spherical_harmonics import sph_harm_y as sph_harm_y
 
 __getattr__, __dir__ = _lazy(__name__, ())

@@ -1,0 +1,143 @@
+"""Replacements of elementwise functions of many numbers on CPUs by formulas that are vectorized.
+
+Where XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
+element, and it divides integers one by one. LLVM vectorizes formulas. Some formulas are only right
+for usual operands, such as angles that are not huge. Then the program first checks all operands,
+and computes the formula, or XLA's operation if a single operand is unusual.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from hlofront.base.config import enable_x64
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
+from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.formulas import Formula
+from hlofront.lowering.core.types import NumPyDType
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import (
+    Candidate,
+    Emit,
+    computed_in,
+    has_default_accuracy,
+    is_large,
+    replaces,
+)
+from hlofront.primitives.converting import convert
+from hlofront.primitives.reducing import reduce_max
+
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+_int32 = np.dtype(np.int32)
+
+# A function of the operands.
+OfOperands = Callable[..., Formula]
+
+
+def replaced_by_formula(
+    primitive: Primitive, dtype: NumPyDType, needs_fallback: OfOperands | None = None
+) -> Callable[[OfOperands], OfOperands]:
+    """Add a formula to the table of replacements, for as many numbers as min_sizes.py says.
+
+    Args:
+      primitive: an elementwise primitive without parameters, but for an accuracy.
+      dtype: the dtype of the operands and the result; floats narrower than float32 are converted
+        to it.
+      needs_fallback: a function of the operands, which returns where the formula is wrong; None if
+        it is right for all.
+
+    Returns:
+      A decorator of a function of formulas.
+    """
+
+    def register(formula: OfOperands) -> OfOperands:
+        emit_formula = partial(_emit, formula=formula, needs_fallback=needs_fallback, dtype=dtype)
+        of_integers = issubdtype(dtype, np.integer)
+        min_sizes, kind = MIN_SIZES[primitive.name], "integers" if of_integers else dtype.name
+        # Each device would have to know whether another one has an unusual operand.
+        splits = needs_fallback is None
+
+        @replaces(
+            primitive,
+            dtype=dtype.name,
+            home=formula.__module__,
+            needs_barriers=True,
+            splits=splits,
+        )
+        def _(equation: Candidate) -> Emit | None:
+            """A formula that is vectorized."""
+            (result,) = equation.avals_out
+            if computed_in(result.dtype) != dtype or not is_large(result, min_sizes[kind]):
+                return None
+            # LLVM makes products of quotients of integers by a constant, which most scalars are.
+            if of_integers and equation.avals_in[1].size == 1:
+                return None
+            return emit_formula if has_default_accuracy(equation) else None
+
+        return formula
+
+    return register
+
+
+def _emit(
+    build: Builder,
+    *operands: Value,
+    formula: OfOperands,
+    needs_fallback: OfOperands | None,
+    dtype: NumPyDType,
+) -> Value:
+    """Emit a formula behind a barrier, or if any operand is unusual, the equation's operation.
+
+    Args:
+      operands: those of the equation.
+      formula: a function of the operands in the dtype.
+      needs_fallback: a function of the operands, which returns where the formula is wrong, or None.
+      dtype: the dtype to which the operands are converted.
+    """
+    (result,), params = build.avals_out, build.current.params
+    operands = tuple(build.broadcast_operands(*operands))
+    avals = [aval.update(shape=result.shape) for aval in build.avals_in]
+
+    def converted(arrays: Sequence[Array]) -> list[Formula]:
+        return [Formula(convert(x, dtype, False)) for x in arrays]
+
+    def of_arrays(*arrays: Array) -> Array:
+        return convert(formula(*converted(arrays)).value, result.dtype, False)
+
+    def by_formula(build: Builder) -> list[Value]:
+        with enable_x64(True):
+            return build.by_tracing(of_arrays, operands, avals)
+
+    def by_operation(build: Builder) -> list[Value]:
+        build.avals_in, build.avals_out = avals, [result]
+        return [lower[build.primitive](build, *operands, **params)]
+
+    if needs_fallback is None:
+        (value,) = by_formula(build)
+    else:
+        any_is = partial(_any_is, needs_fallback, converted)
+        with enable_x64(True):
+            (branch,) = build.by_tracing(any_is, operands, avals)
+        (value,) = build.case(branch, [by_formula, by_operation], [result])
+    # XLA would compute the formula again for each of its users, and for each of their users; the
+    # quotient in formulas for integers is computed once.
+    if issubdtype(dtype, np.integer):
+        return value
+    return build.barrier((value,), (result,))[0]
+
+
+def _any_is(
+    needs_fallback: OfOperands,
+    converted: Callable[[Sequence[Array]], list[Formula]],
+    *arrays: Array,
+) -> Array:
+    """Return 1 in int32 if any operand is unusual, else 0."""
+    unusual = needs_fallback(*converted(arrays)).value
+    # A maximum of floats is faster to compile than one of booleans.
+    greatest = reduce_max(convert(unusual, _float32, False), range(unusual.ndim))
+    return convert(greatest, _int32, False)

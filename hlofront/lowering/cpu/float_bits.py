@@ -1,0 +1,129 @@
+"""Elementwise functions of narrow floats on CPUs, by formulas in float64.
+
+Simple formulas in float64 have hardly more error than the rounding to float32. XLA never computes a
+quotient twice: if several operations read it, it is materialized, which ends a fused loop. So
+quotients are products with `reciprocal` here.
+"""
+
+import numpy as np
+
+from hlofront.lowering.core.formulas import Formula, polynomial, where
+from hlofront.lowering.core.types import NumPyDType
+from hlofront.primitives import elementwise as e
+from hlofront.primitives.converting import bitcast_convert_type, convert
+from hlofront.primitives.creation import full_like
+
+_int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+# ---- dtypes and bits -------------------------------------------------------------------------
+
+
+def as_dtype(x: Formula, dtype: NumPyDType) -> Formula:
+    return Formula(convert(x.value, dtype, False))
+
+
+def reinterpreted(x: Formula, dtype: NumPyDType) -> Formula:
+    """Return the bits of numbers as numbers of another dtype of that size."""
+    return Formula(bitcast_convert_type(x.value, dtype))
+
+
+def wide(x: Formula) -> Formula:
+    return as_dtype(x, _float64)
+
+
+def narrow(x: Formula) -> Formula:
+    return as_dtype(x, _float32)
+
+
+def filled_like(x: Formula, value: float, dtype: NumPyDType) -> Formula:
+    return Formula(full_like(x.value, value, dtype=dtype))
+
+
+def bits_of(x: Formula) -> Formula:
+    """Return the bits of float32 numbers as int32."""
+    return reinterpreted(x, _int32)
+
+
+def is_subnormal(x: Formula) -> Formula:
+    """Return whether numbers of float32 are subnormal: to XLA's CPU arithmetic they are zeros."""
+    return bits_of(abs(x)) < int(np.finfo(_float32).smallest_normal.view(_int32))
+
+
+def magnitude(x: Formula) -> Formula:
+    """Return the absolute values of float32 numbers in float64, those of subnormal ones too."""
+    # The bits of a subnormal number count its units.
+    unit = float(np.finfo(_float32).smallest_subnormal)
+    subnormal = as_dtype(bits_of(abs(x)), _float64) * unit
+    return where(is_subnormal(x), subnormal, wide(abs(x)))
+
+
+def sign_bit(x: Formula) -> Formula:
+    """Return int32 numbers that have the sign bits of float32 numbers, and no other bits."""
+    return bits_of(x) & np.iinfo(_int32).min
+
+
+def odd(x: Formula, of_magnitude: Formula) -> Formula:
+    """Return an odd function of slope 1 at zero from its values at |x|."""
+    return where(is_subnormal(x), x, with_sign(of_magnitude, sign_bit(x)))
+
+
+def with_sign(x: Formula, sign_bit: Formula) -> Formula:
+    """Return float32 numbers whose signs are opposite where the sign bit is set."""
+    return reinterpreted(Formula(e.bitwise_xor(bits_of(x).value, sign_bit.value)), _float32)
+
+
+def shifted_left(x: Formula, count: int) -> Formula:
+    return Formula(e.shift_left(x.value, filled_like(x, count, x.dtype).value))
+
+
+def shifted_right(x: Formula, count: int) -> Formula:
+    """Return integers without the lowest bits, filled up with zeros."""
+    return Formula(e.shift_right_logical(x.value, filled_like(x, count, x.dtype).value))
+
+
+def last_bits(x: Formula) -> Formula:
+    """Return int64 numbers with the last 32 bits of whole float64 numbers below 2**51."""
+    return reinterpreted(x + 1.5 * 2.0**52, _int64)
+
+
+def without_last_bits(x: Formula, count: int) -> Formula:
+    """Return float64 numbers whose last bits are zeros."""
+    return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)
+
+
+def with_sign_of(x: Formula, magnitude: Formula) -> Formula:
+    """Return nonnegative float64 numbers with the signs of others."""
+    sign = reinterpreted(x, _int64) & np.iinfo(_int64).min
+    return reinterpreted(reinterpreted(magnitude, _int64) | sign, _float64)
+
+
+# ---- arithmetic that fuses -------------------------------------------------------------------
+
+
+def reciprocal(x: Formula, steps: int = 4) -> Formula:
+    """Return 1 / x for positive finite x of float64, by Newton's method.
+
+    The bits of a float, an integer, are nearly its logarithm: the first guess negates them. The
+    constant makes its greatest error, an eighth, as small as can be.
+    """
+    opposite = Formula(e.neg(reinterpreted(x, _int64).value)) + 0x7FDE623822FC16E6
+    guess = reinterpreted(opposite, _float64)
+    for _ in range(steps):
+        guess = guess * (2 - x * guess)
+    return guess
+
+
+def inverse_square_root(x: Formula) -> Formula:
+    """Return x**(-1/2) of positive normal numbers of float64; for zero a finite number.
+
+    The first guess halves and negates the bits, and errs by 3.5 %. Each step is the series of
+    (1 - error)**(-1/2), with as many terms as needed.
+    """
+    half_bits = shifted_right(reinterpreted(x, _int64), 1)
+    guess = reinterpreted(Formula(e.neg(half_bits.value)) + 0x5FE6EB50C7B537A9, _float64)
+    for series in ([0.5, 0.375, 0.3125], [0.5, 0.375]):
+        error = 1 - x * guess * guess
+        guess = guess + guess * error * polynomial(error, series)
+    return guess

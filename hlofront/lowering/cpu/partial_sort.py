@@ -1,0 +1,337 @@
+"""Partial sorts on CPUs: if a program reads only a few elements of a sort, as a median does.
+
+The k-th smallest number of a line is found by bisection, bit by bit, as an integer in the order of
+the floats: the next bit is set if at most k elements are less than the number with that bit set.
+Each count is one loop of vector instructions over equal parts of the line. The sort is removed
+before the program's equations are lowered; the jaxpr does not change.
+
+The results are elements at these positions of the sorted line. Among numbers that the sort treats
+as equal, negative zeros come first here, and subnormal numbers are in order; NaNs come last.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.config import enable_x64
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.typing import Array, Shape
+from hlofront.core.aval import ShapedArray
+from hlofront.core.compile_time import folding_constants
+from hlofront.core.jaxpr import Atom, Equation, Var
+from hlofront.core.primitive import Primitive
+from hlofront.core.sharded_types import plain_aval
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.higher_order.while_loop import while_loop
+from hlofront.lowering.core.formulas import Formula, where
+from hlofront.lowering.core.types import NumPyDType
+from hlofront.primitives import compare as c
+from hlofront.primitives import elementwise as e
+from hlofront.primitives.barriers import optimization_barrier
+from hlofront.primitives.converting import bitcast_convert_type, convert
+from hlofront.primitives.creation import full
+from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
+from hlofront.primitives.reducing import reduce_max, reduce_sum
+from hlofront.primitives.shaping import (
+    broadcast_in_dim,
+    reshape,
+    transpose,
+)
+from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim, slice_p
+from hlofront.primitives.sorting import sort_p
+from hlofront.transforms.stage import stage
+
+_int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+# A sort that gives only the elements which a program, the parameter `jaxpr`, reads of it.
+selection_p = Primitive("sort", multiple_results=True)
+
+# Arrays of fewer elements, and those of shorter lines, are sorted.
+_FEWEST = 65_536
+_SHORTEST = 512
+# Longer lines are sorted as well: two counts of their elements do not fit one float64 exactly.
+_LONGEST_BITS = 26
+_LONGEST = 1 << _LONGEST_BITS
+# The maximum number of parts of a line that one loop counts.
+_MOST_PARTS = 16
+# A half of an integer, which holds the count of elements of all parts at one position.
+_HALF_BITS = 16
+_HALF = 1 << _HALF_BITS
+
+
+def with_selections(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Sequence[Equation]:
+    """Return the live equations of a program for one CPU, with selections instead of sorts.
+
+    A sort is replaced if only elements at a few positions along its axis are read.
+    """
+    for equation in equations:
+        if equation.primitive is sort_p and _is_large(equation):
+            equations = _without_sort(equations, equation, outputs) or equations
+    return equations
+
+
+def _is_large(sort: Equation) -> bool:
+    """Return whether a sort is of a single large array of floats, along long lines."""
+    aval = _aval(sort.invars[0])
+    if len(sort.invars) > 1 or has_symbolic_size(aval.shape):
+        return False
+    if not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize == 1:
+        return False
+    axis: int = sort.params["dimension"]
+    length = aval.shape[axis]
+    return aval.size >= _FEWEST and _SHORTEST <= length < _LONGEST
+
+
+# ---- the program without the sort ----------------------------------------------------------------
+
+
+def _without_sort(
+    equations: Sequence[Equation], sort: Equation, outputs: Sequence[Atom]
+) -> list[Equation] | None:
+    """Return equations in which a call of a selection replaces a sort and its readers.
+
+    Return None if other equations read it, if the sort is faster, or if any equation has effects:
+    the call comes after all equations that do not depend on it.
+    """
+    (ordered,) = sort.outvars
+    axis: int = sort.params["dimension"]
+    readers = [each for each in equations if ordered in each.invars]
+    if ordered in outputs or any(each.effects for each in equations):
+        return None
+    gathers = [each for each in readers if _gathers_elements(each, axis)]
+    ends = [each for each in readers if _slices_end(each, axis)]
+    if not gathers or len(gathers) + len(ends) < len(readers):
+        return None
+    aval = _aval(ordered)
+    lines = aval.size // aval.shape[axis]
+    positions = sum(_aval(each.outvars[0]).size for each in gathers) // lines
+    if positions > _most_positions(aval.shape[axis]):
+        return None
+
+    results: list[Var] = [each.outvars[0] for each in (*gathers, *ends)]
+    dependent: set[Atom] = set(results)
+    before: list[Equation] = []
+    after: list[Equation] = []
+    for equation in equations:
+        if equation is sort or ordered in equation.invars:
+            continue
+        if dependent.isdisjoint(equation.invars):
+            before.append(equation)
+        else:
+            after.append(equation)
+            dependent.update(equation.outvars)
+    operands = [*sort.invars, *(each.invars[1] for each in gathers)]
+    if not dependent.isdisjoint(operands):
+        return None
+
+    def selected(x: Array, *indices: Array) -> list[Array]:
+        return _selected(x, indices, axis, gathers, ends)
+
+    avals = [plain_aval(atom.aval) for atom in operands]
+    with enable_x64(True), folding_constants(False):
+        program = stage(selected, avals)
+    params = {"jaxpr": program}
+    call = Equation(operands, results, selection_p, params, source_info=sort.source_info)
+    return [*before, call, *after]
+
+
+def _most_positions(length: int) -> int:
+    """Return the largest number of positions of a line for which selections beat the sort.
+
+    The time of a sort grows with the logarithm of the length, that of selections with the
+    positions.
+    """
+    return length.bit_length() - 6
+
+
+def _aval(atom: Atom) -> ShapedArray:
+    """Return the aval of an operand or a result that is an array."""
+    aval: Any = atom.aval
+    return aval
+
+
+def _others(axis: int, ndim: int) -> tuple[int, ...]:
+    return tuple(i for i in range(ndim) if i != axis)
+
+
+def _gathers_elements(equation: Equation, axis: int) -> bool:
+    """Return whether an equation gathers from each line along an axis, at positions of its own."""
+    if equation.primitive is not gather_p:
+        return False
+    params, aval = equation.params, _aval(equation.invars[0])
+    numbers: GatherDimensionNumbers = params["dimension_numbers"]
+    single = (axis, *numbers.operand_batching_dims)
+    sizes = tuple(1 if i in single else size for i, size in enumerate(aval.shape))
+    return (
+        params["mode"] in (GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP)
+        and numbers.collapsed_slice_dims == (axis,)
+        and numbers.start_index_map == (axis,)
+        and params["slice_sizes"] == sizes
+    )
+
+
+def _slices_end(equation: Equation, axis: int) -> bool:
+    """Return whether an equation slices the last element of each line along an axis."""
+    if equation.primitive is not slice_p:
+        return False
+    shape, result = _aval(equation.invars[0]).shape, _aval(equation.outvars[0])
+    start = [size - 1 if i == axis else 0 for i, size in enumerate(shape)]
+    ones = [1 if i == axis else size for i, size in enumerate(shape)]
+    is_end = list(equation.params["start_indices"]) == start
+    return is_end and list(result.shape) == ones
+
+
+# ---- the selection -------------------------------------------------------------------------------
+
+
+def _selected(
+    x: Array,
+    indices: Sequence[Array],
+    axis: int,
+    gathers: Sequence[Equation],
+    ends: Sequence[Equation],
+) -> list[Array]:
+    """Return what equations gather by indices, and the ends that they slice, of a sorted array."""
+    lines, length, others = x.size // x.shape[axis], x.shape[axis], _others(axis, x.ndim)
+    rows = reshape(transpose(x, (*others, axis)), (lines, length))
+    layouts = [
+        _Layout.of(each.params["dimension_numbers"], index.ndim - 1, others)
+        for each, index in zip(gathers, indices, strict=True)
+    ]
+    ranks: list[Array] = []
+    shapes: list[Shape] = []
+    for index, layout in zip(indices, layouts, strict=True):
+        index = reshape(index, index.shape[:-1])
+        order = sorted(range(index.ndim), key=layout.of_indices.__getitem__)
+        rest = [index.shape[i] for i in order if layout.of_indices[i] >= len(others)]
+        shapes.append((*(x.shape[i] for i in others), *rest))
+        axes = [layout.of_indices[i] for i in order]
+        index = broadcast_in_dim(transpose(index, order), shapes[-1], axes)
+        ranks.append(convert(reshape(index, (lines, index.size // lines)), _int32, False))
+    elements = _elements(rows, concatenate(ranks, 1))
+    results: list[Array] = []
+    start = 0
+    for rank, shape, layout in zip(ranks, shapes, layouts, strict=True):
+        limit = start + rank.shape[1]
+        part = reshape(slice_in_dim(elements, start, limit, axis=1), shape)
+        results.append(transpose(part, layout.of_result))
+        start = limit
+    return [*results, *(reshape(_last(rows), _aval(each.outvars[0]).shape) for each in ends)]
+
+
+class _Layout(NamedTuple):
+    """The correspondence of axes to those of lines, followed by those of the positions in a line.
+
+    Attributes:
+      of_indices: for each axis of a gather's indices.
+      of_result: for each axis of its result.
+    """
+
+    of_indices: list[int]
+    of_result: list[int]
+
+    @classmethod
+    def of(cls, numbers: GatherDimensionNumbers, rank: int, others: Sequence[int]) -> "_Layout":
+        """Return the layout of a gather by indices of so many axes, from lines along `others`."""
+        batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims))
+        count = itertools.count(len(others))
+        of_indices = [others.index(batch[i]) if i in batch else next(count) for i in range(rank)]
+        windows = iter([i for i in others if i not in numbers.operand_batching_dims])
+        from_indices = iter(of_indices)
+        of_result = [
+            others.index(next(windows)) if i in numbers.offset_dims else next(from_indices)
+            for i in range(rank + len(numbers.offset_dims))
+        ]
+        return cls(of_indices, of_result)
+
+
+def _last(rows: Array) -> Array:
+    """Return the greatest element of each row, or NaN if there is one."""
+    # XLA's maximum of many elements on a CPU ignores NaNs (jaxlib 0.10.2).
+    greatest = Formula(reduce_max(rows, (1,)))
+    missing = reduce_sum(convert(c.ne(rows, rows), _float32, False), (1,))
+    return where(Formula(missing) > 0, np.nan, greatest).value
+
+
+def _elements(rows: Array, ranks: Array) -> Array:
+    """Return the elements of rows (lines, length) at ranks (lines, k) of the sorted rows."""
+    (lines, length), count = rows.shape, ranks.shape[1]
+    ranks = e.clamp(np.int32(0), ranks, np.int32(length - 1))
+    pairs = (count + 1) // 2
+    if count % 2:
+        ranks = concatenate([ranks, slice_in_dim(ranks, count - 1, count, axis=1)], 1)
+    keys = ordered_integers(rows)
+    dtype, limits = keys.dtype, np.iinfo(keys.dtype)
+    parts = min(_MOST_PARTS, length)
+    size = math.ceil(length / parts)
+    # The greatest integer is less than no candidate.
+    filling = dtype.type(limits.max)
+    filled = pad(keys, filling, ((0, 0, 0), (0, parts * size - length, 0)))
+    (keys,) = optimization_barrier((reshape(filled, (lines, parts, size)),))
+    shape = (lines, pairs, size)
+
+    def counted(candidates: Array) -> Array:
+        """Return the number of elements of each row that are less than its candidates."""
+        halves = [slice_in_dim(candidates, i, i + pairs, axis=1) for i in (0, pairs)]
+        first, second = (Formula(broadcast_in_dim(half, shape, (0, 1))) for half in halves)
+        counts: list[Formula] = []
+        for part in range(parts):
+            own = index_in_dim(keys, part, 1, keepdims=False)
+            own = Formula(broadcast_in_dim(own, shape, (0, 2)))
+            # The counts of a pair of candidates are in the halves of one integer.
+            ones, others = (_converted(own < each, _int32) for each in (first, second))
+            counts.append(ones + others * _HALF)
+        while len(counts) > 1:
+            sums = [x + y for x, y in zip(counts[::2], counts[1::2])]
+            counts = [*sums, *counts[2 * len(sums) :]]
+        (both,) = counts
+        first = _converted(both & (_HALF - 1), _float64)
+        second = _converted(
+            Formula(e.shift_right_logical(both.value, np.int32(_HALF_BITS))), _float64
+        )
+        (by_lane,) = optimization_barrier(((first + second * _LONGEST).value,))
+        total = _converted(Formula(reduce_sum(by_lane, (2,))), _int64)
+        first = total & (_LONGEST - 1)
+        second = Formula(e.shift_right_logical(total.value, np.int64(_LONGEST_BITS)))
+        return convert(concatenate([first.value, second.value], 1), _int32, False)
+
+    def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        bit, least = state
+        candidates = e.add(least, bit)
+        least = c.select(c.le(counted(candidates), ranks), candidates, least)
+        return e.shift_right_logical(bit, dtype.type(1)), least
+
+    # The least integer is also the highest bit.
+    start = full((), limits.min, dtype), full(ranks.shape, limits.min, dtype)
+    _, selected = while_loop(lambda state: c.ne(state[0], dtype.type(0)), step, start)
+    selected = slice_in_dim(selected, 0, count, axis=1)
+    return floats_of_ordered(selected, rows.dtype)
+
+
+def _converted(x: Formula, dtype: NumPyDType) -> Formula:
+    return Formula(convert(x.value, dtype, False))
+
+
+def ordered_integers(x: Array) -> Array:
+    """Return floats as integers in their order, with all NaNs as one largest integer."""
+    integers = np.dtype(f"int{8 * x.dtype.itemsize}")
+    nan = np.array(np.nan, x.dtype).view(integers)
+    bits = _inverted(bitcast_convert_type(x, integers))
+    return where(Formula(c.ne(x, x)), int(nan), Formula(bits)).value
+
+
+def floats_of_ordered(x: Array, dtype: NumPyDType) -> Array:
+    """Return the floats whose integers in their order these are."""
+    return bitcast_convert_type(_inverted(x), dtype)
+
+
+def _inverted(bits: Array) -> Array:
+    """Return the bits of floats with all but the sign of negative ones inverted, and back."""
+    limits = np.iinfo(bits.dtype)
+    sign = e.shift_right_arithmetic(bits, np.array(limits.bits - 1, bits.dtype)[()])
+    return e.bitwise_xor(bits, e.bitwise_and(sign, np.array(limits.max, bits.dtype)[()]))

@@ -1,0 +1,135 @@
+"""Replacements of sliding windows on CPUs: combinations of shifted slices.
+
+XLA's CPU code reduces one window at a time, element by element. The sum or the maximum of one slice
+for each position in the window is a loop of vector instructions. The derivative of a maximum,
+select_and_scatter, visits each window as well; here each element finds the windows that selected
+it.
+"""
+
+import itertools
+import math
+from functools import partial, reduce
+
+import numpy as np
+
+from hlofront.base.dtypes import is_complex
+from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.core.primitive import Primitive
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.ops.reduce import zero
+from hlofront.lowering.replacements import Candidate, Emit, replaces, traced
+from hlofront.primitives import compare, reducing
+from hlofront.primitives import elementwise as e
+from hlofront.primitives import windowed as w
+from hlofront.primitives.barriers import optimization_barrier
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import full_like
+from hlofront.primitives.shaping import ascending
+from hlofront.primitives.slicing import pad, slice_along
+
+# Windows of more elements keep one operation: each element takes time to compile.
+_MOST_POSITIONS = 64
+# So do windows if there are fewer elements in total.
+
+
+def _are_small_and_many(positions: int, windows: Shape) -> bool:
+    """Return whether windows of so many elements are small, and there are many."""
+    return (
+        1 < positions <= _MOST_POSITIONS
+        and positions * math.prod(windows) >= MIN_SIZES["reduce_window"]["all"]
+    )
+
+
+# ---- reductions ------------------------------------------------------------------------------
+
+_COMBINATIONS = {
+    w.reduce_window_sum_p: (e.add, zero),
+    w.reduce_window_max_p: (e.max, reducing.least_value),
+    w.reduce_window_min_p: (e.min, reducing.greatest_value),
+}
+
+
+@replaces(*_COMBINATIONS, sizes="reduce_window", needs_barriers=True)
+def _(equation: Candidate) -> Emit | None:
+    """As combinations of shifted slices, if windows overlap: others are as fast in XLA's code."""
+    (result,), windows = equation.avals_out, w.Windows(**equation.params)
+    combine, start = _COMBINATIONS[equation.primitive]
+    positions = math.prod(windows.window_dimensions)
+    between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
+    if positions < 2 * between or not _are_small_and_many(positions, result.shape):
+        return None
+
+    def of_array(x: Array) -> Array:
+        return reduce(combine, _shifted(x, start(x.dtype), windows, result.shape))
+
+    return traced(of_array, is_stored=True)
+
+
+def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> list[Array]:
+    """Return for each position in the windows, row by row, an array of their elements there."""
+    dimensions, strides, padding, base_dilation, dilation = windows
+    config = [(*pads, step - 1) for pads, step in zip(padding, base_dilation, strict=True)]
+    padded = pad(x, filling, config)
+    results: list[Array] = []
+    for position in itertools.product(*map(range, dimensions)):
+        starts = [index * step for index, step in zip(position, dilation, strict=True)]
+        results.append(slice_along(padded, ascending(x.ndim), starts, shape, strides))
+    return results
+
+
+# ---- the derivative of maxima and minima -----------------------------------------------------
+
+
+_COMPARISONS = {
+    compare.ge_p: (compare.ge, reducing.least_value),
+    compare.le_p: (compare.le, reducing.greatest_value),
+}
+
+
+@replaces(w.select_and_scatter_add_p, sizes="reduce_window", needs_barriers=True)
+def _(equation: Candidate) -> Emit | None:
+    """Each element finds the small windows that selected it.
+
+    XLA's operation also orders complex numbers, which the primitives of comparisons do not.
+    """
+    source, params = equation.avals_in[0], equation.params
+    positions = math.prod(params["window_dimensions"])
+    if is_complex(source.dtype) or not _are_small_and_many(positions, source.shape):
+        return None
+    return traced(partial(_scattered, **params), is_stored=True)
+
+
+def _scattered(
+    source: Array,
+    operand: Array,
+    select_prim: Primitive,
+    window_dimensions: Shape,
+    window_strides: Shape,
+    padding: w.Pads,
+) -> Array:
+    """Return the sum, for each element of the operand, of the sources of windows that select it."""
+    keeps, start = _COMPARISONS[select_prim]
+    ones = (1,) * operand.ndim
+    windows = w.Windows(window_dimensions, window_strides, padding, ones, ones)
+    best, *others = _shifted(operand, start(operand.dtype), windows, source.shape)
+    selected = full_like(best, 0, dtype=np.int32)
+    for number, other in enumerate(others, 1):
+        is_kept = keeps(best, other)
+        best = select(is_kept, best, other)
+        selected = select(is_kept, selected, full_like(selected, number))
+    # Each element reads the selections of several windows: XLA would make them again for each.
+    (selected,) = optimization_barrier((selected,))
+    total: Array | None = None
+    nothing = full_like(source, 0)
+    for number, position in enumerate(itertools.product(*map(range, window_dimensions))):
+        part = select(compare.eq(selected, full_like(selected, number)), source, nothing)
+        config: list[tuple[int, int, int]] = []
+        for size, index, stride, (before, _), count in zip(
+            operand.shape, position, window_strides, padding, source.shape, strict=True
+        ):
+            low = index - before
+            config.append((low, size - low - (count - 1) * stride - 1, stride - 1))
+        part = pad(part, np.zeros((), source.dtype), config)
+        total = part if total is None else e.add(total, part)
+    assert total is not None
+    return total

@@ -1,0 +1,51 @@
+"""The lowering rule of rem for CPUs: the dividend less the divisor times the rounded quotient.
+
+XLA's CPU code calls fmod of the C library for each element, which subtracts bit by bit. If the
+quotient is not too large, the product of it and the divisor is exact, and so is the difference. If
+any operand is unusual, XLA's operation computes all of them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hlofront.lowering.core.formulas import Formula, floor, where
+from hlofront.lowering.cpu.elementwise import replaced_by_formula
+from hlofront.lowering.cpu.float_bits import narrow, sign_bit, wide, with_sign, without_last_bits
+from hlofront.primitives import elementwise as e
+
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _is_unusual(
+    greatest_quotient: float, least_divisor: float
+) -> Callable[[Formula, Formula], Formula]:
+    """Return a function that says which quotients are too great, and which rests are subnormal.
+
+    To XLA's arithmetic subnormal numbers are zeros.
+    """
+
+    def is_unusual(x: Formula, y: Formula) -> Formula:
+        dividend, divisor = abs(x), abs(y)
+        return (dividend >= divisor * greatest_quotient) | (divisor < least_divisor)
+
+    return is_unusual
+
+
+@replaced_by_formula(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100))
+def _rest_of_float32(x: Formula, y: Formula) -> Formula:
+    dividend, divisor = wide(abs(x)), wide(abs(y))
+    rest = dividend - floor(dividend / divisor) * divisor
+    return where(abs(x) < abs(y), x, with_sign(narrow(rest), sign_bit(x)))
+
+
+@replaced_by_formula(e.rem_p, _float64, _is_unusual(2.0**26, 2.0**-960))
+def _rest_of_float64(x: Formula, y: Formula) -> Formula:
+    dividend, divisor = abs(x), abs(y)
+    quotient = floor(dividend / divisor)
+    # The products of the quotient and the two parts of the divisor are exact.
+    first = without_last_bits(divisor, 27)
+    rest = dividend - quotient * first - quotient * (divisor - first)
+    # The quotient was rounded up where it is just below an integer.
+    rest = where(rest < 0, rest + divisor, rest)
+    return where(dividend < divisor, x, where(x < 0, -rest, rest))

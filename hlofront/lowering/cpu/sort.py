@@ -1,0 +1,306 @@
+"""The lowering rules of sort, top_k and approx_top_k for CPUs: by one array of integers.
+
+XLA calls the comparator of a sort on a CPU through a pointer, for arrays that it moves element by
+element, unless it sorts one array of numbers by a plain less-than: then it calls the merge sort of
+the C++ library. So this rule packs a word of 32 bits, whose order as an unsigned integer is that of
+the keys, and the index of each element in one integer of 64 bits. It sorts these, which is stable
+because of the index, and gathers the operands by the indices that come out. Keys of several words
+are sorted once for each, from the least significant word to the most significant one.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, Shape
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.rules import lower
+from hlofront.lowering.core import types
+from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.core.types import NumPyDType
+from hlofront.lowering.cpu.partial_sort import selection_p
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.ops.gather import gather_numbers
+from hlofront.lowering.ops.sort import (
+    canonical_float,
+    emit_sort,
+    first_of_sorted,
+    sort_by_comparator,
+)
+from hlofront.lowering.replacements import Candidate, Emit, replaces
+from hlofront.primitives import compare as c
+from hlofront.primitives import elementwise as e
+from hlofront.primitives import sorting as s
+from hlofront.primitives.compare import select
+from hlofront.primitives.creation import full_like
+from hlofront.primitives.families import real_of
+from hlofront.primitives.gathering import GatherDimensionNumbers
+
+_int32, _uint32, _uint64 = np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
+
+# XLA has a top_k of float32, which is faster for less than this part of an axis, and for any part
+# of small arrays. Other dtypes it sorts by a comparator.
+_PART = 8
+_SMALL = 10_000
+# XLA's sort along another axis than the last one visits elements that are far apart. Smaller arrays
+# gain little if they are transposed.
+_MIN_SIZE_TRANSPOSED = 65_536
+# Keys of more words are sorted by a comparator.
+_MOST_WORDS = 4
+
+
+def _is_packed_sort(equation: Candidate) -> bool:
+    """Return whether the keys are sorted as packed integers."""
+    avals, params = equation.avals_in, equation.params
+    if len(avals) == 1 and not issubdtype(avals[0].dtype, np.inexact):
+        return False  # These are sorted by a plain less-than as they are.
+    if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MOST_WORDS:
+        return False
+    return _pays(avals[0], params["dimension"])
+
+
+@replaces(s.sort_p, in_place=True)
+def _(equation: Candidate) -> Emit | None:
+    """As packed integers; single arrays as by a plain less-than, which is fastest if stable."""
+    dimension: int = equation.params["dimension"]
+    num_keys: int = equation.params["num_keys"]
+    if _is_packed_sort(equation):
+        return partial(_packed_sort, dimension=dimension, num_keys=num_keys)
+    if len(equation.avals_in) > 1 or equation.params["is_stable"]:
+        return None
+    return partial(sort_by_comparator, dimension=dimension, is_stable=True, num_keys=num_keys)
+
+
+def _packed_sort(
+    build: Builder, *operands: Value, dimension: int, num_keys: int
+) -> Sequence[Value]:
+    # The order itself is the result of an operand that is the index of each element.
+    are_iotas = tuple([_is_iota(x, dimension) for x in operands])
+    params = {"dimension": dimension, "num_keys": num_keys}
+    return build.as_function(_packed_sort_rule, operands, params, are_iotas=are_iotas)
+
+
+def _packed_sort_rule(
+    build: Builder, *operands: Value, dimension: int, num_keys: int, are_iotas: Sequence[bool]
+) -> list[Value]:
+    avals = build.avals_in
+    words: list[Value] = []
+    for key, aval in zip(operands[:num_keys], avals):
+        words += _words(build, key, aval)
+    order = _order_of_words(build, words, avals[0].shape, dimension)
+    return [
+        build.convert(order, aval) if is_iota else _reordered(build, x, aval, order, dimension)
+        for x, aval, is_iota in zip(operands, avals, are_iotas, strict=True)
+    ]
+
+
+@lower(selection_p)
+@in_function
+def _(build: Builder, *operands: Value, jaxpr: ClosedJaxpr) -> list[Value]:
+    return build.inline_traced(jaxpr, operands)
+
+
+@replaces(s.top_k_p, sizes="sort")
+def _(equation: Candidate) -> Emit | None:
+    """The first elements of a sort of packed integers."""
+    (aval,) = equation.avals_in
+    k: int = equation.params["k"]
+    axis: int = equation.params["axis"]
+    if issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize == 1:
+        return None
+    if k == 0 or not _pays(aval, axis) or _has_own_top_k(aval, k, axis):
+        return None
+    return partial(_packed_top_k, axis=axis)
+
+
+def _packed_top_k(build: Builder, x: Value, *, axis: int) -> list[Value]:
+    (aval,), results = build.avals_in, build.avals_out
+    key = x
+    if issubdtype(aval.dtype, np.floating):
+        key, aval = in_order_of_floats(build, x, aval)
+    words = _complements(build, _words(build, key, aval), aval)
+    order = _order_of_words(build, words, aval.shape, axis)
+    starts = [0] * aval.ndim
+    order = build.slice(order, starts, results[1].shape, result=results[1])
+    return [_reordered(build, x, results[0], order, axis), order]
+
+
+@replaces(s.approx_top_k_p, sizes="sort")
+def _(equation: Candidate) -> Emit | None:
+    """XLA's top_k of a few float32, or else the first elements of a sort of packed integers."""
+    (aval,), (result, _), params = equation.avals_in, equation.avals_out, equation.params
+    axis = canonical_axis(params["reduction_dimension"], aval.ndim)
+    k, is_max_k = result.shape[axis], params["is_max_k"]
+    if 0 < k < aval.shape[axis] and _has_own_top_k(aval, k, axis):
+        return partial(_own_top_k, k=k, axis=axis, is_max_k=is_max_k)
+    return partial(_packed_extremes, axis=axis, is_max_k=is_max_k) if _pays(aval, axis) else None
+
+
+def _packed_extremes(build: Builder, x: Value, *, axis: int, is_max_k: bool) -> list[Value]:
+    (aval,) = build.avals_in
+    words = _words(build, x, aval)
+    if is_max_k:
+        words = _complements(build, words, aval)
+    order = _order_of_words(build, words, aval.shape, axis)
+    return first_of_sorted(build, _reordered(build, x, aval, order, axis), order, axis, is_max_k)
+
+
+def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -> list[Value]:
+    def greatest(x: Array) -> list[Array]:
+        return s.top_k(x, k, axis=axis)
+
+    def indices_of_least(x: Array) -> Array:
+        key = e.neg(select(c.eq(x, full_like(x, 0)), full_like(x, 0), x))
+        # NaNs are the last: as negative ones, which are less than all numbers there.
+        key = select(c.ne(x, x), e.neg(full_like(x, np.nan)), key)
+        return greatest(key)[1]
+
+    if is_max_k:
+        return build.by_tracing(greatest, [x])
+    (order,) = build.by_tracing(indices_of_least, [x])
+    return [_reordered(build, x, build.avals_out[0], order, axis), order]
+
+
+def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
+    """Return words in the opposite order; equal elements keep their order."""
+    word = aval.update(dtype=_uint32)
+    return [build.op("stablehlo.not", (each,), word) for each in words]
+
+
+def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
+    """Return whether XLA's own top_k is faster."""
+    size = aval.shape[axis]
+    if aval.dtype != np.float32 or k == size:
+        return False
+    return k * _PART < size or aval.size < _SMALL
+
+
+def _pays(aval: ShapedArray, axis: int) -> bool:
+    """Return whether packed integers are faster for an array and an axis of it."""
+    return (
+        aval.size >= MIN_SIZES["sort"]["packed"] and 1 < aval.shape[axis] <= np.iinfo(np.int32).max
+    )
+
+
+def _word_count(dtype: NumPyDType) -> int:
+    """Return the number of words of a key."""
+    if issubdtype(dtype, np.complexfloating):
+        return 2 * _word_count(real_of(dtype))
+    return 2 if dtype.itemsize == 8 else 1
+
+
+def _words(build: Builder, x: Value, aval: ShapedArray) -> list[Value]:
+    """Return the words of a key, of uint32, the most significant first."""
+    dtype = aval.dtype
+    if issubdtype(dtype, np.complexfloating):
+        part = aval.update(dtype=real_of(dtype))
+        return [word for each in build.parts(x, part) for word in _words(build, each, part)]
+    if issubdtype(dtype, np.floating):
+        width = np.dtype(f"float{_width(dtype)}")
+        x = build.convert(canonical_float(build, x, aval), aval.update(dtype=width))
+        x, aval = in_order_of_floats(build, x, aval.update(dtype=width))
+        return _words(build, x, aval)
+    unsigned = aval.update(dtype=np.dtype(f"uint{_width(dtype)}"))
+    if dtype == np.bool_ or issubdtype(dtype, np.unsignedinteger):
+        x = build.convert(x, unsigned)
+    else:
+        signed = aval.update(dtype=np.dtype(f"int{_width(dtype)}"))
+        x = build.op("stablehlo.bitcast_convert", (build.convert(x, signed),), unsigned)
+        sign = build.full(1 << _width(dtype) - 1, unsigned)
+        x = build.op("stablehlo.xor", (x, sign), unsigned)
+    if unsigned.dtype == _uint32:
+        return [x]
+    word = aval.update(dtype=_uint32)
+    high = build.op("stablehlo.shift_right_logical", (x, build.full(32, unsigned)), unsigned)
+    return [build.convert(high, word), build.convert(x, word)]
+
+
+def _width(dtype: NumPyDType) -> int:
+    return 64 if dtype.itemsize == 8 else 32
+
+
+def in_order_of_floats(build: Builder, x: Value, aval: ShapedArray) -> tuple[Value, ShapedArray]:
+    """Return floats as signed integers in the order of their bits, and the aval of these.
+
+    It is the order of the numbers, with NaNs after or before all by their sign.
+    """
+    width = 8 * aval.dtype.itemsize
+    result = aval.update(dtype=np.dtype(f"int{width}"))
+    bits = build.op("stablehlo.bitcast_convert", (x,), result)
+    shift = build.full(width - 1, result)
+    sign = build.op("stablehlo.shift_right_arithmetic", (bits, shift), result)
+    # All but the sign of a negative number is inverted.
+    rest = build.full((1 << width - 1) - 1, result)
+    inverted = build.op("stablehlo.and", (sign, rest), result)
+    return build.op("stablehlo.xor", (bits, inverted), result), result
+
+
+def _order_of_words(build: Builder, words: list[Value], shape: Shape, axis: int) -> Value:
+    """Return the indices that sort by words, first the most significant, of int32."""
+    order = _order(build, words[-1], shape, axis)
+    for word in words[-2::-1]:
+        word = _reordered(build, word, ShapedArray(shape, _uint32), order, axis)
+        positions = _order(build, word, shape, axis)
+        order = _reordered(build, order, ShapedArray(shape, _int32), positions, axis)
+    return order
+
+
+def _order(build: Builder, word: Value, shape: Shape, axis: int) -> Value:
+    """Return the indices that sort words of uint32 along an axis, of int32."""
+    last = len(shape) - 1
+    others = [i for i in range(last + 1) if i != axis]
+    permutation = [*others, axis]
+    is_moved = axis < last and math.prod(shape) >= _MIN_SIZE_TRANSPOSED
+    if is_moved:
+        shape, axis = tuple(shape[i] for i in permutation), last
+        word = _transposed(build, word, permutation, ShapedArray(shape, _uint32))
+    packed = ShapedArray(shape, _uint64)
+    high = build.op(
+        "stablehlo.shift_left", (build.convert(word, packed), build.full(32, packed)), packed
+    )
+    x = build.op("stablehlo.or", (high, build.iota(packed, axis)), packed)
+    scalar = ShapedArray((), _uint64)
+
+    def less(inner: Builder, x: Value, y: Value) -> Value:
+        return inner.compare("LT", x, y, scalar)
+
+    (x,) = emit_sort(build, [x], [packed], axis, True, less)
+    order = build.convert(x, ShapedArray(shape, _int32))
+    if not is_moved:
+        return order
+    back = sorted(range(last + 1), key=permutation.__getitem__)
+    return _transposed(build, order, back, ShapedArray(tuple(shape[i] for i in back), _int32))
+
+
+def _transposed(build: Builder, x: Value, permutation: Sequence[int], aval: ShapedArray) -> Value:
+    return build.op("stablehlo.transpose", (x,), aval, permutation=types.i64_array(permutation))
+
+
+def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: int) -> Value:
+    """Return an array gathered along an axis by indices, as a result of this aval."""
+    others = tuple(i for i in range(aval.ndim) if i != axis)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    indices = build.reshape(order, ShapedArray((*aval.shape, 1), _int32))
+    return build.op(
+        "stablehlo.gather",
+        (x, indices),
+        aval,
+        dimension_numbers=gather_numbers(numbers, aval.ndim),
+        slice_sizes=types.i64_array((1,) * aval.ndim),
+        indices_are_sorted=types.boolean(False),
+    )
+
+
+def _is_iota(x: Value, axis: int) -> bool:
+    """Return whether a value is the index of each element along an axis."""
+    owner: Any = x.owner
+    if getattr(owner, "name", None) != "stablehlo.iota":
+        return False
+    return owner.attributes["iota_dimension"] == types.i64(axis)

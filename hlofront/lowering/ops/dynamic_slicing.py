@@ -1,0 +1,44 @@
+"""Lowering rules of dynamic_slice and dynamic_update_slice."""
+
+from collections.abc import Sequence
+
+from hlofront.base.dtypes import iinfo
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import min_dim
+from hlofront.lowering.core.builder import Builder
+from hlofront.primitives import dynamic_slicing as p
+
+_GPUS = frozenset(("cuda", "rocm"))
+
+
+@lower(p.dynamic_slice_p)
+def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
+    inside = _in_bounds(build, starts, slice_sizes)
+    return build.dynamic_slice(x, build.avals_in[0], inside, build.avals_out[0])
+
+
+def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) -> Sequence[Value]:
+    """Return the starts of a slice of the first operand, moved so that it is inside of the array.
+
+    On one device the operation does so. XLA's partitioner moves each shard's part by itself, and
+    slices in bounds of a shard that were out of bounds of the array are wrong. XLA's compiler for
+    GPUs copies an update to where constant starts, or those of a loop's steps, say: with starts out
+    of bounds it writes to the memory of others (jaxlib 0.10.2 to 0.11.2).
+    """
+    if not build.module.several_devices and _GPUS.isdisjoint(build.module.platforms):
+        return starts
+    moved: list[Value] = []
+    for start, length, size in zip(starts, build.avals_in[0].shape, sizes, strict=True):
+        aval = ShapedArray((), build.avals_in[len(build.avals_in) - len(starts) + len(moved)].dtype)
+        last = min_dim(length - size, int(iinfo(aval.dtype).max))
+        bounds = [build.constant(bound, aval.dtype) for bound in (0, last)]
+        moved.append(build.op("stablehlo.clamp", (bounds[0], start, bounds[1]), aval))
+    return moved
+
+
+@lower(p.dynamic_update_slice_p)
+def _(build: Builder, x: Value, update: Value, *starts: Value) -> Value:
+    inside = _in_bounds(build, starts, build.avals_in[1].shape)
+    return build.op("stablehlo.dynamic_update_slice", (x, update, *inside))

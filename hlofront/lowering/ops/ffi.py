@@ -1,0 +1,278 @@
+"""Foreign functions as StableHLO: custom calls with typed attributes, layouts and aliases."""
+
+# Attributes of foreign functions are of any type, and jaxlib's stubs leave types out.
+# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false
+
+from collections.abc import Callable, Mapping, Sequence
+
+from hlofront.base.hashable import HashableArray
+from hlofront.bridge.kernels import load_kernels_of
+from hlofront.bridge.mlir import Operation, Value, context, ir
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.rules import lower
+from hlofront.lowering.core import types
+from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.extension.rules import LoweringRule, LoweringRuleContext
+from hlofront.lowering.extension.values import IrValues, flat_values, ir_attribute
+from hlofront.primitives.ffi import (
+    TYPED_API_VERSION,
+    Aliases,
+    HashableAttributes,
+    LayoutOptions,
+    MinorToMajor,
+    ffi_call_p,
+    hashable_attribute,
+)
+
+# Targets of custom calls that XLA's compiler interprets itself, and whose operands it does not
+# check: if they do not fit, it ends the process. Users' targets have other names.
+_OF_XLA = frozenset(
+    (
+        "PadToStatic",
+        "ProductOfElementaryHouseholderReflectors",
+        "SliceToDynamic",
+        "TopK",
+    )
+)
+_PREFIXES_OF_XLA = ("__onednn$", "xla.sdy.")
+# The same, for those of one operand.
+_OF_ONE_OPERAND = frozenset(
+    (
+        "Cholesky",
+        "Eigh",
+        "LayoutConstraint",
+        "MoveToDevice",
+        "MoveToHost",
+        "Qr",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "Sharding",
+        "annotate_device_placement",
+    )
+)
+
+
+def check_target(name: str, operand_count: int, is_guarded: bool) -> None:
+    """Check that XLA does not interpret a custom call as another one, which ends the process.
+
+    Raises:
+      ValueError: if it does.
+    """
+    if not is_guarded:
+        return
+    if name in _OF_XLA or name.startswith(_PREFIXES_OF_XLA):
+        raise ValueError(
+            f"{name!r} is a name of XLA's own, which it does not look up among registered "
+            "functions, and the process ends if operands do not fit: register the function under "
+            "another name, or use the function of hlofront.lax for that operation"
+        )
+    if name in _OF_ONE_OPERAND and operand_count != 1:
+        raise ValueError(
+            f"{name!r} is a name of XLA's own for an operation of one operand, and it is called "
+            f"with {operand_count}: register the function under another name"
+        )
+
+
+def _attribute(value: object) -> ir.Attribute:
+    """Return the MLIR attribute of a value that `hashable_attribute` returned."""
+    if isinstance(value, HashableArray):
+        return types.dense(value.val)
+    if isinstance(value, HashableAttributes):
+        return _dictionary(dict(value))
+    if isinstance(value, tuple):
+        return ir.ArrayAttr.get([_attribute(member) for member in value], context)
+    return ir_attribute(value)
+
+
+def _dictionary(attributes: Mapping[str, object]) -> ir.Attribute:
+    return ir.DictAttr.get({name: _attribute(value) for name, value in attributes.items()}, context)
+
+
+def _layouts(layouts: Sequence[MinorToMajor]) -> ir.Attribute:
+    return ir.ArrayAttr.get([_layout(layout) for layout in layouts], context)
+
+
+def _layout(layout: MinorToMajor) -> ir.Attribute:
+    body = f"[{', '.join(map(str, layout))}]" if layout else ""
+    return types.attribute(f"dense<{body}> : tensor<{len(layout)}xindex>")
+
+
+def operand_aliases(aliases: Aliases, result_count: int) -> ir.Attribute:
+    """Return the attribute of a custom call that gives operands' buffers to results."""
+    texts = [
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{result if result_count > 1 else ''}], operand_index = {operand}, "
+        "operand_tuple_indices = []>"
+        for operand, result in aliases
+    ]
+    return types.attribute(f"[{', '.join(texts)}]")
+
+
+@lower(ffi_call_p)
+def _(
+    build: Builder,
+    *operands: Value,
+    target_name: str,
+    attributes: HashableAttributes,
+    has_side_effect: bool,
+    input_layouts: Sequence[MinorToMajor],
+    output_layouts: Sequence[MinorToMajor],
+    input_output_aliases: Aliases,
+    custom_call_api_version: int,
+    legacy_backend_config: str | None,
+    **_: object,
+) -> list[Value]:
+    check_target(target_name, len(operands), build.module.cpu_settings.guards)
+    load_kernels_of(target_name)
+    if custom_call_api_version >= TYPED_API_VERSION:
+        settings = _dictionary(dict(attributes))
+    else:
+        settings = types.string(legacy_backend_config or "")
+    return build.ops(
+        "stablehlo.custom_call",
+        operands,
+        build.avals_out,
+        call_target_name=types.string(target_name),
+        api_version=types.i32(custom_call_api_version),
+        has_side_effect=types.boolean(has_side_effect),
+        backend_config=settings,
+        operand_layouts=_layouts(input_layouts),
+        result_layouts=_layouts(output_layouts),
+        output_operand_aliases=operand_aliases(input_output_aliases, len(build.avals_out)),
+    )
+
+
+# ---- lowering rules of other packages' primitives ------------------------------------------------
+
+
+def build_ffi_lowering_function(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[LayoutOptions] | None = None,
+    result_layouts: Sequence[LayoutOptions] | None = None,
+    backend_config: Mapping[str, ir.Attribute] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: object,
+) -> Callable[..., ir.Operation]:
+    """Return a function that emits the call of a foreign function, for use in lowering rules.
+
+    Args:
+      call_target_name: the name that the foreign function was registered under.
+      operand_layouts: per operand the order of its axes in memory, the slowest first; None is
+        row-major.
+      result_layouts: the same per result.
+      backend_config: more attributes of the call; for versions of custom calls before 4 a text.
+      skip_ffi_layout_processing: whether the layouts are written as XLA has them already, the
+        fastest axis first.
+      lowering_args: `has_side_effect`, `api_version` (4), and `operand_output_aliases`, a mapping
+        from operands to results, all by their indices; `result_types`, where they are not those of
+        the primitive.
+
+    Returns:
+      A function (ctx, *operands, **attributes) of a LoweringRuleContext, which returns the
+      operation.
+    """
+    api_version = int(lowering_args.pop("api_version", TYPED_API_VERSION))
+    has_side_effect = bool(lowering_args.pop("has_side_effect", False))
+    aliases = lowering_args.pop("operand_output_aliases", None) or {}
+    wanted_types = lowering_args.pop("result_types", None)
+    if lowering_args:
+        raise TypeError(f"a custom call has no options {sorted(lowering_args)}")
+    if api_version < TYPED_API_VERSION and isinstance(backend_config, Mapping):
+        raise ValueError(
+            f"attributes of a custom call are of api_version {TYPED_API_VERSION}: got a mapping "
+            f"for {api_version}"
+        )
+
+    def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> ir.Operation:
+        check_target(call_target_name, len(operands), True)
+        load_kernels_of(call_target_name)
+
+        def written(
+            layouts: Sequence[LayoutOptions] | None, avals: Sequence[AbstractValue]
+        ) -> ir.Attribute:
+            chosen = [None] * len(avals) if layouts is None else layouts
+            return _layouts(
+                [
+                    tuple(layout)
+                    if layout is not None and skip_ffi_layout_processing
+                    else tuple(reversed(range(_rank(aval)) if layout is None else layout))
+                    for layout, aval in zip(chosen, avals, strict=True)
+                ]
+            )
+
+        if api_version >= TYPED_API_VERSION:
+            more = backend_config if isinstance(backend_config, Mapping) else {}
+            own = {
+                name: _attribute(hashable_attribute(name, value)) for name, value in params.items()
+            }
+            settings: ir.Attribute = ir.DictAttr.get({**more, **own}, context)
+        else:
+            settings = types.string(str(backend_config or ""))
+        result_types = wanted_types or [types.aval_type(aval) for aval in ctx.avals_out]
+        return Operation.create(
+            "stablehlo.custom_call",
+            result_types,
+            flat_values(operands),
+            {
+                "call_target_name": types.string(call_target_name),
+                "api_version": types.i32(api_version),
+                "has_side_effect": types.boolean(has_side_effect),
+                "backend_config": settings,
+                "operand_layouts": written(operand_layouts, ctx.avals_in),
+                "result_layouts": written(result_layouts, ctx.avals_out),
+                "output_operand_aliases": operand_aliases(
+                    tuple(sorted(aliases.items())), len(result_types)
+                ),
+            },
+        )
+
+    return lowering
+
+
+def _rank(aval: AbstractValue) -> int:
+    return aval.ndim if isinstance(aval, ShapedArray) else 0
+
+
+def ffi_lowering(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[LayoutOptions] | None = None,
+    result_layouts: Sequence[LayoutOptions] | None = None,
+    backend_config: Mapping[str, ir.Attribute] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: object,
+) -> LoweringRule:
+    """Return the lowering rule of a primitive that is the call of a foreign function.
+
+    The primitive's parameters are the attributes of the call.
+
+    Args:
+      call_target_name: the name of the registered foreign function.
+      operand_layouts: for each operand its axes from minor to major; None is the default, row
+        major.
+      result_layouts: for each result its axes from minor to major; None is the default, row major.
+      backend_config: attributes of the call besides the primitive's parameters, or a string.
+      skip_ffi_layout_processing: whether the layouts are left to the compiler.
+      **lowering_args: other arguments of `build_ffi_lowering_function`.
+
+    Returns:
+      A lowering rule, for `mlir.register_lowering`.
+
+    Example::
+
+        mlir.register_lowering(norm_p, jax.ffi.ffi_lowering("rms_norm"), platform="cpu")
+    """
+    emit = build_ffi_lowering_function(
+        call_target_name,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
+        backend_config=backend_config,
+        skip_ffi_layout_processing=skip_ffi_layout_processing,
+        **lowering_args,
+    )
+
+    def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> list[Value]:
+        return list(emit(ctx, *operands, **params).results)
+
+    return rule

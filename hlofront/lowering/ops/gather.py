@@ -1,0 +1,133 @@
+"""The lowering rule of gather, with a mask for the modes that need one."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.bridge.mlir import Value, ir
+from hlofront.core.aval import ShapedArray, SymbolicSize
+from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering.core import types, unknown_sizes
+from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.ops.reduce import emit_reduce, one_op
+from hlofront.primitives import gathering as g
+from hlofront.primitives.creation import scalar_of
+
+_BOOL = np.dtype(np.bool_)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+
+@lower(g.gather_p)
+def _(
+    build: Builder,
+    operand: Value,
+    indices: Value,
+    *,
+    dimension_numbers: g.GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: g.GatherScatterMode,
+    fill_value: bool | float | None,
+) -> Value:
+    aval, index_aval = build.avals_in
+    result = build.avals_out[0]
+    if not result.size:
+        return build.full(0, result)
+    numbers = dimension_numbers
+    masked = mode in (g.GatherScatterMode.FILL_OR_DROP, g.GatherScatterMode.ONE_HOT)
+    mask = None
+    if masked:
+        bounds = [aval.shape[axis] - slice_sizes[axis] for axis in numbers.start_index_map]
+        wide = wide_indices(build, Indices(indices, index_aval), bounds)
+        indices, index_aval = wide
+        mask = _within(build, wide, bounds)
+    # Without a mask, the operation itself clamps.
+    attributes = {
+        "dimension_numbers": gather_numbers(numbers, index_aval.ndim - 1),
+        "indices_are_sorted": types.boolean(indices_are_sorted),
+    }
+    if build.module.size_variables and has_symbolic_size(slice_sizes):
+        sizes = unknown_sizes.vector(build, slice_sizes)
+        gathered = build.op("stablehlo.dynamic_gather", (operand, indices, sizes), **attributes)
+    else:
+        gathered = build.op(
+            "stablehlo.gather",
+            (operand, indices),
+            slice_sizes=types.i64_array(slice_sizes),
+            **attributes,
+        )
+    if mask is None:
+        return gathered
+    batch = [axis for axis in range(result.ndim) if axis not in numbers.offset_dims]
+    mask = build.broadcast(mask, result.update(dtype=_BOOL, weak_type=False), batch)
+    fill = scalar_of(0 if fill_value is None else fill_value, result.dtype)
+    return build.select(mask, gathered, build.full(fill, result), result)
+
+
+class Indices(NamedTuple):
+    """Index vectors along the last axis of an array, and its aval."""
+
+    value: Value
+    aval: ShapedArray
+
+
+def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Indices:
+    """Return the indices in a signed dtype that can represent them and these bounds."""
+    dtype = indices.aval.dtype
+    if dtype.itemsize == 8 or any(
+        # Sizes that are unknown are computed in the default integer dtype.
+        not isinstance(bound, SymbolicSize) and bound > np.iinfo(_INT32).max
+        for bound in bounds
+    ):
+        wide = _INT64
+    else:
+        # Indices of uint32 that become negative were out of bounds.
+        wide = _INT32
+    if dtype == wide:
+        return indices
+    aval = indices.aval.update(dtype=wide, weak_type=False)
+    return Indices(build.convert(indices.value, aval), aval)
+
+
+def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
+    """Return, for each index vector, whether all of its indices are from 0 to their bounds."""
+    value, aval = indices
+    flags = aval.update(dtype=_BOOL, weak_type=False)
+    zero = build.full(0, aval)
+    if build.module.size_variables and has_symbolic_size(bounds):
+        limits = unknown_sizes.vector(build, bounds)
+        limits = build.convert(limits, ShapedArray((len(bounds),), aval.dtype))
+    else:
+        limits = build.constant(np.asarray(bounds, aval.dtype))
+    upper = build.broadcast(limits, aval, (aval.ndim - 1,))
+    within = build.op(
+        "stablehlo.and",
+        (build.compare("GE", value, zero, aval), build.compare("LE", value, upper, aval)),
+        flags,
+    )
+    result = flags.update(shape=aval.shape[:-1])
+    if len(bounds) == 1:
+        return build.reshape(within, result)
+    fold = one_op("stablehlo.and")(result)
+    axes = (aval.ndim - 1,)
+    return emit_reduce(build, [within], [build.constant(True)], [result], axes, fold)[0]
+
+
+def gather_numbers(numbers: g.GatherDimensionNumbers, index_vector_dim: int) -> ir.Attribute:
+    fields = (
+        ("offset_dims", numbers.offset_dims),
+        ("collapsed_slice_dims", numbers.collapsed_slice_dims),
+        ("operand_batching_dims", numbers.operand_batching_dims),
+        ("start_indices_batching_dims", numbers.start_indices_batching_dims),
+        ("start_index_map", numbers.start_index_map),
+    )
+    return types.attribute(f"#stablehlo.gather<{dimension_fields(fields, index_vector_dim)}>")
+
+
+def dimension_fields(fields: Iterable[tuple[str, Sequence[int]]], index_vector_dim: int) -> str:
+    """Return dimension numbers as text, without empty fields: "offset_dims = [1], ..."."""
+    texts = [f"{name} = [{', '.join(map(str, axes))}]" for name, axes in fields if axes]
+    return ", ".join((*texts, f"index_vector_dim = {index_vector_dim}"))

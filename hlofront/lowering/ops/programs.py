@@ -1,0 +1,144 @@
+"""Lowering rules of operations that hold programs: jit becomes a call, custom rules are inlined."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.bridge.mlir import Value, ir
+from hlofront.core import rules
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.rules import lower
+from hlofront.core.subprograms import Program, called_by, closed, inputs_among
+from hlofront.higher_order.call_primitive import call_p
+from hlofront.higher_order.checkpoint import remat_p
+from hlofront.higher_order.checkpoint_policies import name_p
+from hlofront.higher_order.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
+from hlofront.higher_order.custom_vmap import custom_vmap_call_p
+from hlofront.higher_order.hi_calls import (
+    call_hi_primitive_jvp_p,
+    call_hi_primitive_linearized_p,
+    call_hi_primitive_p,
+)
+from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
+from hlofront.higher_order.linear_call import linear_call_p
+from hlofront.higher_order.linear_solve import custom_linear_solve_p
+from hlofront.lowering.core import types
+from hlofront.lowering.core.builder import Builder
+
+
+@lower(jit_p)
+def _(
+    build: Builder,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    inline: bool | Inline,
+    **_: object,
+) -> list[Value]:
+    if inline is Inline.JAX_LATE:
+        return build.inline_closed(jaxpr, args, f"jit({name})")
+    attributes: dict[str, ir.Attribute] = {}
+    if isinstance(inline, Inline):
+        attribute = types.attribute(f'{{inlineable = "{inline.value}"}}')
+        attributes["mhlo.frontend_attributes"] = attribute
+    return build.call(jaxpr, name, args, **attributes)
+
+
+@lower(
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    custom_vmap_call_p,
+    linear_call_p,
+    custom_linear_solve_p,
+    remat_opt_p,
+)
+def _(build: Builder, *args: Value, **_: object) -> list[Value]:
+    """Inline the program that the equation calls."""
+    call = called_by(build.current)
+    if call is None:
+        raise TypeError(f"{build.primitive} does not say which program it calls")
+    return build.inline_closed(call.closed, inputs_among(call, args))
+
+
+@lower(call_p)
+def _(
+    build: Builder,
+    *args: Value,
+    call_jaxpr: Program,
+    name: str = "call",
+    **_: object,
+) -> list[Value]:
+    return build.call(closed(call_jaxpr), name, args)
+
+
+@lower(custom_lin_p)
+def _(build: Builder, *args: Value, **_: object) -> list[Value]:
+    raise TypeError(
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: it has only a backward "
+        "rule, and the program that is lowered needs its forward derivative."
+    )
+
+
+@lower(remat_p)
+def _(
+    build: Builder,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    prevent_cse: bool | Sequence[bool],
+    differentiated: bool,
+    policy: object,
+) -> list[Value]:
+    if differentiated and not _is_alone_in_loop(build, args):
+        # Recomputation depends on the barrier, so that XLA does not reuse the original values.
+        fenced = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
+        chosen = [index for index, is_fenced in enumerate(fenced) if is_fenced]
+        if chosen:
+            # One barrier for all, cotangents included: recomputation waits until they arrive.
+            barred = build.barrier(
+                [args[index] for index in chosen], [build.avals_in[index] for index in chosen]
+            )
+            new = dict(zip(chosen, barred, strict=True))
+            args = tuple(new.get(index, x) for index, x in enumerate(args))
+    return build.inline_closed(jaxpr, args, "checkpoint")
+
+
+def _is_alone_in_loop(build: Builder, args: Sequence[Value]) -> bool:
+    """Return whether a loop's body has all operands from its start, and has not read them yet.
+
+    Then the original values are in no operation of the body, and XLA, which shares none between
+    loops, cannot reuse them. A barrier would keep it from fusing the rows with the recomputation,
+    which is slower on TPUs.
+    """
+    block = build.ip.block
+    if block.owner.name != "stablehlo.while":
+        return False
+    return all(_is_from_start(x, block) and _is_unread(x, block) for x in args)
+
+
+def _is_from_start(x: Value, block: ir.Block) -> bool:
+    """Return whether a value is from outside of a block, its argument, or a row of these."""
+    owner: Any = x.owner
+    if isinstance(owner, ir.Block) or owner.operation.block != block:
+        return True
+    return owner.name in _ROWS and _is_from_start(owner.operands[0], block)
+
+
+def _is_unread(x: Value, block: ir.Block) -> bool:
+    """Return whether no operation of a block has a value as operand."""
+    return all(use.owner.operation.block != block for use in x.uses)
+
+
+# The operations by which the body of a scan takes its rows.
+_ROWS = ("stablehlo.dynamic_slice", "stablehlo.slice", "stablehlo.reshape")
+
+
+@lower(name_p)
+def _(build: Builder, x: Value, *, name: str) -> Value:
+    return x
+
+
+@lower(call_hi_primitive_p, call_hi_primitive_jvp_p, call_hi_primitive_linearized_p)
+def _(build: Builder, *args: Value, **params: object) -> list[Value]:
+    # These rules are there since the class of `_prim` is.
+    return build.by_tracing(rules.run[build.primitive], args, None, **params)

@@ -1,0 +1,309 @@
+"""Lowering rules of sliding windows."""
+
+# The stubs of jaxlib do not name the types of all arguments.
+# pyright: reportUnknownMemberType=false
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.bridge.mlir import Value, context, ir
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import lower
+from hlofront.core.sharded_types import without_splits
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering.core import types, unknown_sizes
+from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.ops.reduce import (
+    Body,
+    Monoid,
+    StartValue,
+    add_body,
+    max_body,
+    min_body,
+    scalars_of,
+    zero,
+)
+from hlofront.primitives import compare, reducing
+from hlofront.primitives import windowed as w
+from hlofront.primitives.windowed import Windows
+
+# XLA takes seconds for each window of this many elements, almost all of them padding: arrays as
+# large as that are rare.
+_MOST_POSITIONS = 2**31
+
+
+def emit_reduce_window(
+    build: Builder,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    results: Sequence[ShapedArray],
+    windows: Windows,
+    body: Body,
+) -> list[Value]:
+    """Reduce each window of all operands together, to results with the avals `results`."""
+    if build.module.size_variables and has_symbolic_size(_sizes_of(windows)):
+        return _reduce_unknown_windows(build, operands, inits, results, windows, body)
+    positions = math.prod(windows.window_dimensions)
+    if positions >= _MOST_POSITIONS and build.module.cpu_settings.guards:
+        raise ValueError(
+            f"a window of {positions:,} elements, {tuple(windows.window_dimensions)}, would not be "
+            "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
+            "than the operand, with less padding"
+        )
+    operands, windows = _with_padded_operands(build, operands, inits, results, windows)
+    attributes = {
+        "window_dimensions": types.i64_array(windows.window_dimensions),
+        "window_strides": types.i64_array(windows.window_strides),
+        "base_dilations": types.i64_array(windows.base_dilation),
+        "window_dilations": types.i64_array(windows.window_dilation),
+        "padding": types.i64_matrix(windows.padding),
+    }
+    avals = scalars_of(results) * 2
+    return build.with_region(
+        "stablehlo.reduce_window", [*operands, *inits], results, attributes, avals, body
+    )
+
+
+def _with_padded_operands(
+    build: Builder,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    results: Sequence[ShapedArray],
+    windows: Windows,
+) -> tuple[Sequence[Value], Windows]:
+    """Return the operands and the windows with the cuts that XLA's CPU compiler errs by done.
+
+    It ends the process on windows of one element where elements are cut off, and its partitioner
+    where a cut axis is dilated; see `Emitter.pad`.
+    """
+    if not build.module.guards_for_cpu or all(min(pads) >= 0 for pads in windows.padding):
+        return operands, windows
+    several = build.module.several_devices
+    is_of_one = math.prod(windows.window_dimensions) == 1
+    done_first = [
+        (is_of_one and min(before, after) < 0)
+        or (several and before < 0 and (after > 0 or before % step != 0))
+        for (before, after), step in zip(windows.padding, windows.base_dilation, strict=True)
+    ]
+    if not any(done_first) or any(has_symbolic_size(result.shape) for result in results):
+        return operands, windows
+    edges = [
+        (*pads, step - 1) if done else (0, 0, 0)
+        for done, pads, step in zip(done_first, windows.padding, windows.base_dilation, strict=True)
+    ]
+    low, high, interior = zip(*edges, strict=True)
+    shape = tuple(
+        size + before + after + max(size - 1, 0) * between
+        for size, (before, after, between) in zip(_shape_of(operands[0]), edges, strict=True)
+    )
+    operands = [
+        build.pad(x, init, low, high, interior, result.update(shape=shape))
+        for x, init, result in zip(operands, inits, results, strict=True)
+    ]
+    return operands, windows._replace(
+        padding=tuple(
+            (0, 0) if done else tuple(pads)
+            for done, pads in zip(done_first, windows.padding, strict=True)
+        ),
+        base_dilation=tuple(
+            1 if done else step
+            for done, step in zip(done_first, windows.base_dilation, strict=True)
+        ),
+    )
+
+
+def _sizes_of(windows: Windows) -> list[int]:
+    """Return the sizes, strides, dilations and paddings of windows, as one list."""
+    parts = (*windows[:2], *windows[3:], *windows.padding)
+    return [size for part in parts for size in part]
+
+
+def _reduce_unknown_windows(
+    build: Builder,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    results: Sequence[ShapedArray],
+    windows: Windows,
+    body: Body,
+) -> list[Value]:
+    """Reduce windows some of whose parameters are unknown sizes, by a function of two scalars."""
+    avals = scalars_of(results)
+    reducer = build.define_function(object(), "reducer", avals * 2, avals, body)
+    padding = unknown_sizes.pairs(build, windows.padding)
+    vectors = [
+        unknown_sizes.vector(build, sizes)
+        for sizes in (
+            windows.window_dimensions,
+            windows.window_strides,
+            windows.base_dilation,
+            windows.window_dilation,
+        )
+    ]
+    return build.ops(
+        "stablehlo.custom_call",
+        (*operands, *inits, *vectors, padding),
+        results,
+        call_target_name=types.string("stablehlo.dynamic_reduce_window"),
+        called_computations=ir.ArrayAttr.get([reducer], context),
+        api_version=types.i32(2),
+    )
+
+
+_MONOIDS = {
+    w.reduce_window_sum_p: Monoid(add_body, zero),
+    w.reduce_window_max_p: Monoid(max_body, reducing.least_value),
+    w.reduce_window_min_p: Monoid(min_body, reducing.greatest_value),
+}
+
+
+@lower(*_MONOIDS)
+def reduce_window_lower(build: Builder, x: Value, **windows: Any) -> Value:
+    monoid = _MONOIDS[build.primitive]
+    (result,) = build.avals_out
+    init = monoid.initial(build, result.dtype)
+    body = monoid.body(result)
+    return emit_reduce_window(build, [x], [init], [result], Windows(**windows), body)[0]
+
+
+class _Selection(NamedTuple):
+    """The direction of a comparison, and the identity, which any element is selected over."""
+
+    direction: str
+    start: StartValue
+
+
+_SELECTIONS = {
+    compare.ge_p: _Selection("GE", reducing.least_value),
+    compare.le_p: _Selection("LE", reducing.greatest_value),
+}
+
+
+@lower(w.select_and_gather_add_p)
+def _(
+    build: Builder, tangents: Value, operand: Value, *, select_prim: Primitive, **windows: Any
+) -> Value:
+    direction, start = _SELECTIONS[select_prim]
+    (result,) = build.avals_out
+    scalar = ShapedArray((), result.dtype)
+
+    def body(inner: Builder, x: Value, x_tangent: Value, y: Value, y_tangent: Value) -> list[Value]:
+        chosen = inner.compare(direction, x, y, scalar)
+        return [
+            inner.select(chosen, x, y, scalar),
+            inner.select(chosen, x_tangent, y_tangent, scalar),
+        ]
+
+    inits = [build.constant(start(result.dtype), result.dtype), build.constant(0, result.dtype)]
+    results = [result, result]
+    operands = [operand, tangents]
+    return emit_reduce_window(build, operands, inits, results, Windows(**windows), body)[1]
+
+
+@lower(w.select_and_scatter_add_p)
+def _(
+    build: Builder,
+    source: Value,
+    operand: Value,
+    *,
+    select_prim: Primitive,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[Sequence[int]],
+) -> Value:
+    # Pad the array first, with a value that is never selected: the operation itself would pad with
+    # zeros, which may be selected.
+    direction, start = _SELECTIONS[select_prim]
+    (result,) = build.avals_out
+    shape = tuple(
+        size + before + after for size, (before, after) in zip(result.shape, padding, strict=True)
+    )
+    padded = result.update(shape=shape)
+    # XLA's partitioner gives wrong sums where a mesh splits an axis that windows slide along.
+    slid = [axis for axis, size in enumerate(window_dimensions) if size != 1]
+    source = build.split_by_type(source, without_splits(build.avals_in[0], slid))
+    operand = build.split_by_type(operand, without_splits(result, slid))
+    low, high = [before for before, _ in padding], [after for _, after in padding]
+    if any(low) or any(high):
+        filling = build.constant(start(result.dtype), result.dtype)
+        operand = build.pad(operand, filling, low, high, result=padded)
+    scalar = ShapedArray((), result.dtype)
+
+    def select(inner: Builder, x: Value, y: Value) -> list[Value]:
+        return [inner.compare(direction, x, y, scalar)]
+
+    total = emit_select_and_scatter(
+        build,
+        (operand, source, build.constant(0, result.dtype)),
+        padded,
+        SelectionWindows(window_dimensions, window_strides, ((0, 0),) * len(padding)),
+        select,
+        add_body(result),
+    )
+    whole = without_splits(result, slid)
+    total = build.split_by_type(total, ShapedArray(shape, result.dtype, sharding=whole.split))
+    if padded is result:
+        return total
+    if any(edge < 0 for edge in (*low, *high)):
+        # Elements that were cut off get zeros.
+        none = build.constant(0, result.dtype)
+        return build.pad(total, none, [-x for x in low], [-x for x in high], result=result)
+    limits = [start + size for start, size in zip(low, result.shape, strict=True)]
+    return build.slice(total, low, limits)
+
+
+class SelectionWindows(NamedTuple):
+    """The windows of select_and_scatter: sizes, strides and padding per axis."""
+
+    dimensions: Sequence[int]
+    strides: Sequence[int]
+    padding: Sequence[Sequence[int]]
+
+
+def _shape_of(x: Value) -> tuple[int, ...]:
+    return tuple(ir.ShapedType(x.type).shape)
+
+
+def emit_select_and_scatter(
+    build: Builder,
+    operands: Sequence[Value],
+    result: ShapedArray,
+    windows: SelectionWindows,
+    select: Body,
+    scatter: Body,
+) -> Value:
+    """Emit select_and_scatter with these regions, and return its result.
+
+    Args:
+      operands: the operand, the source and the initial value.
+      select: the region that returns whether the first of two elements is selected.
+      scatter: the region that combines two elements of the source.
+    """
+    dimensions, strides, padding = windows
+    whole = sum(size == stride == 1 for size, stride in zip(dimensions, strides, strict=True))
+    if "tpu" in build.module.platforms and len(dimensions) > 1 and whole < 2:
+        # XLA's compiler for TPUs requires two axes that are not windowed: add them at the end.
+        ones = (1,) * (2 - whole)
+        operand, source, init = operands
+        wide = result.update(shape=(*result.shape, *ones))
+        wide_source = result.update(shape=(*_shape_of(source), *ones))
+        total = emit_select_and_scatter(
+            build,
+            [build.reshape(operand, wide), build.reshape(source, wide_source), init],
+            wide,
+            SelectionWindows(
+                (*dimensions, *ones), (*strides, *ones), (*padding, *[(0, 0)] * len(ones))
+            ),
+            select,
+            scatter,
+        )
+        return build.reshape(total, result)
+    attributes = {
+        "window_dimensions": types.i64_array(dimensions),
+        "window_strides": types.i64_array(strides),
+        "padding": types.i64_matrix(padding),
+    }
+    name, avals = "stablehlo.select_and_scatter", scalars_of([result, result])
+    return build.with_region(name, operands, [result], attributes, avals, select, scatter)[0]

@@ -1,0 +1,150 @@
+"""Lowering rule of shard_map: a manual computation of Shardy, whose body runs on each device."""
+
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Collection, Generator, Hashable, Sequence
+from contextlib import contextmanager
+
+from hlofront.base.elements import ExtendedDType
+from hlofront.bridge.mlir import Value, ir
+from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
+from hlofront.core.effects import ordered_effects
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.rules import lower
+from hlofront.higher_order.shard_map import shard_map_p
+from hlofront.lowering.core import types
+from hlofront.lowering.core.builder import Builder, hoisted_arguments, large_constants
+from hlofront.lowering.core.mesh_attributes import mesh_symbol, quoted, unreduced_text
+from hlofront.lowering.core.module_state import ManualMesh
+
+_REPLICATED = PartitionSpec()
+
+
+@lower(shard_map_p)
+def _(
+    build: Builder,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    newly_manual_axes: Collection[Hashable],
+    check_vma: bool,
+) -> list[Value]:
+    enclosing = build.module.manual
+    outer = enclosing.manual if enclosing is not None else frozenset[Hashable]()
+    inside = ManualMesh(mesh.shape_tuple, outer.union(newly_manual_axes))
+    manual_types = dict.fromkeys(newly_manual_axes, AxisType.Manual)
+    typed_mesh = mesh.abstract_mesh.update_axis_types(manual_types)
+    typed_inside = typed_mesh if typed_mesh.explicit_axes else None
+    if mesh.size == 1:
+        # A part is the whole array. Programs of one device may have no manual computation.
+        with lowering_in(build, inside, typed_inside):
+            return build.inline_closed(jaxpr, args, "shard_map")
+    # The region is isolated: what it reads from outside are its first operands.
+    ordered = ordered_effects(jaxpr.effects)
+    constants = build.carried(large_constants(jaxpr))
+    # Shardy requires that values that are combined inside come from a constraint that says so.
+    args = tuple(
+        build.split_by_type(x, aval) if spec.unreduced else x
+        for x, spec, aval in zip(args, in_specs, build.avals_in, strict=True)
+    )
+    captured = [token_aval] * len(ordered), [constant.aval for constant in constants]
+    count = sum(map(len, captured))
+
+    def body(inner: Builder, *values: Value) -> list[Value]:
+        inner.hoisted = hoisted_arguments(constants, values[len(ordered) :])
+        inner.take_tokens(ordered, values[: len(ordered)])
+        outputs = inner.inline_closed(jaxpr, values[count:], "shard_map")
+        return [*inner.tokens_of(ordered), *outputs]
+
+    operation = build.operation(
+        "sdy.manual_computation",
+        [*build.tokens_of(ordered), *build.values_of(constants), *args],
+        [*captured[0], *build.avals_out],
+        1,
+        manual_attributes(
+            build,
+            inside,
+            newly_manual_axes,
+            [
+                *zip([_REPLICATED] * count, [*captured[0], *captured[1]]),
+                *zip(in_specs, build.avals_in),
+            ],
+            [*zip([_REPLICATED] * len(ordered), captured[0]), *zip(out_specs, build.avals_out)],
+        ),
+    )
+    avals = [*captured[0], *captured[1], *jaxpr.in_avals]
+    with lowering_in(build, inside, typed_inside):
+        build.region(operation, 0, avals, body, "sdy.return")
+    return build.take_tokens(ordered, operation.results)
+
+
+@contextmanager
+def lowering_in(
+    build: Builder, mesh: ManualMesh, typed_mesh: AbstractMesh | None = None
+) -> Generator[None]:
+    """Lower the operations in this block to a body of shard_map over this mesh.
+
+    Args:
+      build: the builder of the operation around the body.
+      mesh: the mesh.
+      typed_mesh: the mesh, if types say how some of its axes split values in the body.
+    """
+    module = build.module
+    before = module.manual, module.typed_mesh
+    module.manual, module.typed_mesh = mesh, typed_mesh
+    try:
+        yield
+    finally:
+        module.manual, module.typed_mesh = before
+
+
+def manual_attributes(
+    build: Builder,
+    inside: ManualMesh,
+    newly_manual: Collection[Hashable],
+    inputs: Sequence[tuple[PartitionSpec, AbstractValue]],
+    outputs: Sequence[tuple[PartitionSpec, AbstractValue]],
+) -> dict[str, ir.Attribute]:
+    """Return the attributes of a manual computation.
+
+    Args:
+      build: the builder of the operation.
+      inside: the mesh with the manual axes of the body.
+      newly_manual: the axes that are manual inside, and not around the operation.
+      inputs, outputs: the spec and the type of each operand and result.
+    """
+    symbol = mesh_symbol(build.module, inside.axes, None)
+
+    def shardings(pairs: Sequence[tuple[PartitionSpec, AbstractValue]]) -> ir.Attribute:
+        names = [name for name, _ in inside.axes]
+        each = [
+            f"<@{symbol}, [{', '.join(_entries(spec, aval, inside.is_whole))}]"
+            f"{unreduced_text(spec, names)}>"
+            for spec, aval in pairs
+        ]
+        return types.attribute(f"#sdy.sharding_per_value<[{', '.join(each)}]>")
+
+    names = [quoted(name) for name, _ in inside.axes if name in newly_manual]
+    return {
+        "in_shardings": shardings(inputs),
+        "out_shardings": shardings(outputs),
+        "manual_axes": types.attribute(f"#sdy<manual_axes{{{', '.join(names)}}}>"),
+    }
+
+
+def _entries(spec: PartitionSpec, aval: object, is_whole: bool) -> list[str]:
+    """Return the text of the mesh axes of each axis of a value; XLA may add axes if not whole."""
+    if not isinstance(aval, ShapedArray):
+        return []
+    shape = aval.shape
+    if isinstance(aval.dtype, ExtendedDType):
+        shape = aval.dtype.physical(shape)[0]
+    per_axis = [[quoted(name) for name in axes_of(entry)] for entry in spec.partitions]
+    per_axis += [[] for _ in range(len(shape) - len(per_axis))]
+    return [f"{{{', '.join(axes if is_whole else [*axes, '?'])}}}" for axes in per_axis]

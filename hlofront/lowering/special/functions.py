@@ -1,0 +1,59 @@
+"""Lowering rules of special functions that CHLO lacks, or has for some dtypes only."""
+
+from collections.abc import Callable
+from typing import Concatenate
+
+import numpy as np
+
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.rules import lower
+from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.special import incomplete_beta, incomplete_gamma
+from hlofront.primitives import special as s
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+# (builder, aval of the operands, operands) -> the result, with that aval.
+Rule = Callable[Concatenate[Builder, ShapedArray, ...], Value]
+
+
+def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
+    """Return a lowering rule that computes in float32 for elements of fewer bytes.
+
+    Args:
+      itemsize: the fewest bytes of an element that `rule` supports.
+      rule: `rule(build, aval, *operands)` takes operands with this aval and returns a result.
+    """
+
+    def widened(build: Builder, *operands: Value) -> Value:
+        out = build.avals_out[0]
+        aval = ShapedArray(out.shape, out.dtype if out.dtype.itemsize >= itemsize else _FLOAT32)
+        wide: list[Value] = []
+        for operand, operand_aval in zip(operands, build.avals_in, strict=True):
+            operand = build.broadcast_to(operand, operand_aval, out)
+            wide.append(operand if out.dtype == aval.dtype else build.convert(operand, aval))
+        result = rule(build, aval, *wide)
+        return result if out.dtype == aval.dtype else build.convert(result, out)
+
+    return widened
+
+
+def one_operation(name: str) -> Rule:
+    """Return the rule of a special function that is one operation."""
+
+    def rule(build: Builder, aval: ShapedArray, x: Value) -> Value:
+        return build.op(name, (x,), aval)
+
+    return rule
+
+
+# CHLO has these functions, but not for dtypes of 8 bits and less.
+lower(s.bessel_i1e_p)(at_least(2, one_operation("chlo.bessel_i1e")))
+lower(s.erfc_p)(at_least(2, one_operation("chlo.erfc")))
+lower(s.igamma_p)(in_function(at_least(4, incomplete_gamma.igamma)))
+lower(s.igammac_p)(in_function(at_least(4, incomplete_gamma.igammac)))
+lower(s.igamma_grad_a_p)(in_function(at_least(4, incomplete_gamma.igamma_grad_a)))
+lower(s.random_gamma_grad_p)(in_function(at_least(4, incomplete_gamma.random_gamma_grad)))
+lower(s.regularized_incomplete_beta_p)(in_function(at_least(4, incomplete_beta.betainc)))
