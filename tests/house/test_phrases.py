@@ -40,36 +40,32 @@ class Phrase:
 # Words after "is no" that make it idiomatic: "is no longer", "is no more than".
 _IDIOMS = "longer|more|less|such|need|way|reason|doubt|other|one|difference|larger|smaller|greater"
 PHRASES = (
-    Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"', 1),
+    Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"'),
     Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 3),
-    Phrase(
-        "no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"', 10
-    ),
-    Phrase("beside", r"\bbeside\b", '"next to", "with", "as well as" or "except"', 31),
+    Phrase("no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"'),
+    Phrase("beside", r"\bbeside\b", '"next to", "with", "as well as" or "except"', 7),
     Phrase(
         "of which",
         r"(?<!some\s)(?<!most\s)(?<!each\s)(?<!one\s)(?<!all\s)\bof which\b",
         'two sentences, or "whose"',
         1,
     ),
-    Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"', 1),
+    Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"'),
     Phrase("place of", r"\bin (the )?place of\b", '"instead of"'),
     Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/RESULTS.md"),
-    Phrase(
-        "of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"', 55
-    ),
-    Phrase("NaNs", r"\bknows? (of )?NaNs\b", '"propagate NaNs"', 1),
-    Phrase("kin", r"\bkin\b", '"similar functions"', 17),
-    Phrase("anew", r"\banew\b", '"again"; "is made anew" is "is recreated"', 1),
-    Phrase("mend", r"\bmend(s|ed|ing)?\b", '"fix"', 4),
+    Phrase("of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"'),
+    Phrase("NaNs", r"\bknows? (of )?NaNs\b", '"propagate NaNs"'),
+    Phrase("kin", r"\bkin\b", '"similar functions"'),
+    Phrase("anew", r"\banew\b", '"again"; "is made anew" is "is recreated"'),
+    Phrase("mend", r"\bmend(s|ed|ing)?\b", '"fix"', 3),
     Phrase("by chance", r"\bby chance\b", '"random" or "randomly generated"'),
     Phrase("by hand", r"\b(run|runs|started|tried) by hand\b", '"manually"'),
     Phrase("for lack of", r"\bfor lack of\b", '"without"'),
-    Phrase("for want of", r"\bfor want of\b", '"without"', 1),
+    Phrase("for want of", r"\bfor want of\b", '"without"'),
     Phrase("thereby", r"\bthereby\b", '"so"'),
     Phrase("after the other", r"\bone after the other\b", '"one at a time" or "sequentially"'),
     Phrase("becomes of", r"\bbecomes of\b", '"what happens to"'),
-    Phrase("door", r"\bdoors?\b", '"public module"', 4),
+    Phrase("door", r"\bdoors?\b", '"public module"'),
     Phrase("house", r"(?<!/)\bhouse\b(?!/)", '"conventions"', 1),
     Phrase("floor", r"\b(upper|lower|same|own|the) floors? (of|above|below|and)\b", '"layer"', 1),
 )
