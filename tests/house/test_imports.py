@@ -32,8 +32,9 @@ def test_imports_point_down():
     )
 
 
-def test_the_dependency_inversions_are_those_of_the_architecture():
+def test_the_architecture_has_the_order_of_runtime_and_the_dependency_inversions():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert ", ".join(RUNTIME) in text
     _, section = text.split("## Dependency inversions\n")
     listed = set(re.findall(r"`(plug_in_\w+)`", section.partition("\n## ")[0]))
     there = {

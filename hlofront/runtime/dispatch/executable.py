@@ -149,11 +149,11 @@ class Executable:
         self.device = device
         self.committed = committed
         self.kept_inputs = call.kept_inputs
-        kept = [program.in_avals[i] for i in call.kept_inputs]
-        self.kept_avals = list(map(stored, kept))
+        taken_avals = [program.in_avals[i] for i in call.kept_inputs]
+        self.kept_avals = list(map(stored, taken_avals))
         # Some arguments have another type on the device.
-        self.takes_stored = any(map(is_not, self.kept_avals, kept))
-        takes_keys = self.takes_stored and any(map(holds_keys, kept))
+        self.takes_stored = any(map(is_not, self.kept_avals, taken_avals))
+        takes_keys = self.takes_stored and any(map(holds_keys, taken_avals))
         self.out_avals = program.out_avals
         self.gives_keys = any(map(holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
