@@ -125,6 +125,30 @@ FAULTS = (
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
     ),
+    Fault(
+        name="convolutions of nothing but padding",
+        effect="convolutions end the process where negative padding cuts a whole axis at its end, "
+        "and positive padding extends it at its start",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/ops/conv.py",
+        operations=frozenset(("stablehlo.convolution",)),
+    ),
+    Fault(
+        name="convolutions with long kernels of dilated inputs",
+        effect="convolutions end the process where the kernel is longer than the input along one "
+        "axis, and the input is dilated by the length of the kernel along another",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/ops/conv.py",
+        operations=frozenset(("stablehlo.convolution",)),
+    ),
     # XLA's compiler for TPUs (libtpu 0.0.52) does not have the two faults of its partitioner.
     Fault(
         name="cuts of split axes",

@@ -178,6 +178,41 @@ def test_cut_windows_of_one_element_end_the_process_without_the_guard(guards):
     assert done.returncode == 0 if not dies else done.returncode < 0, done.stderr
 
 
+CONVOLUTIONS = {
+    "convolutions of nothing but padding": """
+x, kernel = np.ones((1, 8, 2, 6), np.float32), np.ones((136, 1, 1, 3), np.float32)
+result = jax.jit(lambda x, k: convolved(x, k, [(2, -3), (0, 0)], (1, 1), 8))(x, kernel)
+np.testing.assert_array_equal(result, np.zeros((1, 136, 1, 4)))
+""",
+    "convolutions with long kernels of dilated inputs": """
+x, kernel = np.ones((1, 1, 2, 3), np.float32), np.ones((1, 1, 3, 2), np.float32)
+result = jax.jit(lambda x, k: convolved(x, k, [(1, 1), (0, 0)], (1, 2), 1))(x, kernel)
+np.testing.assert_array_equal(result, np.full((1, 1, 2, 4), 2))
+""",
+}
+CONVOLVED = """
+import numpy as np
+import hlofront as jax
+from hlofront import lax
+
+def convolved(x, kernel, padding, dilation, groups):
+    return lax.conv_general_dilated(
+        x, kernel, (1, 1), padding, dilation, feature_group_count=groups
+    )
+"""
+
+
+@pytest.mark.parametrize("guards", ["1", "0"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_some_convolutions_end_the_process_without_the_guard(name, guards):
+    fault = next(each for each in FAULTS if each.name == name)
+    environment = {**os.environ, "HLOFRONT_XLA_GUARDS": guards}
+    command = [sys.executable, "-c", CONVOLVED + CONVOLUTIONS[name]]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
+    dies = guards == "0" and fault.is_in(state.jaxlib_version)
+    assert done.returncode == 0 if not dies else done.returncode < 0, done.stderr
+
+
 LONG_ROW = """
 import numpy as np
 import hlofront as jax

@@ -81,8 +81,10 @@ def _with_padded_operand(
 ) -> tuple[Value, dict[str, Any]]:
     """Return the operand and the parameters with the padding that XLA's CPU compiler errs by done.
 
-    It reads outside of arrays that are cut at the start of an axis and padded at its end, and its
-    partitioner ends the process where a cut axis is dilated; see `Emitter.pad`.
+    It reads outside of arrays that are cut at one end of an axis and padded at the other. It ends
+    the process where the kernel is longer than the input along one axis, and as long as the
+    dilation of the input along another. Its partitioner ends the process where a cut axis is
+    dilated; see `Emitter.pad`.
     """
     padding: list[tuple[int, int]] = list(params["padding"])
     dilation = list(params["lhs_dilation"])
@@ -90,9 +92,17 @@ def _with_padded_operand(
     if not build.module.guards_for_cpu or any(has_symbolic_size(aval.shape) for aval in avals):
         return lhs, params
     several = build.module.several_devices
+    lhs_spec, rhs_spec, _ = params["dimension_numbers"]
+    sizes, window = (
+        [aval.shape[axis] for axis in spec[2:]]
+        for aval, spec in zip(build.avals_in, (lhs_spec, rhs_spec), strict=True)
+    )
+    is_longer = any(length > size for length, size in zip(window, sizes, strict=True))
     done_first = [
-        before < 0 and (after > 0 or (several and before % step != 0))
-        for (before, after), step in zip(padding, dilation, strict=True)
+        min(pads) < 0 < max(pads)
+        or (several and pads[0] < 0 and pads[0] % step != 0)
+        or (is_longer and step == length > 1)
+        for pads, step, length in zip(padding, dilation, window, strict=True)
     ]
     if not any(done_first):
         return lhs, params
