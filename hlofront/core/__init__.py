@@ -31,7 +31,7 @@ __getattr__, __dir__ = _lazy(
         "ensure_compile_time_eval": "hlofront.core.compile_time",
         "eval_context": "hlofront.core.compile_time",
         "eval_jaxpr": "hlofront.core.evaluate",
-        "jaxpr_as_fun": "hlofront.core.jaxpr_as_fun",
+        "jaxpr_as_fun": "hlofront.core.as_function",
         "max_dim": "hlofront.core.symbolic_sizes",
         "min_dim": "hlofront.core.symbolic_sizes",
         "pytype_aval_mappings": "hlofront.core.aval",

@@ -60,7 +60,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "Tracer": ("hlofront.core.trace", "Tracer"),
         "concrete_or_error": ("hlofront.core.programs", "concrete_or_error"),
         "full_lower": (_PARTS, "full_lower"),
-        "jaxpr_as_fun": ("hlofront.core.jaxpr_as_fun", "jaxpr_as_fun"),
+        "jaxpr_as_fun": ("hlofront.core.as_function", "jaxpr_as_fun"),
         "set_current_trace": ("hlofront.transforms.trace_state", "set_current_trace"),
         "take_current_trace": ("hlofront.transforms.trace_state", "take_current_trace"),
         "trace_ctx": (_PARTS, "trace_context"),

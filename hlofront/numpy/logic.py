@@ -40,7 +40,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def _comparison(
-    reference: object, doc: str, compare: Callable[[Array, Array], Array]
+    reference: object, doc: str, comparison: Callable[[Array, Array], Array]
 ) -> Callable[..., Array]:
     """Make a comparison function of two promoted arrays, documented by `reference` and `doc`.
 
@@ -49,7 +49,7 @@ def _comparison(
     name = reference.__name__
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
-        return compare(*promote_args(name, x, y))
+        return comparison(*promote_args(name, x, y))
 
     return operation(like(reference)(rename(function, name, doc)))
 

@@ -211,16 +211,16 @@ def fabs(x: ArrayLike, /) -> Array:
     return elementwise.abs(x)
 
 
-def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+def ordering(comparison: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """Return a comparison that also orders complex numbers, by real, then imaginary part."""
 
     def apply(x: ArrayLike, y: ArrayLike) -> Array:
         if not is_complex(typeof(x).dtype):
-            return compare(x, y)
+            return comparison(x, y)
         real, imag = elementwise.real, elementwise.imag
         tie = compare.eq(real(x), real(y))
-        by_imag = compare(imag(x), imag(y))
-        return compare.select(tie, by_imag, compare(real(x), real(y)))
+        by_imag = comparison(imag(x), imag(y))
+        return compare.select(tie, by_imag, comparison(real(x), real(y)))
 
     return apply
 

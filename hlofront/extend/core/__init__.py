@@ -3,6 +3,7 @@
 from hlofront.base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from hlofront.base.errors import JaxprTypeError as JaxprTypeError
 from hlofront.base.lazy import lazy as _lazy
+from hlofront.core.as_function import jaxpr_as_fun as jaxpr_as_fun
 from hlofront.core.aval import AbstractToken as AbstractToken
 from hlofront.core.axes import mapped_aval as mapped_aval
 from hlofront.core.axes import unmapped_aval as unmapped_aval
@@ -17,7 +18,6 @@ from hlofront.core.jaxpr import Equation as JaxprEqn
 from hlofront.core.jaxpr import Jaxpr as Jaxpr
 from hlofront.core.jaxpr import Literal as Literal
 from hlofront.core.jaxpr import Var as Var
-from hlofront.core.jaxpr_as_fun import jaxpr_as_fun as jaxpr_as_fun
 from hlofront.core.primitive import Primitive as Primitive
 from hlofront.core.programs import array_types as array_types
 from hlofront.core.programs import concrete_or_error as concrete_or_error
