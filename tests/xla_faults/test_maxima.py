@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hlofront as jax
+import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
 from hlofront.bridge import state
@@ -13,7 +14,9 @@ FAULT = next(each for each in FAULTS if each.name == "maxima by YNNPACK")
 PROGRAMS = {
     "max": lambda x: x.max(1),
     "min": lambda x: x.min(1),
-    "windows": lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 1000), (1, 1), "VALID"),
+    "windows": lambda x: lax.reduce_window(
+        x, jnp.array(-np.inf, x.dtype), lax.max, (1, 1000), (1, 1), "VALID"
+    ),
 }
 
 
@@ -24,9 +27,10 @@ def x():
     return x
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_maxima_of_nans_are_nan(name, x):
-    assert np.isnan(jax.jit(PROGRAMS[name])(x)).all()
+def test_maxima_of_nans_are_nan(name, dtype, x):
+    assert np.isnan(jax.jit(PROGRAMS[name])(jnp.asarray(x, dtype))).all()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

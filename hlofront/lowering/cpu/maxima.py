@@ -54,12 +54,13 @@ def ignores_nans(build: Builder) -> bool:
     aval, module = build.avals_in[0], build.module
     if not module.guards_for_cpu or not issubdtype(aval.dtype, np.floating):
         return False
-    if module.several_devices and aval.dtype.itemsize > 1:
-        # XLA may split the operand, and combine the maxima of the devices.
-        return True
-    if not is_fault_lowered() or aval.dtype not in (_float32, _float64):
+    if aval.dtype.itemsize == 1:
         return False
-    return has_symbolic_size(aval.shape) or aval.size >= _MIN_SIZE_OF_KERNEL
+    # XLA may split the operand over devices, and combine their maxima.
+    if module.several_devices:
+        return True
+    is_large = has_symbolic_size(aval.shape) or aval.size >= _MIN_SIZE_OF_KERNEL
+    return is_large and is_fault_lowered()
 
 
 def _extreme_of_integers(x: Array, maximum: Callable[[Array], Array], is_maximum: bool) -> Array:
