@@ -3,15 +3,13 @@
 Formulas are for large arrays, and samples are small. Here they are for arrays of any size.
 """
 
-import sys
-
 import numpy as np
 import pytest
 
 import hlofront
 from hlofront.base.config import options
 from hlofront.lowering import rules
-from hlofront.lowering.cpu import elementwise as elementwise_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 from tests.on_platforms import cached
 from tests.support.closeness import assert_within
 from tests.systematic import batching, trials
@@ -31,24 +29,16 @@ FILES = (
     "sorting",
     "windowed",
 )
-# The modules with formulas, and the constants there that are least numbers of elements.
-LEAST_SIZES = [
-    (module, name)
-    for file, module in sys.modules.items()
-    if file.startswith("hlofront.lowering.") and file.endswith("_cpu")
-    for name in vars(module)
-    if name.startswith("_FEWEST")
-]
+# Lines of samples are too short to be cut into blocks of blocks.
+KEPT = ("line of blocks",)
 
 
 @pytest.fixture(autouse=True)
 def formulas_for_arrays_of_any_size(monkeypatch):
-    assert len(LEAST_SIZES) >= 5
-    for module, name in LEAST_SIZES:
-        monkeypatch.setattr(module, name, 0)
-    known = elementwise_cpu._RULES
-    for key, rule in known.items():
-        monkeypatch.setitem(known, key, rule._replace(fewest=0))
+    for of_primitive in MIN_SIZES.values():
+        for kind in of_primitive:
+            if kind not in KEPT:
+                monkeypatch.setitem(of_primitive, kind, 0)
 
 
 def lowered(function, *arguments):

@@ -95,7 +95,7 @@ def test_each_operation_of_stablehlo_is_at_the_users_line(platform):
             if operation.op_name or not is_inside:
                 wrong.append(f"{sample.name}: {operation} in {where} at {operation.op_name}")
     assert not wrong, "\n".join(wrong)
-    assert len(with_functions) > (60 if platform == "cpu" else 8)
+    assert len(with_functions) > (50 if platform == "cpu" else 8)
 
 
 # ---- optimized HLO -------------------------------------------------------------------------------
@@ -103,7 +103,8 @@ def test_each_operation_of_stablehlo_is_at_the_users_line(platform):
 
 def chosen(x64):
     """Samples with private functions for each primitive with a rule for CPUs, two of each."""
-    on_cpus = {primitive.name for primitive, platform in lower.on_platform if platform == "cpu"}
+    rules = (*lower.on_platform, *lower.matches)
+    on_cpus = {primitive.name for primitive, platform in rules if platform == "cpu"}
     counts = dict.fromkeys(on_cpus, 0)
     found = []
     for sample in [*PROGRAMS, *SAMPLES]:
@@ -120,7 +121,7 @@ def chosen(x64):
     return found
 
 
-@pytest.mark.parametrize(("x64", "least"), [(False, 80), (True, 8)])
+@pytest.mark.parametrize(("x64", "least"), [(False, 70), (True, 8)])
 def test_each_operation_of_optimized_hlo_is_at_the_users_line(x64, least):
     with trials.quiet(), hlofront.enable_x64(x64):
         cases = chosen(x64)
