@@ -111,7 +111,7 @@ def test_programs_that_differ_are_errors_that_say_how(tmp_path):
         constants, order, devices = lines[1], lines[4], lines[6]
         assert "constant of %cst: 3.000000e+00 -> 2.000000e+00" in constants
         assert "f where process 0 runs g" in order
-        assert "applies of %0: maximum -> add" in order
+        assert "removed operation %0: f32[] reduce_max(%arg0)" in order
         assert "devices [0, 2048, 4096]" in devices and "devices [4096, 2048, 0]" in devices
         assert "process 0 has waited 2 s for processes 1, 2 at" in group.output(0)
         assert "process 2 waits at the first run of sum for process" in group.output(2)
