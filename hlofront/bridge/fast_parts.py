@@ -1,4 +1,4 @@
-"""Small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
+"""Small C++ parts of jaxlib that every layer may use: pytrees, tracebacks, option cells."""
 
 from collections.abc import Callable, Iterable
 from types import ModuleType

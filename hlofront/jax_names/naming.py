@@ -114,8 +114,8 @@ def _rename(values: Iterable[object]) -> None:
     for value in _with_wrapped([*values]):
         home: object = value.__module__
         if type(home) is str and home.startswith(_OURS + "."):
-            door = "jax" + home.removeprefix(_OURS)
-            name = door if door in public.MODULES else f"jax._src.{home}"
+            public_name = "jax" + home.removeprefix(_OURS)
+            name = public_name if public_name in public.MODULES else f"jax._src.{home}"
             _set_name(value, name, home)
             _renamed.append(value)
             if isinstance(value, type):
