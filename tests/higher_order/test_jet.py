@@ -107,7 +107,7 @@ def test_integers_are_converted_and_numbers_broadcast():
         ((), ValueError, "0 series for 1 arguments"),
         (((np.float64(1),), (1.0,)), ValueError, "2 series for 1 arguments"),
         (((1j,),), TypeError, "dtype complex64, which does not promote to the argument's, float32"),
-        (((jnp.ones(3),),), TypeError, r"shape \(3,\), wanted the argument's, \(2,\)"),
+        (((jnp.ones(3),),), TypeError, r"shape \(3,\), expected the argument's shape \(2,\)"),
         (((None,),), ValueError, "term 0 for argument 0 is not an array"),
     ],
     ids=["none", "too many", "dtype", "shape", "no array"],
