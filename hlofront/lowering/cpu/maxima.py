@@ -26,6 +26,7 @@ from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order import reduce as r
 from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.core.mesh_attributes import is_unreduced
 from hlofront.lowering.cpu.partial_sort import floats_of_ordered, ordered_integers
 from hlofront.lowering.ops.collectives import all_reduced, reduced_over_axes, replica_groups
 from hlofront.lowering.ops.reduce_by_function import combination_of
@@ -54,7 +55,10 @@ def ignores_nans(build: Builder) -> bool:
     aval, module = build.avals_in[0], build.module
     if not module.guards_for_cpu or not issubdtype(aval.dtype, np.floating):
         return False
-    if aval.dtype.itemsize == 1:
+    # Integers in the order of partial maxima have no type that says that they are partial.
+    if aval.dtype.itemsize == 1 or any(
+        is_unreduced(each) for each in (*build.avals_in, *build.avals_out)
+    ):
         return False
     # XLA may split the operand over devices, and combine their maxima.
     if module.several_devices:
