@@ -179,6 +179,8 @@ class ModuleState:
         """Return whether equations are rewritten: on one CPU, where no other rules take part."""
         if self.platforms != ("cpu",) or self.several_devices or not self.keeps_barriers:
             return False
+        if not self.cpu_settings.formulas:
+            return False
         return not self.is_scalar_region and not self.overrides and not self.after_equation
 
     @contextlib.contextmanager
