@@ -51,9 +51,9 @@ with _collection_paused():
     from hlofront.bridge.fast_parts import Array as Array
     from hlofront.core.aval import typeof as typeof
     from hlofront.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
-    from hlofront.core.computed_slices import ds as ds
     from hlofront.core.names import named_call as named_call
     from hlofront.core.names import named_scope as named_scope
+    from hlofront.core.sizes.computed_slices import ds as ds
     from hlofront.higher_order import cond_rules as _cond_rules
     from hlofront.higher_order import scan_rules as _scan_rules
     from hlofront.higher_order import shard_map_rules as _shard_map_rules
@@ -77,17 +77,17 @@ with _collection_paused():
     from hlofront.pjrt.devices import process_count as process_count
     from hlofront.pjrt.devices import process_index as process_index
     from hlofront.pjrt.devices import process_indices as process_indices
-    from hlofront.primitives import collective_batching as _collective_batching
-    from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
-    from hlofront.primitives import scattering_rules as _scattering_rules
-    from hlofront.primitives import sharding_products as _sharding_products
-    from hlofront.primitives import sharding_rules as _sharding_rules
-    from hlofront.primitives import slicing_rules as _slicing_rules
-    from hlofront.primitives import special_rules as _special_rules
-    from hlofront.primitives.references import empty_ref as empty_ref
-    from hlofront.primitives.references import free_ref as free_ref
-    from hlofront.primitives.references import freeze as freeze
-    from hlofront.primitives.references import new_ref as new_ref
+    from hlofront.primitives.arrays import dynamic_slicing_rules as _dynamic_slicing_rules
+    from hlofront.primitives.arrays import scattering_rules as _scattering_rules
+    from hlofront.primitives.arrays import slicing_rules as _slicing_rules
+    from hlofront.primitives.collectives import batching as _collective_batching
+    from hlofront.primitives.elementwise import special_rules as _special_rules
+    from hlofront.primitives.references.references import empty_ref as empty_ref
+    from hlofront.primitives.references.references import free_ref as free_ref
+    from hlofront.primitives.references.references import freeze as freeze
+    from hlofront.primitives.references.references import new_ref as new_ref
+    from hlofront.primitives.sharding import products as _sharding_products
+    from hlofront.primitives.sharding import shapes as _sharding_rules
     from hlofront.runtime.array import array as _array
     from hlofront.runtime.array.reference import Ref as Ref
     from hlofront.runtime.array.shards import Shard as Shard
@@ -181,13 +181,13 @@ __getattr__, __dir__ = _lazy(
         "fwd_and_bwd": "hlofront.runtime.dispatch.forward_backward",
         "linear_transpose": "hlofront.transforms.linear_transpose",
         "NamedSharding": "hlofront.pjrt.named_shardings",
-        "P": "hlofront.core.partition",
-        "reshard": "hlofront.primitives.resharding",
+        "P": "hlofront.core.sharding.partition",
+        "reshard": "hlofront.primitives.sharding.resharding",
         "make_mesh": "hlofront.pjrt.device_mesh",
-        "get_abstract_mesh": "hlofront.core.mesh_context",
-        "get_mesh": "hlofront.core.mesh_context",
-        "set_mesh": "hlofront.core.mesh_context",
-        "use_abstract_mesh": "hlofront.core.mesh_context",
+        "get_abstract_mesh": "hlofront.core.sharding.mesh_context",
+        "get_mesh": "hlofront.core.sharding.mesh_context",
+        "set_mesh": "hlofront.core.sharding.mesh_context",
+        "use_abstract_mesh": "hlofront.core.sharding.mesh_context",
         "pmap": "hlofront.runtime.dispatch.pmap",
         "effects_barrier": "hlofront.runtime.dispatch.tokens",
         "make_user_context": "hlofront.base.user_context",

@@ -82,13 +82,13 @@ from hlofront.base.elements import float0 as float0
 from hlofront.base.user_context import make_user_context as make_user_context
 from hlofront.bridge.client import Device as Device
 from hlofront.core.aval import typeof as typeof
-from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.mesh_context import get_abstract_mesh as get_abstract_mesh
-from hlofront.core.mesh_context import get_mesh as get_mesh
-from hlofront.core.mesh_context import set_mesh as set_mesh
-from hlofront.core.mesh_context import use_abstract_mesh as use_abstract_mesh
 from hlofront.core.names import named_call as named_call
-from hlofront.core.partition import P as P
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.mesh_context import get_abstract_mesh as get_abstract_mesh
+from hlofront.core.sharding.mesh_context import get_mesh as get_mesh
+from hlofront.core.sharding.mesh_context import set_mesh as set_mesh
+from hlofront.core.sharding.mesh_context import use_abstract_mesh as use_abstract_mesh
+from hlofront.core.sharding.partition import P as P
 from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
 from hlofront.higher_order.custom_gradient import custom_gradient as custom_gradient
 from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
@@ -112,9 +112,9 @@ from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.targets import target as target
 from hlofront.pjrt.targets import targets as targets
-from hlofront.primitives.dot_general import PrecisionLike
-from hlofront.primitives.references import free_ref as free_ref
-from hlofront.primitives.references import freeze as freeze
+from hlofront.primitives.linalg.dot_general import PrecisionLike
+from hlofront.primitives.references.references import free_ref as free_ref
+from hlofront.primitives.references.references import freeze as freeze
 from hlofront.runtime.array.reference import Ref as Ref
 from hlofront.runtime.array.shards import Shard as Shard
 from hlofront.runtime.array.transfer import device_put as device_put

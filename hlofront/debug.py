@@ -1,7 +1,7 @@
 """jax.debug: values of a program, shown while it runs, and how they are split over devices."""
 
-from hlofront.primitives.callbacks import DebugEffect as DebugEffect
-from hlofront.primitives.callbacks import OrderedDebugEffect as OrderedDebugEffect
+from hlofront.primitives.calls.callbacks import DebugEffect as DebugEffect
+from hlofront.primitives.calls.callbacks import OrderedDebugEffect as OrderedDebugEffect
 from hlofront.runtime.debugging.breakpoints import debug_breakpoint as breakpoint
 from hlofront.runtime.debugging.printing import debug_callback as callback
 from hlofront.runtime.debugging.printing import debug_log as log

@@ -25,6 +25,6 @@ from hlofront.base.errors import TracerLeakError as TracerLeakError
 from hlofront.base.errors import TypePromotionError as TypePromotionError
 from hlofront.base.errors import UnexpectedTracerError as UnexpectedTracerError
 from hlofront.base.errors import VerificationError as VerificationError
-from hlofront.core.forbidden_collectives import (
+from hlofront.core.sharding.forbidden_collectives import (
     ForbiddenCollectiveError as ForbiddenCollectiveError,
 )

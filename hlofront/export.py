@@ -1,9 +1,9 @@
 """Re-exports: programs that outlive their process, under the names of `jax.export`."""
 
-from hlofront.core.size_scopes import SymbolicScope as SymbolicScope
-from hlofront.core.size_scopes import symbolic_dim_bounds as symbolic_dim_bounds
-from hlofront.core.size_scopes import symbolic_shape as symbolic_shape
-from hlofront.core.symbolic_sizes import is_symbolic_dim as is_symbolic_dim
+from hlofront.core.sizes.scopes import SymbolicScope as SymbolicScope
+from hlofront.core.sizes.scopes import symbolic_dim_bounds as symbolic_dim_bounds
+from hlofront.core.sizes.scopes import symbolic_shape as symbolic_shape
+from hlofront.core.sizes.symbolic import is_symbolic_dim as is_symbolic_dim
 from hlofront.runtime.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from hlofront.runtime.export.containers import (
     register_namedtuple_serialization as register_namedtuple_serialization,

@@ -12,7 +12,7 @@ from hlofront.core.aval import token_aval as abstract_token
 from hlofront.higher_order import callback_batching as _callback_batching
 from hlofront.lowering.ops.ffi import build_ffi_lowering_function as build_ffi_lowering_function
 from hlofront.lowering.ops.ffi import ffi_lowering as ffi_lowering
-from hlofront.primitives.ffi import ffi_call as ffi_call
+from hlofront.primitives.calls.ffi import ffi_call as ffi_call
 
 # Imported for its side effect: foreign calls get their batch rule.
 del _callback_batching

@@ -23,7 +23,7 @@ from typing import Any, get_args
 import stub_types as known
 
 from hlofront.base.typing import DTypeLike
-from hlofront.primitives.dot_general import PrecisionLike
+from hlofront.primitives.linalg.dot_general import PrecisionLike
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -61,7 +61,7 @@ _HOMES = {
     **dict.fromkeys(("ArrayLike", "DTypeLike"), "hlofront.typing"),
     **dict.fromkeys(("Array", "Shard"), "hlofront"),
     **dict.fromkeys(("Traced", "Lowered", "Compiled"), "hlofront.runtime.dispatch.stages"),
-    "PrecisionLike": "hlofront.primitives.dot_general",
+    "PrecisionLike": "hlofront.primitives.linalg.dot_general",
     **dict.fromkeys(("ConvDimensionNumbers", "GatherScatterMode", "FftType"), "hlofront.lax"),
     "Initializer": "hlofront.nn.initializers",
     "_GeneratorContextManager": "contextlib",
@@ -73,8 +73,11 @@ _HOMES = {
         for name in ("Eig", "Eigh", "QR", "SVD")
     },
     "SlogdetResult": "hlofront.numpy.linalg.determinants",
-    **{f"_Unique{name}Result": "hlofront.numpy.sets" for name in ("All", "Counts", "Inverse")},
-    "ufunc": "hlofront.numpy.ufunc",
+    **{
+        f"_Unique{name}Result": "hlofront.numpy.arrays.sets"
+        for name in ("All", "Counts", "Inverse")
+    },
+    "ufunc": "hlofront.numpy.elementwise.ufunc",
     "AbstractContextManager": "contextlib",
 }
 
@@ -222,7 +225,7 @@ class Stub:
             else:
                 self.define(name, value)
         elif type(value).__name__ == "ufunc":
-            self.hand_on("hlofront.numpy.ufunc", "ufunc", "ufunc")
+            self.hand_on("hlofront.numpy.elementwise.ufunc", "ufunc", "ufunc")
             self.lines.append(f"{name}: {'_Unary' if value.nin == 1 else '_Binary'}\n")
         elif home is not None:
             self.hand_on(*home, name)
@@ -344,7 +347,7 @@ def _aliases(module: str) -> dict[str, str]:
 def _spelled_out(text: str, home: str) -> str:
     """Return an annotation with the names of types that stubs cannot import replaced."""
     known_here: dict[str, str] = {}
-    for module in ("hlofront.base.typing", "hlofront.numpy.annotations", home):
+    for module in ("hlofront.base.typing", "hlofront.numpy.support.annotations", home):
         known_here.update(_aliases(module))
 
     def spell(match: re.Match[str]) -> str:
@@ -445,7 +448,7 @@ def array_members() -> str:
 def at_members() -> str:
     """The methods of `x.at[index]`."""
     stub = Stub("")
-    type_ = importlib.import_module("hlofront.numpy.updating").AtIndex
+    type_ = importlib.import_module("hlofront.numpy.indexing.updating").AtIndex
     lines: list[str] = []
     for name in sorted(name for name in dir(type_) if not name.startswith("_")):
         signature = _signature(getattr(type_, name))

@@ -23,9 +23,9 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, DType, DTypeLike, NumPyArray, Shape
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.low_types import SingleValue
-from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
-from hlofront.core.mesh import AbstractMesh
-from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.sharding.manual_axes import SAME, ManualAxisType, names_text
+from hlofront.core.sharding.mesh import AbstractMesh
+from hlofront.core.sharding.partition import PartitionSpec, axes_of
 
 
 class MemorySpace(enum.Enum):
@@ -456,7 +456,7 @@ def _dimension(size: Any) -> Any:
 
 
 class SymbolicSize:
-    """The base class of symbolic sizes, whose values are unknown; see `core/symbolic_sizes.py`."""
+    """The base class of symbolic sizes, whose values are unknown; see `core/sizes/symbolic.py`."""
 
     __slots__ = ()
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 from hlofront.bridge import state
 from hlofront.core.aval import AbstractValue, ShapedArray, Split
 from hlofront.core.futures import AbstractFuture
-from hlofront.core.mesh import AbstractMesh
-from hlofront.core.mesh_context import get_abstract_mesh
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.references import AbstractRef
+from hlofront.core.sharding.mesh import AbstractMesh
+from hlofront.core.sharding.mesh_context import get_abstract_mesh
+from hlofront.core.sharding.partition import PartitionSpec
 
 _cell = state.named_axes
 _swap = _cell.swap_local

@@ -12,7 +12,7 @@ from typing import Any
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree_nodes import register_pytree_node
 from hlofront.core.aval import AbstractValue, pytype_aval_mappings, types_of_mutable_values
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.partition import PartitionSpec
 
 
 def _must_override(what: object, method: str) -> AssertionError:

@@ -9,11 +9,11 @@ from hlofront.base.source import Traceback
 from hlofront.base.typing import Params, is_numpy_value
 from hlofront.base.typing import Value as Value
 from hlofront.bridge import state
-from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.names import UNKNOWN_SOURCE, NameStack, SourceInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs import print as printing
 from hlofront.core.trace import as_array
 
 _x64 = state.enable_x64
@@ -240,7 +240,7 @@ class Jaxpr:
     debug_info: DebugInfo | None
     # The equations that outputs or effects depend on, cached on first use.
     live: tuple[Equation, ...] | None
-    # The values derived from this program, by cache and key: see core/program_cache.py.
+    # The values derived from this program, by cache and key: see core/programs/program_cache.py.
     derived: dict[object, dict[Any, Any]]
 
     def __init__(
@@ -302,7 +302,7 @@ class ClosedJaxpr:
 
     jaxpr: Jaxpr
     consts: list[Value]
-    # The values derived from this program, by cache and key: see core/program_cache.py.
+    # The values derived from this program, by cache and key: see core/programs/program_cache.py.
     derived: dict[object, dict[Any, Any]]
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()):

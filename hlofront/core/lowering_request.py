@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.core.layout_modes import LayoutModes
-from hlofront.core.mesh import NamedAxes
+from hlofront.core.sharding.layout_modes import LayoutModes
+from hlofront.core.sharding.mesh import NamedAxes
 
 # Names and values of options that are not at their defaults, for cache keys.
 ChangedOptions = tuple[tuple[str, object], ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 # The module that defines the operators. It is loaded on the first use of an operator or array
 # method and not by `import hlofront`, because it imports all of hlofront.numpy.
-FILLED_BY = "hlofront.numpy.operators"
+FILLED_BY = "hlofront.numpy.support.operators"
 
 _NAMES = (
     "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift "
@@ -102,7 +102,7 @@ await_operators(ArrayOperators)
 def plug_in_operators(
     members: dict[str, Any], array_types: Sequence[type] = (), array_members: Any = None
 ) -> None:
-    """Set the operators and methods of tracers and arrays; numpy/operators.py calls this once.
+    """Set the operators and methods of tracers and arrays: for numpy/support/operators.py, once.
 
     Args:
       members: functions by name, set on tracers.

@@ -8,10 +8,10 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractHolder, ShapedArray, Split, typeof
-from hlofront.core.computed_slices import Slice
 from hlofront.core.effects import Effect, OwnEffect
-from hlofront.core.mesh import AbstractMesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import AbstractMesh
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sizes.computed_slices import Slice
 from hlofront.core.trace import Tracer
 
 

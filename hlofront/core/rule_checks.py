@@ -30,7 +30,7 @@ def checked(program: ClosedJaxpr) -> ClosedJaxpr:
     """
     if _enable_checks.value:
         # Imported here because it also loads the printing of jaxprs.
-        from hlofront.core.check import check_jaxpr
+        from hlofront.core.programs.check import check_jaxpr
 
         check_jaxpr(program)
     return program

@@ -11,7 +11,7 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
-from hlofront.core.manual_axes import ManualAxisType
+from hlofront.core.sharding.manual_axes import ManualAxisType
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Series, Tangent
 
 
@@ -61,7 +61,7 @@ BatchRuleWithTrace = Callable[Concatenate[Any, Sequence[ArrayLike], BatchAxes, .
 StagedRule = Callable[Concatenate[Any, ...], Results]
 PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Sequence[Any]]]
 SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
-# The results are Subprograms, of core/subprograms.py, which imports this module.
+# The results are Subprograms, of core/programs/subprograms.py, which imports this module.
 SubprogramsRule = Callable[..., Sequence[Any]]
 # The first argument is an Equation, of core/jaxpr.py.
 DischargeRule = Callable[[Any, Sequence[Any]], tuple[Sequence[Any], Any]]
@@ -526,7 +526,7 @@ run: RuleTable[RunRule] = RuleTable(
     "Evaluation rule",
 )
 show: RuleTable[ShowRule] = RuleTable(
-    "show", "hlofront/core/print.py", "(equation, context) -> its text"
+    "show", "hlofront/core/programs/print.py", "(equation, context) -> its text"
 )
 simplify: RuleTable[SimplifyRule] = RuleTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
@@ -534,7 +534,7 @@ simplify: RuleTable[SimplifyRule] = RuleTable(
 subprograms: RuleTable[SubprogramsRule] = RuleTable(
     "subprograms",
     "hlofront/higher_order",
-    "(**params) -> the Subprograms that it holds; core/subprograms.py has makers of such rules",
+    "(**params) -> the Subprograms that it holds; makers: core/programs/subprograms.py",
 )
 
 

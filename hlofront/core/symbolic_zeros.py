@@ -46,7 +46,7 @@ class Zero:
 
     from_primal_value = of
 
-    # Return the array of zeros; set by primitives/derivatives.py, which makes it.
+    # Return the array of zeros; set by primitives/rules/derivatives.py, which makes it.
     instantiate: ClassVar[Callable[["Zero"], Any]]
 
     def __repr__(self) -> str:

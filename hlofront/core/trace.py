@@ -14,8 +14,8 @@ from hlofront.base.elements import float0
 from hlofront.base.typing import Params, Shape, Value
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
-from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.operators import ArrayOperators
+from hlofront.core.sharding.manual_axes import ManualAxisType
 
 # A Primitive, whose module imports this one.
 AnyPrimitive = Any
@@ -539,7 +539,7 @@ _match: _Match = lambda primitive, args, params: args
 
 
 def plug_in_matching(match: _Match) -> None:
-    """Set the function that makes operands vary equally; primitives/varying.py calls this once."""
+    """Set the function that makes operands vary equally: for primitives/collectives/varying.py."""
     global _match
     _match = match
 

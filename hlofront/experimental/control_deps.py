@@ -1,6 +1,6 @@
 """jax.experimental.control_deps: the order in which XLA computes independent arrays."""
 
-from hlofront.primitives.ffi import control_dep as control_dep
-from hlofront.primitives.ffi import schedule as schedule
+from hlofront.primitives.calls.ffi import control_dep as control_dep
+from hlofront.primitives.calls.ffi import schedule as schedule
 
 __all__ = ["control_dep", "schedule"]

@@ -15,9 +15,9 @@ from hlofront.core.references import AbstractRef as AbstractRef
 from hlofront.core.symbolic_zeros import Zero as Zero
 from hlofront.core.symbolic_zeros import is_undefined_primal as is_undefined_primal
 from hlofront.higher_order.vjp_primitive_rules import VJPHiPrimitive as VJPHiPrimitive
-from hlofront.primitives.derivatives import instantiate as instantiate_zeros
-from hlofront.primitives.high_primitive import HiPrimitive as HiPrimitive
-from hlofront.primitives.references import TransformedRef as TransformedRef
+from hlofront.primitives.references.references import TransformedRef as TransformedRef
+from hlofront.primitives.rules.derivatives import instantiate as instantiate_zeros
+from hlofront.primitives.rules.high_primitive import HiPrimitive as HiPrimitive
 
 __all__ = [
     "AbstractRef",

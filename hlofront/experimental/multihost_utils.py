@@ -5,15 +5,15 @@ from hlofront.pjrt.live_processes import (
     reached_preemption_sync_point as reached_preemption_sync_point,
 )
 from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailureError
-from hlofront.primitives.process_parts import (
+from hlofront.primitives.collectives.process_parts import (
     global_array_to_host_local_array_p as global_array_to_host_local_array_p,
 )
-from hlofront.primitives.process_parts import gtl_abstract_eval as gtl_abstract_eval
-from hlofront.primitives.process_parts import (
+from hlofront.primitives.collectives.process_parts import gtl_abstract_eval as gtl_abstract_eval
+from hlofront.primitives.collectives.process_parts import (
     host_local_array_to_global_array_p as host_local_array_to_global_array_p,
 )
-from hlofront.primitives.process_parts import ltg_abstract_eval as ltg_abstract_eval
-from hlofront.primitives.process_parts import ltg_batcher as ltg_batcher
+from hlofront.primitives.collectives.process_parts import ltg_abstract_eval as ltg_abstract_eval
+from hlofront.primitives.collectives.process_parts import ltg_batcher as ltg_batcher
 from hlofront.runtime.array.host_local import (
     global_array_to_host_local_array as global_array_to_host_local_array,
 )

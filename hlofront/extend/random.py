@@ -1,6 +1,6 @@
 """jax.extend.random: generators of random bits, and how to define others."""
 
-from hlofront.primitives.random_bits import threefry2x32_p as threefry2x32_p
+from hlofront.primitives.random.bits import threefry2x32_p as threefry2x32_p
 from hlofront.random.generators import define_prng_impl as define_prng_impl
 from hlofront.random.generators import random_seed as random_seed
 from hlofront.random.generators import seed_with_impl as seed_with_impl

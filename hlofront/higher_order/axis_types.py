@@ -8,11 +8,11 @@ from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_leaves, tree_map
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import spec_of, typeof
-from hlofront.core.mesh import AbstractMesh, AxisType
-from hlofront.core.mesh_context import get_abstract_mesh, use_abstract_mesh
-from hlofront.core.partition import PartitionSpec, axes_of
-from hlofront.core.requested_shardings import named_sharding, requested
-from hlofront.primitives.resharding import bind_reshard, reshard_tree
+from hlofront.core.sharding.mesh import AbstractMesh, AxisType
+from hlofront.core.sharding.mesh_context import get_abstract_mesh, use_abstract_mesh
+from hlofront.core.sharding.partition import PartitionSpec, axes_of
+from hlofront.core.sharding.requested_shardings import named_sharding, requested
+from hlofront.primitives.sharding.resharding import bind_reshard, reshard_tree
 
 # A name of a mesh axis, several, or None for all.
 AxisNames = str | tuple[str, ...] | None

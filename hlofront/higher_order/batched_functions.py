@@ -9,8 +9,8 @@ from hlofront.core.axes import AxisData, mapped_aval, split_batch_axis, unmapped
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.custom_rule import SymbolicZero
-from hlofront.primitives.batching import move_axis, to_front, with_new_axis
-from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.rules.batching import move_axis, to_front, with_new_axis
 from hlofront.transforms.batch import Axes, batch_flat, batch_program_at
 
 # A function of flat values.

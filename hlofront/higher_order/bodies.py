@@ -13,9 +13,9 @@ from hlofront.base.tree_prefixes import prefix_errors
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core.aval import AbstractValue, ShapedArray
-from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.programs.check import types_match
 from hlofront.core.trace import Tracer, current_trace
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.flatten import result_paths

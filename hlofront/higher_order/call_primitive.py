@@ -6,10 +6,10 @@ from typing import Any
 from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import Program, closed
+from hlofront.core.programs.evaluate import eval_jaxpr
+from hlofront.core.programs.subprograms import Program, closed
 from hlofront.core.symbolic_zeros import Cotangent
 from hlofront.core.trace import Trace, is_eager
 from hlofront.higher_order.jit_call import CallRules, split_captured

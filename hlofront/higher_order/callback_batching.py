@@ -10,10 +10,10 @@ from hlofront.core.rules import BatchResult, batch
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan
-from hlofront.primitives.batching import batch_size, move_axis, with_new_axis
-from hlofront.primitives.buffer_callback import buffer_callback_p
-from hlofront.primitives.callbacks import io_callback_p, pure_callback_p
-from hlofront.primitives.ffi import MinorToMajor, ffi_call_p
+from hlofront.primitives.calls.buffer_callback import buffer_callback_p
+from hlofront.primitives.calls.callbacks import io_callback_p, pure_callback_p
+from hlofront.primitives.calls.ffi import MinorToMajor, ffi_call_p
+from hlofront.primitives.rules.batching import batch_size, move_axis, with_new_axis
 
 
 def _by_method(

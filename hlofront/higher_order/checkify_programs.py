@@ -7,13 +7,11 @@ import numpy as np
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict, Value
-from hlofront.core.manual_axes import ManualAxisType, MeshAxisNames
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import DerivedCache, once_per_program
-from hlofront.core.subprograms import (
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.program_cache import DerivedCache, once_per_program
+from hlofront.core.programs.subprograms import (
     Subprogram,
     called_by,
     closed_programs_of,
@@ -22,6 +20,8 @@ from hlofront.core.subprograms import (
     subprograms_of,
     with_program,
 )
+from hlofront.core.sharding.manual_axes import ManualAxisType, MeshAxisNames
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.higher_order.checkify_errors import ErrorCategory
 from hlofront.higher_order.checkify_rules import (
     State,
@@ -44,8 +44,8 @@ from hlofront.higher_order.platform import composite_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.shard_map import ShardMapParams, shard_map_p
 from hlofront.higher_order.while_loop import while_p
-from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.elementwise.converting import stop_gradient
 from hlofront.transforms.stage import stage
 
 

@@ -14,10 +14,10 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Value, Var
-from hlofront.core.manual_axes import MeshAxisNames
-from hlofront.core.mesh_context import types_vary
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
+from hlofront.core.sharding.manual_axes import MeshAxisNames
+from hlofront.core.sharding.mesh_context import types_vary
 from hlofront.higher_order.checkify_errors import (
     DivisionByZeroError,
     ErrorCategory,
@@ -33,18 +33,15 @@ from hlofront.higher_order.checking import (
     effect_of,
     zeros_of_type,
 )
-from hlofront.primitives.compare import eq, ge, gt, lt, ne, select_n
-from hlofront.primitives.converting import convert, convert_element_type
-from hlofront.primitives.creation import full
-from hlofront.primitives.dynamic_slicing import (
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice_p,
     dynamic_update_slice_p,
 )
-from hlofront.primitives.elementwise import bitwise_and, bitwise_not, bitwise_or, div_p, rem_p
-from hlofront.primitives.gathering import gather_p
-from hlofront.primitives.reducing import argmax, reduce_or
-from hlofront.primitives.scattering import (
+from hlofront.primitives.arrays.gathering import gather_p
+from hlofront.primitives.arrays.reducing import argmax, reduce_or
+from hlofront.primitives.arrays.scattering import (
     ScatterDimensionNumbers,
     scatter_add_p,
     scatter_max_p,
@@ -53,9 +50,18 @@ from hlofront.primitives.scattering import (
     scatter_p,
     scatter_sub_p,
 )
-from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import index_in_dim
-from hlofront.primitives.varying import pvary
+from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.arrays.slicing import index_in_dim
+from hlofront.primitives.collectives.varying import pvary
+from hlofront.primitives.elementwise.compare import eq, ge, gt, lt, ne, select_n
+from hlofront.primitives.elementwise.converting import convert, convert_element_type
+from hlofront.primitives.elementwise.elementwise import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    div_p,
+    rem_p,
+)
 
 # The number of an error in a slot without an error.
 NO_ERROR = np.int32(-1)

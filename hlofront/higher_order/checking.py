@@ -18,10 +18,10 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
 from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.jaxpr import Value
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
-from hlofront.core.requested_shardings import named_sharding
 from hlofront.core.rules import Entries
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sharding.requested_shardings import named_sharding
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.checkify_errors import (
@@ -30,14 +30,14 @@ from hlofront.higher_order.checkify_errors import (
     JaxException,
     JaxRuntimeError,
 )
-from hlofront.primitives.batching import move_axis
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full
-from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
-from hlofront.primitives.elementwise import bitwise_not
-from hlofront.primitives.reducing import argmax, reduce_or
-from hlofront.primitives.resharding import bind_reshard
-from hlofront.primitives.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
+from hlofront.primitives.arrays.reducing import argmax, reduce_or
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import bitwise_not
+from hlofront.primitives.rules.batching import move_axis
+from hlofront.primitives.sharding.resharding import bind_reshard
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 # Operands: whether the check failed, the error's number, and the arrays that the error carries.

@@ -11,9 +11,9 @@ from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.axes import AxisData
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Value, Var
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, UndefinedPrimal
 from hlofront.core.trace import Tracer, as_result, current_trace

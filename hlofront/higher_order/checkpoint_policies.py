@@ -13,9 +13,9 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import process
-from hlofront.primitives.conv import conv_general_dilated_p
-from hlofront.primitives.dot_general import dot_general_p
-from hlofront.primitives.sharding_families import split_as_first_operand
+from hlofront.primitives.linalg.conv import conv_general_dilated_p
+from hlofront.primitives.linalg.dot_general import dot_general_p
+from hlofront.primitives.sharding.families import split_as_first_operand
 
 Tree = TypeVar("Tree")
 # (primitive, *operand avals, **parameters) -> True or Saveable if the results are saved.

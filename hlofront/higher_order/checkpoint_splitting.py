@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Var
-from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import DerivedCache, once_per_program
+from hlofront.core.programs.digest import not_lowered
+from hlofront.core.programs.liveness import live_equations, variables_read
+from hlofront.core.programs.program_cache import DerivedCache, once_per_program
+from hlofront.core.programs.subprograms import closed_programs_of, replace_programs
 from hlofront.core.references import is_reference, touches_references
-from hlofront.core.subprograms import closed_programs_of, replace_programs
 from hlofront.higher_order.checkpoint_policies import (
     Offloadable,
     Policy,
@@ -23,7 +23,7 @@ from hlofront.higher_order.jit_call import call_rules, closed_call_p, jit_p, jit
 from hlofront.higher_order.scan import scan_p, stacked_variable
 from hlofront.higher_order.scan_splitting import operand_parts, scan_equation
 from hlofront.higher_order.selecting import Flags, variables, where, where_not
-from hlofront.primitives.placing import CopySemantics, device_put_p, memory_space_of
+from hlofront.primitives.sharding.placing import CopySemantics, device_put_p, memory_space_of
 from hlofront.transforms.partial_eval import PartialEval, closed_part, split_equations
 from hlofront.transforms.simplify import dead_code_program
 

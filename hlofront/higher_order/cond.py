@@ -15,13 +15,13 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, is_value, typeof
-from hlofront.core.check import types_match
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Value, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.check import types_match
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.references import touches_references
-from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import (
     NO_KEYWORDS,
@@ -35,10 +35,14 @@ from hlofront.higher_order.bodies import (
     written_once,
 )
 from hlofront.higher_order.selecting import Flags, where
-from hlofront.primitives.compare import ne
-from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
-from hlofront.primitives.elementwise import clamp
-from hlofront.primitives.mutable_values import closing_over_states
+from hlofront.primitives.elementwise.compare import ne
+from hlofront.primitives.elementwise.converting import (
+    convert,
+    convert_element_type,
+    convert_element_type_p,
+)
+from hlofront.primitives.elementwise.elementwise import clamp
+from hlofront.primitives.references.mutable_values import closing_over_states
 from hlofront.transforms.flatten import check_hashable, result_paths, stage_tree
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import forwarded

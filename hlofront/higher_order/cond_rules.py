@@ -10,10 +10,10 @@ from hlofront.base.typing import Array, ArrayLike, Shape, Value
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Var
-from hlofront.core.liveness import variables_read
-from hlofront.core.program_cache import DerivedCache
+from hlofront.core.programs.evaluate import eval_jaxpr
+from hlofront.core.programs.liveness import variables_read
+from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
@@ -29,12 +29,12 @@ from hlofront.higher_order.selecting import (
     where_not,
     with_zeros,
 )
-from hlofront.primitives.batching import to_front
-from hlofront.primitives.compare import eq, select_n
-from hlofront.primitives.converting import stop_gradient_p
-from hlofront.primitives.derivatives import zeros_of
-from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put
-from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.elementwise.compare import eq, select_n
+from hlofront.primitives.elementwise.converting import stop_gradient_p
+from hlofront.primitives.rules.batching import to_front
+from hlofront.primitives.rules.derivatives import zeros_of
+from hlofront.primitives.sharding.placing import CopySemantics, MemorySpace, device_put
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.partial_eval import PartialEval, SplitEquation, partial_eval_program

@@ -12,11 +12,11 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.subprograms import calls
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.higher_order.batched_functions import FlatCall, in_program
 from hlofront.higher_order.jit_call import split_captured, typed_by_program

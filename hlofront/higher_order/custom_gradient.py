@@ -6,8 +6,8 @@ from hlofront.base import source, tree
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core.aval import typeof
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
+from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.transforms.stage import stage
 

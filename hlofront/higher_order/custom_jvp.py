@@ -10,9 +10,9 @@ from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.digest import not_lowered
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Value
+from hlofront.core.programs.digest import not_lowered
+from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import Tracer, as_result
@@ -32,8 +32,8 @@ from hlofront.higher_order.custom_rule import (
 )
 from hlofront.higher_order.selecting import LinearOperands, nonzero_flags
 from hlofront.higher_order.wrapped_rules import CustomJVPCallPrimitive
-from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.derivatives import add_tangents, instantiate
+from hlofront.primitives.elementwise.converting import stop_gradient
+from hlofront.primitives.rules.derivatives import add_tangents, instantiate
 from hlofront.transforms.jvp import as_tangent
 from hlofront.transforms.transpose import transpose_program
 

@@ -12,8 +12,8 @@ from hlofront.base.tree import PyTree
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.subprograms import calls
 from hlofront.core.rules import subprograms
-from hlofront.core.subprograms import calls
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_rule import CustomRule
 from hlofront.higher_order.jit_call import run_by_program, split_captured, typed_by_program

@@ -11,8 +11,8 @@ from hlofront.base.boundary import named_as
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.check import types_match
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.programs.check import types_match
 from hlofront.core.typed_scalars import typed
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.flatten import result_paths

@@ -13,8 +13,8 @@ from hlofront.base.errors import UnexpectedTracerError
 from hlofront.base.tree import PyTree, PyTreeDef, tree_map
 from hlofront.base.typing import ArrayLike, is_tuple, is_tuple_or_list
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.check import types_match
 from hlofront.core.jaxpr import Value
+from hlofront.core.programs.check import types_match
 from hlofront.core.references import is_reference
 from hlofront.core.symbolic_zeros import Cotangent, Zero
 from hlofront.core.trace import Tracer, as_array, as_result
@@ -29,7 +29,7 @@ from hlofront.higher_order.custom_rule import (
 )
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.jit_call import captured_by, with_captured
-from hlofront.primitives.derivatives import instantiate, zeros_of
+from hlofront.primitives.rules.derivatives import instantiate, zeros_of
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.flatten import result_paths
 from hlofront.transforms.reference_checks import check_references

@@ -8,12 +8,12 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.digest import not_lowered
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Value
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.digest import not_lowered
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.subprograms import Subprogram, called, no_subprograms
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import Subprogram, called, no_subprograms
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.batched_functions import (
     BatchedBackward,
@@ -32,7 +32,7 @@ from hlofront.higher_order.custom_call import (
 from hlofront.higher_order.jit_call import closed_call_p, run_by_program, typed_by_program
 from hlofront.higher_order.selecting import nonzero, nonzero_flags, where, with_zeros
 from hlofront.higher_order.wrapped_rules import CustomVJPCallPrimitive
-from hlofront.primitives.batching import to_front
+from hlofront.primitives.rules.batching import to_front
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program

@@ -11,11 +11,11 @@ from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Value
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.digest import not_lowered
+from hlofront.core.programs.subprograms import Subprogram, called
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import Subprogram, called
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import as_array
 from hlofront.higher_order.batched_functions import without_axis
@@ -34,9 +34,9 @@ from hlofront.higher_order.selecting import (
     where,
     with_zeros,
 )
-from hlofront.primitives.batching import move_axis, with_new_axis
-from hlofront.primitives.converting import convert
-from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.rules.batching import move_axis, with_new_axis
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
 from hlofront.transforms.jvp import jvp_flat, jvp_program

@@ -15,13 +15,13 @@ from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, effects, infer, infers_whole_types
-from hlofront.core.size_equations import Solution, check_sizes, solve
-from hlofront.core.symbolic_sizes import SizeExpression, has_symbolic_size, value_of
+from hlofront.core.sizes.equations import Solution, check_sizes, solve
+from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size, value_of
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.higher_order.scan import scan
 from hlofront.higher_order.selecting import where
-from hlofront.primitives.batching import move_axis
+from hlofront.primitives.rules.batching import move_axis
 
 
 class ExportedProgram(Protocol):

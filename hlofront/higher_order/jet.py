@@ -20,11 +20,17 @@ from hlofront.core.trace import as_array
 
 # The rules of calls, branches and loops are loaded with the transformation that uses them.
 from hlofront.higher_order import taylor_rules as taylor_rules
-from hlofront.primitives.converting import convert
-from hlofront.primitives.derivatives import zeros_of
-from hlofront.primitives.elementwise_taylor import integral, scaled
-from hlofront.primitives.shaping import ascending, broadcast_in_dim
-from hlofront.primitives.taylor import Expansion, constant_rule, has_terms, linear_rule, polynomial
+from hlofront.primitives.arrays.shaping import ascending, broadcast_in_dim
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.taylor_rules import integral, scaled
+from hlofront.primitives.rules.derivatives import zeros_of
+from hlofront.primitives.rules.taylor import (
+    Expansion,
+    constant_rule,
+    has_terms,
+    linear_rule,
+    polynomial,
+)
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.flatten import check_callable
 from hlofront.transforms.grad import FlatCall

@@ -10,12 +10,12 @@ from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.subprograms import calls, equation_count
 from hlofront.core.references import is_reference
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import calls, equation_count
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.core.trace import Trace, Tracer, current_trace
 from hlofront.higher_order.selecting import (

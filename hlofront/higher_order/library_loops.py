@@ -14,11 +14,11 @@ from hlofront.base import tree
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
-from hlofront.core.mesh_context import types_vary
+from hlofront.core.sharding.mesh_context import types_vary
 from hlofront.higher_order import cond as branching
 from hlofront.higher_order import scan as scanning
 from hlofront.higher_order import while_loop as looping
-from hlofront.primitives.varying import pvary
+from hlofront.primitives.collectives.varying import pvary
 
 _Carry = TypeVar("_Carry")
 _Result = TypeVar("_Result")

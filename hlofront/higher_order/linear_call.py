@@ -9,11 +9,11 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.digest import not_lowered
+from hlofront.core.programs.subprograms import Subprogram, called
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import Subprogram, called
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal
 from hlofront.higher_order.jit_call import (
     captured_by,
@@ -22,8 +22,8 @@ from hlofront.higher_order.jit_call import (
     with_captured,
 )
 from hlofront.higher_order.selecting import nonzero_flags
-from hlofront.primitives.batching import move_axis, with_new_axis
-from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.rules.batching import move_axis, with_new_axis
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
 

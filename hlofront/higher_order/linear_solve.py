@@ -13,12 +13,12 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
-from hlofront.core.mesh_context import types_vary
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import Subprogram
+from hlofront.core.sharding.mesh_context import types_vary
 from hlofront.core.symbolic_zeros import (
     BatchAxis,
     Cotangent,
@@ -31,10 +31,10 @@ from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.higher_order.selecting import nonzero_flags
-from hlofront.primitives.batching import move_axis, with_new_axis
-from hlofront.primitives.derivatives import add_tangents, instantiate
-from hlofront.primitives.elementwise import neg
-from hlofront.primitives.varying import pvary
+from hlofront.primitives.collectives.varying import pvary
+from hlofront.primitives.elementwise.elementwise import neg
+from hlofront.primitives.rules.batching import move_axis, with_new_axis
+from hlofront.primitives.rules.derivatives import add_tangents, instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.flatten import NO_KEYWORDS, check_hashable, stage_tree
 from hlofront.transforms.grad import linearize

@@ -8,8 +8,8 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import loop
-from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import concatenate, slice
+from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.arrays.slicing import concatenate, slice
 from hlofront.transforms.vmap import vmap
 
 

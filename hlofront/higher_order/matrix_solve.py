@@ -5,12 +5,12 @@ from functools import partial
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
-from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.creation import index_like
-from hlofront.primitives.factoring import lu
-from hlofront.primitives.matrices import conjugate, product, take_rows
-from hlofront.primitives.solving import triangular_solve
-from hlofront.primitives.sorting import sort_key_val
+from hlofront.primitives.arrays.creation import index_like
+from hlofront.primitives.arrays.sorting import sort_key_val
+from hlofront.primitives.elementwise.converting import stop_gradient
+from hlofront.primitives.linalg.factoring import lu
+from hlofront.primitives.linalg.matrices import conjugate, product, take_rows
+from hlofront.primitives.linalg.solving import triangular_solve
 
 
 def solve_factored(

@@ -16,8 +16,8 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.bodies import debug_info_of
 from hlofront.higher_order.jit_call import CallRules, split_captured
-from hlofront.primitives.metadata import compute_attributes, frontend_attributes
-from hlofront.primitives.placing import CopySemantics, device_put
+from hlofront.primitives.calls.metadata import compute_attributes, frontend_attributes
+from hlofront.primitives.sharding.placing import CopySemantics, device_put
 from hlofront.transforms.flatten import stage_tree
 
 # Operands: the arguments. Parameters: `jaxpr`, the program, and the metadata by name.

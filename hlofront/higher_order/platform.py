@@ -13,7 +13,7 @@ from hlofront.base.typing import Array, ArrayLike, Value, is_numpy_array
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import calls
+from hlofront.core.programs.subprograms import calls
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import written_once

@@ -10,10 +10,12 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.primitives.compare import eq, gt, lt, select_n
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full_like, index_like
-from hlofront.primitives.elementwise import (
+from hlofront.primitives.arrays.creation import full_like, index_like
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_sum
+from hlofront.primitives.arrays.slicing import concatenate, slice_in_dim
+from hlofront.primitives.elementwise.compare import eq, gt, lt, select_n
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import (
     abs,
     add,
     bitwise_and,
@@ -23,11 +25,9 @@ from hlofront.primitives.elementwise import (
     sqrt,
     sub,
 )
-from hlofront.primitives.factoring import cholesky, qr
-from hlofront.primitives.matrices import adjoint, identity_like, product, real_dtype
-from hlofront.primitives.reducing import reduce_max, reduce_sum
-from hlofront.primitives.slicing import concatenate, slice_in_dim
-from hlofront.primitives.solving import triangular_solve
+from hlofront.primitives.linalg.factoring import cholesky, qr
+from hlofront.primitives.linalg.matrices import adjoint, identity_like, product, real_dtype
+from hlofront.primitives.linalg.solving import triangular_solve
 
 _int32 = np.dtype(np.int32)
 # The iterate, the number of iterations, and whether the iterate still changes.

@@ -17,11 +17,11 @@ from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.higher_order.mapping import map
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.primitives.batching import move_axis
-from hlofront.primitives.compare import eq, ge, le, select
-from hlofront.primitives.creation import full, full_like
-from hlofront.primitives.derivatives import derivative_from_result
-from hlofront.primitives.elementwise import (
+from hlofront.primitives.arrays.creation import full, full_like
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.arrays.slicing import slice_in_dim
+from hlofront.primitives.elementwise.compare import eq, ge, le, select
+from hlofront.primitives.elementwise.elementwise import (
     add,
     bitwise_and,
     bitwise_or,
@@ -35,12 +35,12 @@ from hlofront.primitives.elementwise import (
     sqrt,
     sub,
 )
-from hlofront.primitives.keys import broadcast_keys, is_key, random_split, settings
-from hlofront.primitives.random_floats import normals, uniforms
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
-from hlofront.primitives.sharding_families import elementwise
-from hlofront.primitives.slicing import slice_in_dim
-from hlofront.primitives.special import random_gamma_grad
+from hlofront.primitives.elementwise.special import random_gamma_grad
+from hlofront.primitives.random.floats import normals, uniforms
+from hlofront.primitives.random.keys import broadcast_keys, is_key, random_split, settings
+from hlofront.primitives.rules.batching import move_axis
+from hlofront.primitives.rules.derivatives import derivative_from_result
+from hlofront.primitives.sharding.families import elementwise
 from hlofront.transforms.vmap import vmap
 
 random_gamma_p = Primitive("random_gamma")

@@ -11,9 +11,9 @@ from hlofront.base.elements import NumPyDType
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import integers
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
-from hlofront.core.requested_shardings import requested
+from hlofront.core.sharding.requested_shardings import requested
+from hlofront.core.sizes.dimensions import integers
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order import reduce_rules as reduce_rules  # It registers the rules.
 from hlofront.higher_order.reduce_types import (
@@ -21,14 +21,14 @@ from hlofront.higher_order.reduce_types import (
     reduce_window_p,
     select_and_scatter_p,
 )
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import reducing as r
-from hlofront.primitives import windowed as w
-from hlofront.primitives.converting import convert
-from hlofront.primitives.resharding import split_as
+from hlofront.primitives.arrays import reducing as r
+from hlofront.primitives.arrays import windowed as w
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.sharding.resharding import split_as
 from hlofront.transforms.flatten import NO_KEYWORDS, check_hashable, stage_tree
 
-# A reduction function of primitives/reducing.py or windowed.py.
+# A reduction function of primitives/arrays/reducing.py or windowed.py.
 Fold = Callable[..., Array]
 # (initial value, dtype of the operand) -> whether the value is the identity of a reduction.
 IsIdentity = Callable[[NumPyArray, NumPyDType], bool]

@@ -8,11 +8,11 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.dimensions import canonical_axes
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Value, Var
+from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.core.rules import BatchResult
-from hlofront.core.sharded_types import entries_of
+from hlofront.core.sharding.sharded_types import entries_of
+from hlofront.core.sizes.dimensions import canonical_axes
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.higher_order.reduce_types import (
@@ -27,11 +27,11 @@ from hlofront.higher_order.selecting import (
     where,
     with_zeros,
 )
-from hlofront.primitives import windowed as w
-from hlofront.primitives.batching import shifted, with_same_axis
-from hlofront.primitives.creation import scalar_of
-from hlofront.primitives.cumulative import fold_by_halves, merge_axes
-from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.arrays import windowed as w
+from hlofront.primitives.arrays.creation import scalar_of
+from hlofront.primitives.arrays.cumulative import fold_by_halves, merge_axes
+from hlofront.primitives.rules.batching import shifted, with_same_axis
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.partial_eval import SplitEquation

@@ -7,17 +7,17 @@ import numpy as np
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
-from hlofront.core.dimensions import canonical_axes
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.subprograms import combines
 from hlofront.core.rules import Entries, effects, infer, sharding
-from hlofront.core.sharded_types import entries_of
-from hlofront.core.subprograms import combines
+from hlofront.core.sharding.sharded_types import entries_of
+from hlofront.core.sizes.dimensions import canonical_axes
 from hlofront.higher_order.selecting import Member
-from hlofront.primitives import reducing as r
-from hlofront.primitives import windowed as w
-from hlofront.primitives.sharding_families import split_as_first_operand, without
+from hlofront.primitives.arrays import reducing as r
+from hlofront.primitives.arrays import windowed as w
+from hlofront.primitives.sharding.families import split_as_first_operand, without
 
 # A function is traced once, so that its program identifies the equation: executables are cached,
 # although the parameters hold programs.

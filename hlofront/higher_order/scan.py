@@ -14,12 +14,12 @@ from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import mapped_aval, unmapped_aval
-from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.check import types_match
+from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.references import touches_references
-from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
     NO_KEYWORDS,
@@ -30,8 +30,8 @@ from hlofront.higher_order.bodies import (
     refuse_effects,
     written_once,
 )
-from hlofront.primitives.converting import convert
-from hlofront.primitives.slicing import index_in_dim, stack
+from hlofront.primitives.arrays.slicing import index_in_dim, stack
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.transforms.flatten import check_hashable, stage_tree
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import constants_as_inputs, forwarded

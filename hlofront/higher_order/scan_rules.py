@@ -9,7 +9,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, ParamDict, Value, Var
-from hlofront.core.liveness import live_equations
+from hlofront.core.programs.liveness import live_equations
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import (
@@ -37,8 +37,8 @@ from hlofront.higher_order.selecting import (
     where_not,
     with_zeros,
 )
-from hlofront.primitives.batching import move_axis, to_front
-from hlofront.primitives.derivatives import (
+from hlofront.primitives.rules.batching import move_axis, to_front
+from hlofront.primitives.rules.derivatives import (
     add_tangents,
     aval_of_operand,
     instantiate,

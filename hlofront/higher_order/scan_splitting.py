@@ -7,8 +7,8 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, ParamDict, Var
-from hlofront.core.liveness import live_equations, variables_read
-from hlofront.core.program_cache import DerivedCache, Key, Value
+from hlofront.core.programs.liveness import live_equations, variables_read
+from hlofront.core.programs.program_cache import DerivedCache, Key, Value
 from hlofront.higher_order.jit_call import inline_closed_calls
 from hlofront.higher_order.scan import scan_p, stacked_variable
 from hlofront.higher_order.selecting import Flags, Member, Parts, three_parts, where, where_not

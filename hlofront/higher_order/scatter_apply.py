@@ -11,12 +11,12 @@ from hlofront.base.caches import weak_keyed
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, DType, ShapeLike
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.dimensions import canonical_shape
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Value, Var
+from hlofront.core.sizes.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
-from hlofront.primitives.creation import full
-from hlofront.primitives.gathering import GatherScatterMode
-from hlofront.primitives.scattering import ScatterDimensionNumbers, bind_scatter, scatter_p
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.gathering import GatherScatterMode
+from hlofront.primitives.arrays.scattering import ScatterDimensionNumbers, bind_scatter, scatter_p
 from hlofront.transforms.stage import stage
 
 

@@ -16,14 +16,14 @@ from hlofront.core.aval import AbstractValue, ShapedArray, Split, spec_of, typeo
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
-from hlofront.core.manual_axes import ManualAxisType
-from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
-from hlofront.core.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
-from hlofront.core.partition import INFER, PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.subprograms import Subprogram, contexts_of_programs
 from hlofront.core.references import is_reference
-from hlofront.core.sharded_types import entries_of as explicit_entries
-from hlofront.core.subprograms import Subprogram, contexts_of_programs
+from hlofront.core.sharding.manual_axes import ManualAxisType
+from hlofront.core.sharding.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.sharding.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
+from hlofront.core.sharding.partition import INFER, PartitionSpec, axes_of
+from hlofront.core.sharding.sharded_types import entries_of as explicit_entries
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.selecting import where
 from hlofront.higher_order.shard_map_eager import EagerStaging, known_program
@@ -37,8 +37,8 @@ from hlofront.higher_order.shard_map_specs import (
     expanded,
     specs_of_results,
 )
-from hlofront.primitives.pcast import pcast
-from hlofront.primitives.varying import pvary
+from hlofront.primitives.collectives.pcast import pcast
+from hlofront.primitives.collectives.varying import pvary
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.flatten import abstract, check_outputs, result_paths
 from hlofront.transforms.simplify import constants_as_inputs

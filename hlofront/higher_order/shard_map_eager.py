@@ -16,14 +16,14 @@ from hlofront.base.caches import CacheTable
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray
-from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
-from hlofront.core.mesh_context import thread_local_cells
 from hlofront.core.names import SourceInfo
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.digest import program_digest
+from hlofront.core.sharding.mesh_context import thread_local_cells
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.trace import interpreting_with
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
 from hlofront.transforms.simplify import constants_as_inputs
 from hlofront.transforms.stage import JitTracer, StagingTrace
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hlofront.base.tree import PyTree
-from hlofront.core.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
 from hlofront.higher_order.shard_map import shard_map as _shard_map
 
 

@@ -8,11 +8,11 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
-from hlofront.core.partition import PartitionSpec
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.rules import BatchResult
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.symbolic_zeros import (
     BatchAxis,
     Cotangent,
@@ -36,11 +36,11 @@ from hlofront.higher_order.shard_map import (
     names_in,
     shard_map_p,
 )
-from hlofront.primitives.collectives import psum
-from hlofront.primitives.creation import scalar_of
-from hlofront.primitives.elementwise import div
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze
-from hlofront.primitives.varying import psum_invariant
+from hlofront.primitives.arrays.creation import scalar_of
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.collectives.collectives import psum
+from hlofront.primitives.collectives.varying import psum_invariant
+from hlofront.primitives.elementwise.elementwise import div
 from hlofront.transforms.batch import batch_jaxpr
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.partial_eval import SplitEquation, partial_eval_program

@@ -8,9 +8,9 @@ from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.core.aval import AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.futures import AbstractFuture
 from hlofront.core.high_types import HiPspec
-from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.partition import PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.references import AbstractRef
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.partition import PartitionSpec, UnreducedKind, axes_of
 
 
 def check_are_specs(specs: object, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hlofront.base import tree
 from hlofront.base.tree import PyTree
 from hlofront.base.tree_prefixes import is_none
-from hlofront.core.partition import INFER, PartitionSpec
+from hlofront.core.sharding.partition import INFER, PartitionSpec
 from hlofront.higher_order.shard_map import shard_map
 
 

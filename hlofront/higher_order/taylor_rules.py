@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, ParamDict, Value
-from hlofront.core.program_cache import DerivedCache
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.symbolic_zeros import Series, ZeroSeries
 from hlofront.higher_order.checkpoint import remat_rules
 from hlofront.higher_order.cond import cond_p
@@ -24,7 +24,7 @@ from hlofront.higher_order.scan_rules import ScanStep
 from hlofront.higher_order.scan_splitting import StepCache, operand_parts
 from hlofront.higher_order.selecting import Flags, three_parts
 from hlofront.higher_order.while_loop import while_p
-from hlofront.primitives.taylor import order_of
+from hlofront.primitives.rules.taylor import order_of
 from hlofront.transforms.stage import stage
 from hlofront.transforms.taylor import (
     instantiate_series,

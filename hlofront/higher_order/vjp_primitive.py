@@ -22,9 +22,9 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.hi_calls import call_hi_primitive_p
 from hlofront.higher_order.selecting import nonzero_flags, where, with_zeros
-from hlofront.primitives.batching import move_axis, with_new_axis
-from hlofront.primitives.derivatives import add_tangents, instantiate
-from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.rules.batching import move_axis, with_new_axis
+from hlofront.primitives.rules.derivatives import add_tangents, instantiate
 from hlofront.transforms.batch import batch_flat
 
 

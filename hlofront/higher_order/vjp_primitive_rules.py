@@ -13,8 +13,8 @@ from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.high_types import low_types, lowered, raised
 from hlofront.core.jaxpr import Equation, Value, Var
+from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.core.rules import BatchResult
-from hlofront.core.subprograms import no_subprograms
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import current_trace
 from hlofront.higher_order.checkpoint_policies import Policy
@@ -40,7 +40,7 @@ from hlofront.higher_order.vjp_primitive import (
     tangents_of_result,
     with_axis_at,
 )
-from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linear_transpose import linear_transpose
 from hlofront.transforms.linearize import SplitTrace

@@ -12,12 +12,12 @@ from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
-from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.liveness import variables_read
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import Subprogram
+from hlofront.core.programs.check import types_match
+from hlofront.core.programs.liveness import variables_read
+from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
     carry_name,
@@ -35,9 +35,9 @@ from hlofront.higher_order.cond import (
 )
 from hlofront.higher_order.scan import loop
 from hlofront.higher_order.selecting import three_parts
-from hlofront.primitives.compare import lt
-from hlofront.primitives.converting import convert
-from hlofront.primitives.elementwise import add
+from hlofront.primitives.elementwise.compare import lt
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import add
 from hlofront.transforms.flatten import check_hashable
 from hlofront.transforms.simplify import forwarded
 

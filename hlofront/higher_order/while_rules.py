@@ -10,8 +10,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
-from hlofront.core.liveness import live_equations
-from hlofront.core.program_cache import DerivedCache, once_per_program
+from hlofront.core.programs.liveness import live_equations
+from hlofront.core.programs.program_cache import DerivedCache, once_per_program
 from hlofront.core.references import touches_references
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
@@ -28,8 +28,8 @@ from hlofront.higher_order.selecting import (
     with_zeros,
 )
 from hlofront.higher_order.while_loop import while_p
-from hlofront.primitives.batching import to_front
-from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.rules.batching import to_front
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.partial_eval import (

@@ -13,15 +13,15 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.symbolic_zeros import Cotangent, Tangent, Zero
 from hlofront.core.trace import Trace
 from hlofront.higher_order.batched_functions import FlatCall, FlatForward, ForwardResult
 from hlofront.higher_order.custom_call import refuse_captured
 from hlofront.higher_order.custom_rule import SymbolicZero
-from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.jvp import as_tangent
 from hlofront.transforms.linear_util import WrappedFun, wrap_init
 

@@ -13,15 +13,15 @@ import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axes, canonical_shape
-from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
-from hlofront.primitives import creation
-from hlofront.primitives.converting import convert
-from hlofront.primitives.dot_general import Precision, dot_general
+from hlofront.core.sizes.dimensions import canonical_axes, canonical_shape
+from hlofront.numpy.support.promotion import check_arraylike, promote_dtypes_inexact
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg.dot_general import Precision, dot_general
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.dot_general import PrecisionLike
+    from hlofront.primitives.linalg.dot_general import PrecisionLike
 
 
 class ResizeMethod(enum.Enum):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from hlofront.base.source import user_frames
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.names import path_of
-from hlofront.core.print import Printing
+from hlofront.core.programs.print import Printing
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import Source
 

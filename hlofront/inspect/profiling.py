@@ -13,7 +13,7 @@ from hlofront.inspect.jitted import jitted
 from hlofront.numpy import array, complexfloating, floating, issubdtype
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.targets import Description, Target
-from hlofront.primitives.creation import full
+from hlofront.primitives.arrays.creation import full
 from hlofront.runtime.array.array import Array
 from hlofront.runtime.array.transfer import block_until_ready, device_put
 from hlofront.runtime.debugging.profiler import ProfileSession

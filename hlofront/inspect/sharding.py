@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.core.jaxpr import Equation, Var
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.subprograms import Program, called_by, inputs_among, opened
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import Program, called_by, inputs_among, opened
 from hlofront.inspect.cost import description_for
 from hlofront.inspect.program_mesh import mesh_of
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings

@@ -4,7 +4,7 @@ from hlofront.bridge.mlir import Value as Token
 from hlofront.bridge.mlir import Value as Value
 from hlofront.bridge.mlir import ir as ir
 from hlofront.core.effects import lowerable_effects as lowerable_effects
-from hlofront.core.mesh import Mesh as Mesh
+from hlofront.core.sharding.mesh import Mesh as Mesh
 from hlofront.lowering.core.types import type_handlers as ir_type_handlers
 from hlofront.lowering.extension.modules import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
 from hlofront.lowering.extension.modules import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE

@@ -23,7 +23,7 @@ DEPRECATED: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "abstract_token": (_AVAL, "token_aval"),
         "aval_mapping_handlers": ("hlofront.core.axes", "aval_mapping_handlers"),
-        "custom_typechecks": ("hlofront.core.check", "custom_typechecks"),
+        "custom_typechecks": ("hlofront.core.programs.check", "custom_typechecks"),
         "literalable_types": ("hlofront.transforms.stage", "literalable_types"),
         "pytype_aval_mappings": (_AVAL, "pytype_aval_mappings"),
         "trace_ctx": ("hlofront.jax_names.jax_src_shims", "trace_context"),

@@ -11,8 +11,8 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.client import HloSharding
 from hlofront.core.aval import AbstractValue, ShapedArray
-from hlofront.core.mesh import Mesh, entered_mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import Mesh, entered_mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.call_primitive import call_p
 from hlofront.lowering.extension.modules import MeshAxisName

@@ -16,15 +16,15 @@ from hlofront.base.tree_nodes import is_tree_node
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Value
 from hlofront.bridge.coordination import CoordinationClient
 from hlofront.core.aval import typeof
-from hlofront.core.mesh import Mesh
-from hlofront.core.mesh_context import NO_MESH, context_mesh
-from hlofront.core.partition import PartitionSpec
-from hlofront.core.requested_shardings import requested
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.mesh_context import NO_MESH, context_mesh
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sharding.requested_shardings import requested
 from hlofront.core.trace import Trace, Tracer, current_trace, engine
 from hlofront.pjrt import clients
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.pjrt.process_group import current_group
-from hlofront.primitives.creation import iota
+from hlofront.primitives.arrays.creation import iota
 from hlofront.runtime.array.exchange import unpickled
 from hlofront.transforms import vmappable
 from hlofront.transforms.batch import BatchTrace

@@ -1,8 +1,8 @@
 """Gives what hlofront defines a `__module__` that begins with `jax`, while JAX's names are open.
 
 Libraries choose between array libraries by the first word of `type(x).__module__`. Under JAX's
-names, a class or function of `hlofront.numpy.creation` belongs to `jax.numpy` if it is public
-there, else to `jax._src.hlofront.numpy.creation`, which is hlofront's module under another name.
+names, a class or function of `hlofront.numpy.arrays.creation` belongs to `jax.numpy` if it is
+public there, else to `jax._src.hlofront.numpy.arrays.creation`, the same module by another name.
 """
 
 # pyright: strict

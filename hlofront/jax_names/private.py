@@ -15,7 +15,9 @@ _PARTS = "hlofront.jax_names.jax_src_shims"
 MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src": {},
     # lineax
-    "jax._src.ad_util": {"stop_gradient_p": ("hlofront.primitives.converting", "stop_gradient_p")},
+    "jax._src.ad_util": {
+        "stop_gradient_p": ("hlofront.primitives.elementwise.converting", "stop_gradient_p")
+    },
     # pennylane
     "jax._src.api": {"_dtype": (_PARTS, "dtype_of")},
     # e3nn-jax; brainstate
@@ -58,9 +60,9 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "Trace": ("hlofront.core.trace", "Trace"),
         "TraceTag": ("hlofront.transforms.trace_state", "TraceTag"),
         "Tracer": ("hlofront.core.trace", "Tracer"),
-        "concrete_or_error": ("hlofront.core.programs", "concrete_or_error"),
+        "concrete_or_error": ("hlofront.core.programs.extension", "concrete_or_error"),
         "full_lower": (_PARTS, "full_lower"),
-        "jaxpr_as_fun": ("hlofront.core.as_function", "jaxpr_as_fun"),
+        "jaxpr_as_fun": ("hlofront.core.programs.as_function", "jaxpr_as_fun"),
         "set_current_trace": ("hlofront.transforms.trace_state", "set_current_trace"),
         "take_current_trace": ("hlofront.transforms.trace_state", "take_current_trace"),
         "trace_ctx": (_PARTS, "trace_context"),
@@ -131,11 +133,11 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.numpy": {},
     # unxt, whose quantities derive their `at` from it
     "jax._src.numpy.array_methods": {
-        "_IndexUpdateHelper": ("hlofront.numpy.updating", "At"),
-        "_IndexUpdateRef": ("hlofront.numpy.updating", "AtIndex"),
+        "_IndexUpdateHelper": ("hlofront.numpy.indexing.updating", "At"),
+        "_IndexUpdateRef": ("hlofront.numpy.indexing.updating", "AtIndex"),
     },
     # quaxed, unxt
-    "jax._src.numpy.index_tricks": at("hlofront.numpy.index_tricks", "CClass RClass"),
+    "jax._src.numpy.index_tricks": at("hlofront.numpy.indexing.tricks", "CClass RClass"),
     # quaxed
     "jax._src.numpy.vectorize": {
         f"_{name}": ("hlofront.jax_names.private_vectorize", name)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from hlofront.base.typing import Shape
 from hlofront.numpy.vectorize import Cores, bind_core, meet_core, parsed_signature
-from hlofront.primitives.shaping import broadcast_shapes
+from hlofront.primitives.arrays.shaping import broadcast_shapes
 
 parse_gufunc_signature = parsed_signature
 

@@ -17,189 +17,205 @@ from hlofront.higher_order.reduce import select_and_scatter_p as select_and_scat
 from hlofront.higher_order.scan import scan_p as scan_p
 from hlofront.higher_order.while_loop import while_p as while_p
 from hlofront.lax import linalg as linalg
-from hlofront.primitives.barriers import after_all_p as after_all_p
-from hlofront.primitives.barriers import create_token_p as create_token_p
-from hlofront.primitives.barriers import dce_sink_p as dce_sink_p
-from hlofront.primitives.barriers import optimization_barrier_p as optimization_barrier_p
-from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
-from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
-from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
-from hlofront.primitives.collective_futures import Future
-from hlofront.primitives.collectives import axis_index_p as axis_index_p
-from hlofront.primitives.collectives import axis_size as axis_size
-from hlofront.primitives.collectives import pmax_p as pmax_p
-from hlofront.primitives.collectives import pmin_p as pmin_p
-from hlofront.primitives.collectives import psum_p as psum_p
-from hlofront.primitives.compare import eq_p as eq_p
-from hlofront.primitives.compare import eq_to_p as eq_to_p
-from hlofront.primitives.compare import ge_p as ge_p
-from hlofront.primitives.compare import gt_p as gt_p
-from hlofront.primitives.compare import le_p as le_p
-from hlofront.primitives.compare import le_to_p as le_to_p
-from hlofront.primitives.compare import lt_p as lt_p
-from hlofront.primitives.compare import lt_to_p as lt_to_p
-from hlofront.primitives.compare import ne_p as ne_p
-from hlofront.primitives.compare import select_n_p as select_n_p
-from hlofront.primitives.contraction_numbers import DotDimensionNumbers as DotDimensionNumbers
-from hlofront.primitives.conv import conv_general_dilated_p as conv_general_dilated_p
-from hlofront.primitives.converting import bitcast_convert_type_p as bitcast_convert_type_p
-from hlofront.primitives.converting import convert_element_type_p as convert_element_type_p
-from hlofront.primitives.converting import copy_p as copy_p
-from hlofront.primitives.converting import reduce_precision_p as reduce_precision_p
-from hlofront.primitives.converting import stage_p as stage_p
-from hlofront.primitives.converting import stop_gradient_p as stop_gradient_p
-from hlofront.primitives.convolution_numbers import ConvDimensionNumbers as ConvDimensionNumbers
-from hlofront.primitives.convolution_numbers import (
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+from hlofront.primitives.arrays.creation import iota_p as iota_p
+from hlofront.primitives.arrays.cumulative import cumlogsumexp_p as cumlogsumexp_p
+from hlofront.primitives.arrays.cumulative import cummax_p as cummax_p
+from hlofront.primitives.arrays.cumulative import cummin_p as cummin_p
+from hlofront.primitives.arrays.cumulative import cumprod_p as cumprod_p
+from hlofront.primitives.arrays.cumulative import cumsum_p as cumsum_p
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
+from hlofront.primitives.arrays.dynamic_slicing import (
+    dynamic_update_slice_p as dynamic_update_slice_p,
 )
-from hlofront.primitives.creation import iota_p as iota_p
-from hlofront.primitives.cumulative import cumlogsumexp_p as cumlogsumexp_p
-from hlofront.primitives.cumulative import cummax_p as cummax_p
-from hlofront.primitives.cumulative import cummin_p as cummin_p
-from hlofront.primitives.cumulative import cumprod_p as cumprod_p
-from hlofront.primitives.cumulative import cumsum_p as cumsum_p
-from hlofront.primitives.dot_general import DotAlgorithm as DotAlgorithm
-from hlofront.primitives.dot_general import DotAlgorithmPreset as DotAlgorithmPreset
-from hlofront.primitives.dot_general import Precision as Precision
-from hlofront.primitives.dot_general import PrecisionLike as PrecisionLike
-from hlofront.primitives.dot_general import dot_general_p as dot_general_p
-from hlofront.primitives.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
-from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
-from hlofront.primitives.elementwise import AccuracyMode as AccuracyMode
-from hlofront.primitives.elementwise import RoundingMethod as RoundingMethod
-from hlofront.primitives.elementwise import Tolerance as Tolerance
-from hlofront.primitives.elementwise import abs as abs
-from hlofront.primitives.elementwise import abs_p as abs_p
-from hlofront.primitives.elementwise import acos_p as acos_p
-from hlofront.primitives.elementwise import acosh_p as acosh_p
-from hlofront.primitives.elementwise import add_p as add_p
-from hlofront.primitives.elementwise import and_p as and_p
-from hlofront.primitives.elementwise import asin_p as asin_p
-from hlofront.primitives.elementwise import asinh_p as asinh_p
-from hlofront.primitives.elementwise import atan2_p as atan2_p
-from hlofront.primitives.elementwise import atan_p as atan_p
-from hlofront.primitives.elementwise import atanh_p as atanh_p
-from hlofront.primitives.elementwise import cbrt_p as cbrt_p
-from hlofront.primitives.elementwise import ceil_p as ceil_p
-from hlofront.primitives.elementwise import clamp as clamp
-from hlofront.primitives.elementwise import clamp_p as clamp_p
-from hlofront.primitives.elementwise import clz_p as clz_p
-from hlofront.primitives.elementwise import complex_p as complex_p
-from hlofront.primitives.elementwise import conj as conj
-from hlofront.primitives.elementwise import conj_p as conj_p
-from hlofront.primitives.elementwise import cos_p as cos_p
-from hlofront.primitives.elementwise import cosh_p as cosh_p
-from hlofront.primitives.elementwise import div_p as div_p
-from hlofront.primitives.elementwise import exp2_p as exp2_p
-from hlofront.primitives.elementwise import exp_p as exp_p
-from hlofront.primitives.elementwise import expm1_p as expm1_p
-from hlofront.primitives.elementwise import floor_p as floor_p
-from hlofront.primitives.elementwise import imag_p as imag_p
-from hlofront.primitives.elementwise import integer_pow as integer_pow
-from hlofront.primitives.elementwise import integer_pow_p as integer_pow_p
-from hlofront.primitives.elementwise import is_finite_p as is_finite_p
-from hlofront.primitives.elementwise import log1p_p as log1p_p
-from hlofront.primitives.elementwise import log2_p as log2_p
-from hlofront.primitives.elementwise import log_p as log_p
-from hlofront.primitives.elementwise import logistic_p as logistic_p
-from hlofront.primitives.elementwise import max_p as max_p
-from hlofront.primitives.elementwise import min_p as min_p
-from hlofront.primitives.elementwise import mul as mul
-from hlofront.primitives.elementwise import mul_p as mul_p
-from hlofront.primitives.elementwise import mulhi as mulhi
-from hlofront.primitives.elementwise import mulhi_p as mulhi_p
-from hlofront.primitives.elementwise import neg_p as neg_p
-from hlofront.primitives.elementwise import nextafter as nextafter
-from hlofront.primitives.elementwise import nextafter_p as nextafter_p
-from hlofront.primitives.elementwise import not_p as not_p
-from hlofront.primitives.elementwise import one_minus_square_p as one_minus_square_p
-from hlofront.primitives.elementwise import or_p as or_p
-from hlofront.primitives.elementwise import population_count_p as population_count_p
-from hlofront.primitives.elementwise import pow as pow
-from hlofront.primitives.elementwise import pow_p as pow_p
-from hlofront.primitives.elementwise import real_p as real_p
-from hlofront.primitives.elementwise import reciprocal as reciprocal
-from hlofront.primitives.elementwise import rem_p as rem_p
-from hlofront.primitives.elementwise import round as round
-from hlofront.primitives.elementwise import round_p as round_p
-from hlofront.primitives.elementwise import rsqrt_p as rsqrt_p
-from hlofront.primitives.elementwise import shift_left_p as shift_left_p
-from hlofront.primitives.elementwise import shift_right_arithmetic_p as shift_right_arithmetic_p
-from hlofront.primitives.elementwise import shift_right_logical_p as shift_right_logical_p
-from hlofront.primitives.elementwise import sign_p as sign_p
-from hlofront.primitives.elementwise import sin_p as sin_p
-from hlofront.primitives.elementwise import sinh_p as sinh_p
-from hlofront.primitives.elementwise import sqrt_p as sqrt_p
-from hlofront.primitives.elementwise import square_p as square_p
-from hlofront.primitives.elementwise import sub_p as sub_p
-from hlofront.primitives.elementwise import tan_p as tan_p
-from hlofront.primitives.elementwise import tanh_p as tanh_p
-from hlofront.primitives.elementwise import xor_p as xor_p
-from hlofront.primitives.fourier import FftType as FftType
-from hlofront.primitives.fourier import fft_p as fft_p
-from hlofront.primitives.gathering import GatherDimensionNumbers as GatherDimensionNumbers
-from hlofront.primitives.gathering import GatherScatterMode as GatherScatterMode
-from hlofront.primitives.gathering import gather_p as gather_p
-from hlofront.primitives.placing import device_put_p as device_put_p
-from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
-from hlofront.primitives.polynomials import polynomial_p as polynomial_p
-from hlofront.primitives.ragged_dot import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from hlofront.primitives.ragged_exchanges import ragged_all_to_all_p as ragged_all_to_all_p
-from hlofront.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
-from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
-from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
-from hlofront.primitives.reducing import argmax_p as argmax_p
-from hlofront.primitives.reducing import argmin_p as argmin_p
-from hlofront.primitives.reducing import reduce_and_p as reduce_and_p
-from hlofront.primitives.reducing import reduce_max_p as reduce_max_p
-from hlofront.primitives.reducing import reduce_min_p as reduce_min_p
-from hlofront.primitives.reducing import reduce_or_p as reduce_or_p
-from hlofront.primitives.reducing import reduce_prod_p as reduce_prod_p
-from hlofront.primitives.reducing import reduce_sum_p as reduce_sum_p
-from hlofront.primitives.reducing import reduce_xor_p as reduce_xor_p
-from hlofront.primitives.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
-from hlofront.primitives.scattering import scatter_add_p as scatter_add_p
-from hlofront.primitives.scattering import scatter_max_p as scatter_max_p
-from hlofront.primitives.scattering import scatter_min_p as scatter_min_p
-from hlofront.primitives.scattering import scatter_mul_p as scatter_mul_p
-from hlofront.primitives.scattering import scatter_p as scatter_p
-from hlofront.primitives.scattering import scatter_sub_p as scatter_sub_p
-from hlofront.primitives.sending import DescribesArray
-from hlofront.primitives.shaping import broadcast_in_dim_p as broadcast_in_dim_p
-from hlofront.primitives.shaping import reshape_p as reshape_p
-from hlofront.primitives.shaping import rev_p as rev_p
-from hlofront.primitives.shaping import squeeze_p as squeeze_p
-from hlofront.primitives.shaping import transpose_p as transpose_p
-from hlofront.primitives.slicing import concatenate_p as concatenate_p
-from hlofront.primitives.slicing import pad_p as pad_p
-from hlofront.primitives.slicing import slice_p as slice_p
-from hlofront.primitives.slicing import split_p as split_p
-from hlofront.primitives.slicing import stack_p as stack_p
-from hlofront.primitives.slicing import unstack_p as unstack_p
-from hlofront.primitives.sorting import approx_top_k_p as approx_top_k_p
-from hlofront.primitives.sorting import sort_p as sort_p
-from hlofront.primitives.sorting import top_k_p as top_k_p
-from hlofront.primitives.special import bessel_i0e_p as bessel_i0e_p
-from hlofront.primitives.special import bessel_i1e_p as bessel_i1e_p
-from hlofront.primitives.special import digamma_p as digamma_p
-from hlofront.primitives.special import erf_inv_p as erf_inv_p
-from hlofront.primitives.special import erf_p as erf_p
-from hlofront.primitives.special import erfc_p as erfc_p
-from hlofront.primitives.special import igamma_grad_a_p as igamma_grad_a_p
-from hlofront.primitives.special import igamma_p as igamma_p
-from hlofront.primitives.special import igammac_p as igammac_p
-from hlofront.primitives.special import lgamma_p as lgamma_p
-from hlofront.primitives.special import polygamma_p as polygamma_p
-from hlofront.primitives.special import (
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers as GatherDimensionNumbers
+from hlofront.primitives.arrays.gathering import GatherScatterMode as GatherScatterMode
+from hlofront.primitives.arrays.gathering import gather_p as gather_p
+from hlofront.primitives.arrays.reducing import argmax_p as argmax_p
+from hlofront.primitives.arrays.reducing import argmin_p as argmin_p
+from hlofront.primitives.arrays.reducing import reduce_and_p as reduce_and_p
+from hlofront.primitives.arrays.reducing import reduce_max_p as reduce_max_p
+from hlofront.primitives.arrays.reducing import reduce_min_p as reduce_min_p
+from hlofront.primitives.arrays.reducing import reduce_or_p as reduce_or_p
+from hlofront.primitives.arrays.reducing import reduce_prod_p as reduce_prod_p
+from hlofront.primitives.arrays.reducing import reduce_sum_p as reduce_sum_p
+from hlofront.primitives.arrays.reducing import reduce_xor_p as reduce_xor_p
+from hlofront.primitives.arrays.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
+from hlofront.primitives.arrays.scattering import scatter_add_p as scatter_add_p
+from hlofront.primitives.arrays.scattering import scatter_max_p as scatter_max_p
+from hlofront.primitives.arrays.scattering import scatter_min_p as scatter_min_p
+from hlofront.primitives.arrays.scattering import scatter_mul_p as scatter_mul_p
+from hlofront.primitives.arrays.scattering import scatter_p as scatter_p
+from hlofront.primitives.arrays.scattering import scatter_sub_p as scatter_sub_p
+from hlofront.primitives.arrays.shaping import broadcast_in_dim_p as broadcast_in_dim_p
+from hlofront.primitives.arrays.shaping import reshape_p as reshape_p
+from hlofront.primitives.arrays.shaping import rev_p as rev_p
+from hlofront.primitives.arrays.shaping import squeeze_p as squeeze_p
+from hlofront.primitives.arrays.shaping import transpose_p as transpose_p
+from hlofront.primitives.arrays.slicing import concatenate_p as concatenate_p
+from hlofront.primitives.arrays.slicing import pad_p as pad_p
+from hlofront.primitives.arrays.slicing import slice_p as slice_p
+from hlofront.primitives.arrays.slicing import split_p as split_p
+from hlofront.primitives.arrays.slicing import stack_p as stack_p
+from hlofront.primitives.arrays.slicing import unstack_p as unstack_p
+from hlofront.primitives.arrays.sorting import approx_top_k_p as approx_top_k_p
+from hlofront.primitives.arrays.sorting import sort_p as sort_p
+from hlofront.primitives.arrays.sorting import top_k_p as top_k_p
+from hlofront.primitives.arrays.tiling import tile_p as tile_p
+from hlofront.primitives.arrays.windowed import reduce_window_max_p as reduce_window_max_p
+from hlofront.primitives.arrays.windowed import reduce_window_min_p as reduce_window_min_p
+from hlofront.primitives.arrays.windowed import reduce_window_sum_p as reduce_window_sum_p
+from hlofront.primitives.arrays.windowed import select_and_gather_add_p as select_and_gather_add_p
+from hlofront.primitives.arrays.windowed import select_and_scatter_add_p as select_and_scatter_add_p
+from hlofront.primitives.calls.barriers import after_all_p as after_all_p
+from hlofront.primitives.calls.barriers import create_token_p as create_token_p
+from hlofront.primitives.calls.barriers import dce_sink_p as dce_sink_p
+from hlofront.primitives.calls.barriers import optimization_barrier_p as optimization_barrier_p
+from hlofront.primitives.collectives.collectives import axis_index_p as axis_index_p
+from hlofront.primitives.collectives.collectives import axis_size as axis_size
+from hlofront.primitives.collectives.collectives import pmax_p as pmax_p
+from hlofront.primitives.collectives.collectives import pmin_p as pmin_p
+from hlofront.primitives.collectives.collectives import psum_p as psum_p
+from hlofront.primitives.collectives.exchanges import all_gather_p as all_gather_p
+from hlofront.primitives.collectives.exchanges import all_to_all_p as all_to_all_p
+from hlofront.primitives.collectives.exchanges import ppermute_p as ppermute_p
+from hlofront.primitives.collectives.futures import Future
+from hlofront.primitives.collectives.ragged_exchanges import (
+    ragged_all_to_all_p as ragged_all_to_all_p,
+)
+from hlofront.primitives.collectives.sending import DescribesArray
+from hlofront.primitives.elementwise.compare import eq_p as eq_p
+from hlofront.primitives.elementwise.compare import eq_to_p as eq_to_p
+from hlofront.primitives.elementwise.compare import ge_p as ge_p
+from hlofront.primitives.elementwise.compare import gt_p as gt_p
+from hlofront.primitives.elementwise.compare import le_p as le_p
+from hlofront.primitives.elementwise.compare import le_to_p as le_to_p
+from hlofront.primitives.elementwise.compare import lt_p as lt_p
+from hlofront.primitives.elementwise.compare import lt_to_p as lt_to_p
+from hlofront.primitives.elementwise.compare import ne_p as ne_p
+from hlofront.primitives.elementwise.compare import select_n_p as select_n_p
+from hlofront.primitives.elementwise.converting import (
+    bitcast_convert_type_p as bitcast_convert_type_p,
+)
+from hlofront.primitives.elementwise.converting import (
+    convert_element_type_p as convert_element_type_p,
+)
+from hlofront.primitives.elementwise.converting import copy_p as copy_p
+from hlofront.primitives.elementwise.converting import reduce_precision_p as reduce_precision_p
+from hlofront.primitives.elementwise.converting import stage_p as stage_p
+from hlofront.primitives.elementwise.converting import stop_gradient_p as stop_gradient_p
+from hlofront.primitives.elementwise.elementwise import AccuracyMode as AccuracyMode
+from hlofront.primitives.elementwise.elementwise import RoundingMethod as RoundingMethod
+from hlofront.primitives.elementwise.elementwise import Tolerance as Tolerance
+from hlofront.primitives.elementwise.elementwise import abs as abs
+from hlofront.primitives.elementwise.elementwise import abs_p as abs_p
+from hlofront.primitives.elementwise.elementwise import acos_p as acos_p
+from hlofront.primitives.elementwise.elementwise import acosh_p as acosh_p
+from hlofront.primitives.elementwise.elementwise import add_p as add_p
+from hlofront.primitives.elementwise.elementwise import and_p as and_p
+from hlofront.primitives.elementwise.elementwise import asin_p as asin_p
+from hlofront.primitives.elementwise.elementwise import asinh_p as asinh_p
+from hlofront.primitives.elementwise.elementwise import atan2_p as atan2_p
+from hlofront.primitives.elementwise.elementwise import atan_p as atan_p
+from hlofront.primitives.elementwise.elementwise import atanh_p as atanh_p
+from hlofront.primitives.elementwise.elementwise import cbrt_p as cbrt_p
+from hlofront.primitives.elementwise.elementwise import ceil_p as ceil_p
+from hlofront.primitives.elementwise.elementwise import clamp as clamp
+from hlofront.primitives.elementwise.elementwise import clamp_p as clamp_p
+from hlofront.primitives.elementwise.elementwise import clz_p as clz_p
+from hlofront.primitives.elementwise.elementwise import complex_p as complex_p
+from hlofront.primitives.elementwise.elementwise import conj as conj
+from hlofront.primitives.elementwise.elementwise import conj_p as conj_p
+from hlofront.primitives.elementwise.elementwise import cos_p as cos_p
+from hlofront.primitives.elementwise.elementwise import cosh_p as cosh_p
+from hlofront.primitives.elementwise.elementwise import div_p as div_p
+from hlofront.primitives.elementwise.elementwise import exp2_p as exp2_p
+from hlofront.primitives.elementwise.elementwise import exp_p as exp_p
+from hlofront.primitives.elementwise.elementwise import expm1_p as expm1_p
+from hlofront.primitives.elementwise.elementwise import floor_p as floor_p
+from hlofront.primitives.elementwise.elementwise import imag_p as imag_p
+from hlofront.primitives.elementwise.elementwise import integer_pow as integer_pow
+from hlofront.primitives.elementwise.elementwise import integer_pow_p as integer_pow_p
+from hlofront.primitives.elementwise.elementwise import is_finite_p as is_finite_p
+from hlofront.primitives.elementwise.elementwise import log1p_p as log1p_p
+from hlofront.primitives.elementwise.elementwise import log2_p as log2_p
+from hlofront.primitives.elementwise.elementwise import log_p as log_p
+from hlofront.primitives.elementwise.elementwise import logistic_p as logistic_p
+from hlofront.primitives.elementwise.elementwise import max_p as max_p
+from hlofront.primitives.elementwise.elementwise import min_p as min_p
+from hlofront.primitives.elementwise.elementwise import mul as mul
+from hlofront.primitives.elementwise.elementwise import mul_p as mul_p
+from hlofront.primitives.elementwise.elementwise import mulhi as mulhi
+from hlofront.primitives.elementwise.elementwise import mulhi_p as mulhi_p
+from hlofront.primitives.elementwise.elementwise import neg_p as neg_p
+from hlofront.primitives.elementwise.elementwise import nextafter as nextafter
+from hlofront.primitives.elementwise.elementwise import nextafter_p as nextafter_p
+from hlofront.primitives.elementwise.elementwise import not_p as not_p
+from hlofront.primitives.elementwise.elementwise import one_minus_square_p as one_minus_square_p
+from hlofront.primitives.elementwise.elementwise import or_p as or_p
+from hlofront.primitives.elementwise.elementwise import population_count_p as population_count_p
+from hlofront.primitives.elementwise.elementwise import pow as pow
+from hlofront.primitives.elementwise.elementwise import pow_p as pow_p
+from hlofront.primitives.elementwise.elementwise import real_p as real_p
+from hlofront.primitives.elementwise.elementwise import reciprocal as reciprocal
+from hlofront.primitives.elementwise.elementwise import rem_p as rem_p
+from hlofront.primitives.elementwise.elementwise import round as round
+from hlofront.primitives.elementwise.elementwise import round_p as round_p
+from hlofront.primitives.elementwise.elementwise import rsqrt_p as rsqrt_p
+from hlofront.primitives.elementwise.elementwise import shift_left_p as shift_left_p
+from hlofront.primitives.elementwise.elementwise import (
+    shift_right_arithmetic_p as shift_right_arithmetic_p,
+)
+from hlofront.primitives.elementwise.elementwise import (
+    shift_right_logical_p as shift_right_logical_p,
+)
+from hlofront.primitives.elementwise.elementwise import sign_p as sign_p
+from hlofront.primitives.elementwise.elementwise import sin_p as sin_p
+from hlofront.primitives.elementwise.elementwise import sinh_p as sinh_p
+from hlofront.primitives.elementwise.elementwise import sqrt_p as sqrt_p
+from hlofront.primitives.elementwise.elementwise import square_p as square_p
+from hlofront.primitives.elementwise.elementwise import sub_p as sub_p
+from hlofront.primitives.elementwise.elementwise import tan_p as tan_p
+from hlofront.primitives.elementwise.elementwise import tanh_p as tanh_p
+from hlofront.primitives.elementwise.elementwise import xor_p as xor_p
+from hlofront.primitives.elementwise.polynomials import polynomial_p as polynomial_p
+from hlofront.primitives.elementwise.special import bessel_i0e_p as bessel_i0e_p
+from hlofront.primitives.elementwise.special import bessel_i1e_p as bessel_i1e_p
+from hlofront.primitives.elementwise.special import digamma_p as digamma_p
+from hlofront.primitives.elementwise.special import erf_inv_p as erf_inv_p
+from hlofront.primitives.elementwise.special import erf_p as erf_p
+from hlofront.primitives.elementwise.special import erfc_p as erfc_p
+from hlofront.primitives.elementwise.special import igamma_grad_a_p as igamma_grad_a_p
+from hlofront.primitives.elementwise.special import igamma_p as igamma_p
+from hlofront.primitives.elementwise.special import igammac_p as igammac_p
+from hlofront.primitives.elementwise.special import lgamma_p as lgamma_p
+from hlofront.primitives.elementwise.special import polygamma_p as polygamma_p
+from hlofront.primitives.elementwise.special import (
     regularized_incomplete_beta_p as regularized_incomplete_beta_p,
 )
-from hlofront.primitives.special import zeta_p as zeta_p
-from hlofront.primitives.tiling import tile_p as tile_p
-from hlofront.primitives.windowed import reduce_window_max_p as reduce_window_max_p
-from hlofront.primitives.windowed import reduce_window_min_p as reduce_window_min_p
-from hlofront.primitives.windowed import reduce_window_sum_p as reduce_window_sum_p
-from hlofront.primitives.windowed import select_and_gather_add_p as select_and_gather_add_p
-from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_scatter_add_p
+from hlofront.primitives.elementwise.special import zeta_p as zeta_p
+from hlofront.primitives.linalg.contraction_numbers import (
+    DotDimensionNumbers as DotDimensionNumbers,
+)
+from hlofront.primitives.linalg.conv import conv_general_dilated_p as conv_general_dilated_p
+from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers as ConvDimensionNumbers
+from hlofront.primitives.linalg.conv_numbers import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
+from hlofront.primitives.linalg.dot_general import DotAlgorithm as DotAlgorithm
+from hlofront.primitives.linalg.dot_general import DotAlgorithmPreset as DotAlgorithmPreset
+from hlofront.primitives.linalg.dot_general import Precision as Precision
+from hlofront.primitives.linalg.dot_general import PrecisionLike as PrecisionLike
+from hlofront.primitives.linalg.dot_general import dot_general_p as dot_general_p
+from hlofront.primitives.linalg.fourier import FftType as FftType
+from hlofront.primitives.linalg.fourier import fft_p as fft_p
+from hlofront.primitives.linalg.ragged_dot import (
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
+)
+from hlofront.primitives.random.bits import RandomAlgorithm as RandomAlgorithm
+from hlofront.primitives.random.bits import rng_bit_generator_p as rng_bit_generator_p
+from hlofront.primitives.random.bits import rng_uniform_p as rng_uniform_p
+from hlofront.primitives.sharding.placing import device_put_p as device_put_p
+from hlofront.primitives.sharding.placing import sharding_constraint_p as sharding_constraint_p
 from hlofront.typing import ArrayLike, DTypeLike
 
 _T = TypeVar("_T")

@@ -4,25 +4,27 @@ from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from hlofront import Array
-from hlofront.primitives.factoring import cholesky_p as cholesky_p
-from hlofront.primitives.factoring import cholesky_update_p as cholesky_update_p
-from hlofront.primitives.factoring import householder_product_p as householder_product_p
-from hlofront.primitives.factoring import lu_p as lu_p
-from hlofront.primitives.factoring import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from hlofront.primitives.factoring import ormqr_p as ormqr_p
-from hlofront.primitives.factoring import qr_p as qr_p
-from hlofront.primitives.factoring import symmetric_product_p as symmetric_product_p
-from hlofront.primitives.solving import triangular_solve_p as triangular_solve_p
-from hlofront.primitives.solving import tridiagonal_solve_p as tridiagonal_solve_p
-from hlofront.primitives.spectral import EighImplementation as EighImplementation
-from hlofront.primitives.spectral import EigImplementation as EigImplementation
-from hlofront.primitives.spectral import SvdAlgorithm as SvdAlgorithm
-from hlofront.primitives.spectral import eig_p as eig_p
-from hlofront.primitives.spectral import eigh_p as eigh_p
-from hlofront.primitives.spectral import hessenberg_p as hessenberg_p
-from hlofront.primitives.spectral import schur_p as schur_p
-from hlofront.primitives.spectral import svd_p as svd_p
-from hlofront.primitives.spectral import tridiagonal_p as tridiagonal_p
+from hlofront.primitives.linalg.factoring import cholesky_p as cholesky_p
+from hlofront.primitives.linalg.factoring import cholesky_update_p as cholesky_update_p
+from hlofront.primitives.linalg.factoring import householder_product_p as householder_product_p
+from hlofront.primitives.linalg.factoring import lu_p as lu_p
+from hlofront.primitives.linalg.factoring import (
+    lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
+)
+from hlofront.primitives.linalg.factoring import ormqr_p as ormqr_p
+from hlofront.primitives.linalg.factoring import qr_p as qr_p
+from hlofront.primitives.linalg.factoring import symmetric_product_p as symmetric_product_p
+from hlofront.primitives.linalg.solving import triangular_solve_p as triangular_solve_p
+from hlofront.primitives.linalg.solving import tridiagonal_solve_p as tridiagonal_solve_p
+from hlofront.primitives.linalg.spectral import EighImplementation as EighImplementation
+from hlofront.primitives.linalg.spectral import EigImplementation as EigImplementation
+from hlofront.primitives.linalg.spectral import SvdAlgorithm as SvdAlgorithm
+from hlofront.primitives.linalg.spectral import eig_p as eig_p
+from hlofront.primitives.linalg.spectral import eigh_p as eigh_p
+from hlofront.primitives.linalg.spectral import hessenberg_p as hessenberg_p
+from hlofront.primitives.linalg.spectral import schur_p as schur_p
+from hlofront.primitives.linalg.spectral import svd_p as svd_p
+from hlofront.primitives.linalg.spectral import tridiagonal_p as tridiagonal_p
 from hlofront.typing import ArrayLike
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array: ...

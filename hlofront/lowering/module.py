@@ -32,14 +32,14 @@ from hlofront.core.aval import (
 )
 from hlofront.core.effects import Effect, lowerable_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.layout_modes import LayoutModes
-from hlofront.core.liveness import variables_read
 from hlofront.core.lowering_request import DeviceShardings, LoweringRequest
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.liveness import variables_read
+from hlofront.core.programs.subprograms import all_programs, opened
 from hlofront.core.rules import LoweringRule
-from hlofront.core.size_equations import Solution
-from hlofront.core.subprograms import all_programs, opened
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sharding.layout_modes import LayoutModes
+from hlofront.core.sizes.equations import Solution
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, Constant, hoisted_arguments, large_constants

@@ -20,10 +20,10 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.primitives.elementwise import AccuracyMode
+from hlofront.primitives.elementwise.elementwise import AccuracyMode
 
 # `emit(builder, *operands)` returns a value, or a sequence of them.
 Emit = Callable[..., Any]

@@ -35,6 +35,6 @@ from hlofront.nn.normalizing import standardize as standardize
 from hlofront.nn.scaling import get_scaled_dot_general_config as get_scaled_dot_general_config
 from hlofront.nn.scaling import scaled_dot_general as scaled_dot_general
 from hlofront.nn.scaling import scaled_matmul as scaled_matmul
-from hlofront.numpy.ufuncs import tanh as tanh
+from hlofront.numpy.elementwise.ufuncs import tanh as tanh
 
 __getattr__, __dir__ = _lazy(__name__, ("initializers",))

@@ -16,14 +16,15 @@ from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import as_size, canonical_axis
+from hlofront.core.sizes.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.primitives import creation, elementwise
-from hlofront.primitives.collectives import axis_index, axis_size
-from hlofront.primitives.converting import as_array_of_trace, convert
-from hlofront.primitives.special import erfc
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.collectives.collectives import axis_index, axis_size
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import as_array_of_trace, convert
+from hlofront.primitives.elementwise.special import erfc
 from hlofront.runtime.dispatch.operation import operation
 
 # ---- rectifiers ----------------------------------------------------------------------------------

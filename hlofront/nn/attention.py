@@ -14,12 +14,12 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.nn import cudnn_attention
 from hlofront.nn.normalizing import logsumexp, softmax
-from hlofront.numpy.promotion import promote_own_dtypes
+from hlofront.numpy.support.promotion import promote_own_dtypes
 from hlofront.pjrt.devices import default_backend
-from hlofront.primitives import creation
-from hlofront.primitives.converting import convert, stop_gradient
-from hlofront.primitives.dot_general import dot_general
-from hlofront.primitives.shaping import reshape, transpose
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.shaping import reshape, transpose
+from hlofront.primitives.elementwise.converting import convert, stop_gradient
+from hlofront.primitives.linalg.dot_general import dot_general
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
 

@@ -20,14 +20,14 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.client import Device, NamedSharding
 from hlofront.core.aval import typeof
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.higher_order.custom_partitioning import custom_partitioning
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.higher_order.custom_vmap import custom_vmap
 from hlofront.higher_order.sharding_rule import ArrayMapping, CompoundFactor, SdyShardingRule
 from hlofront.pjrt import clients
-from hlofront.primitives.collectives import psum
-from hlofront.primitives.ffi import ffi_call
+from hlofront.primitives.calls.ffi import ffi_call
+from hlofront.primitives.collectives.collectives import psum
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 _ELEMENTS = {np.dtype(np.float16): "F16", np.dtype(bfloat16): "BF16"}

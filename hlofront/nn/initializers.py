@@ -13,8 +13,8 @@ import hlofront.random as random
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
-from hlofront.core.dimensions import canonical_shape
-from hlofront.numpy.annotations import OutSharding
+from hlofront.core.sizes.dimensions import canonical_shape
+from hlofront.numpy.support.annotations import OutSharding
 
 __all__ = [
     "Initializer",

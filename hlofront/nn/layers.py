@@ -21,9 +21,9 @@ from hlofront.higher_order.reduce import reduce_window
 from hlofront.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from hlofront.nn.initializers import glorot_normal, normal, ones, zeros
 from hlofront.nn.normalizing import log_softmax, softmax, standardize
-from hlofront.primitives.conv import conv_general_dilated
-from hlofront.primitives.convolution_spellings import conv_transpose
-from hlofront.primitives.elementwise import add, max
+from hlofront.primitives.elementwise.elementwise import add, max
+from hlofront.primitives.linalg.conv import conv_general_dilated
+from hlofront.primitives.linalg.conv_variants import conv_transpose
 from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.transforms.flatten import ShapeDtypeStruct
 

@@ -13,12 +13,12 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.numpy.moments import count_over
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.numpy.reductions import reduced_axes, split_names
-from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert, stop_gradient
-from hlofront.primitives.weak_types import times_one
+from hlofront.numpy.statistics.moments import count_over
+from hlofront.numpy.statistics.reductions import reduced_axes, split_names
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert, stop_gradient
+from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 
 

@@ -13,7 +13,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.higher_order.library_loops import scan
 from hlofront.nn.activations import sigmoid
-from hlofront.primitives.dot_general import PrecisionLike
+from hlofront.primitives.linalg.dot_general import PrecisionLike
 from hlofront.random.continuous import uniform
 from hlofront.runtime.dispatch.jit import jit
 

@@ -15,15 +15,15 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_vjp import custom_vjp
-from hlofront.primitives import elementwise
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.converting import bitcast_convert_type, convert
-from hlofront.primitives.dot_general import dot_general
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
+from hlofront.primitives.linalg.dot_general import dot_general
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contraction_numbers import DotDimensionNumbers
+    from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
 
 _float32 = np.dtype(np.float32)
 _uint32, _uint8 = np.dtype(np.uint32), np.dtype(np.uint8)

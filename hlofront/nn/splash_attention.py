@@ -18,7 +18,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree_nodes import register_pytree_node_class
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.higher_order.checkpoint_policies import checkpoint_name
 from hlofront.nn.attention_masks import Mask, MultiHeadMask
 from hlofront.pjrt.named_shardings import NamedSharding

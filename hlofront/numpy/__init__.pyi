@@ -24,29 +24,29 @@ from hlofront import Array
 from hlofront.lax import GatherScatterMode
 from hlofront.numpy import fft as fft
 from hlofront.numpy import linalg as linalg
+from hlofront.numpy.arrays.creation import fromfile as fromfile
+from hlofront.numpy.arrays.creation import fromiter as fromiter
+from hlofront.numpy.arrays.ranges import mgrid as mgrid
+from hlofront.numpy.arrays.ranges import ogrid as ogrid
+from hlofront.numpy.arrays.sets import _UniqueAllResult, _UniqueCountsResult, _UniqueInverseResult
+from hlofront.numpy.arrays.sorting import top_k as top_k
 from hlofront.numpy.constants import e as e
 from hlofront.numpy.constants import euler_gamma as euler_gamma
 from hlofront.numpy.constants import inf as inf
 from hlofront.numpy.constants import nan as nan
 from hlofront.numpy.constants import newaxis as newaxis
 from hlofront.numpy.constants import pi as pi
-from hlofront.numpy.creation import fromfile as fromfile
-from hlofront.numpy.creation import fromiter as fromiter
-from hlofront.numpy.index_tricks import c_ as c_
-from hlofront.numpy.index_tricks import index_exp as index_exp
-from hlofront.numpy.index_tricks import r_ as r_
-from hlofront.numpy.index_tricks import s_ as s_
-from hlofront.numpy.ranges import mgrid as mgrid
-from hlofront.numpy.ranges import ogrid as ogrid
-from hlofront.numpy.reductions import minmax as minmax
+from hlofront.numpy.elementwise.ufunc import ufunc as ufunc
+from hlofront.numpy.indexing.tricks import c_ as c_
+from hlofront.numpy.indexing.tricks import index_exp as index_exp
+from hlofront.numpy.indexing.tricks import r_ as r_
+from hlofront.numpy.indexing.tricks import s_ as s_
 from hlofront.numpy.scalars import ComplexWarning as ComplexWarning
 from hlofront.numpy.scalars import ScalarType
 from hlofront.numpy.scalars import finfo as finfo
 from hlofront.numpy.scalars import iinfo as iinfo
-from hlofront.numpy.sets import _UniqueAllResult, _UniqueCountsResult, _UniqueInverseResult
-from hlofront.numpy.sorting import top_k as top_k
-from hlofront.numpy.ufunc import ufunc as ufunc
-from hlofront.primitives.dot_general import PrecisionLike
+from hlofront.numpy.statistics.reductions import minmax as minmax
+from hlofront.primitives.linalg.dot_general import PrecisionLike
 from hlofront.typing import ArrayLike, DTypeLike
 
 Sharding: TypeAlias = Any

@@ -12,24 +12,25 @@ from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.core.requested_shardings import permuted, requested
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sharding.requested_shardings import permuted, requested
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.higher_order.axis_types import with_sharding
-from hlofront.numpy.annotations import OutSharding
-from hlofront.numpy.contraction import with_weak_type
-from hlofront.numpy.like import like
-from hlofront.numpy.promotion import operands as checked_operands
-from hlofront.numpy.ufuncs import refuse_out
-from hlofront.primitives import compare, creation, elementwise, reducing
-from hlofront.primitives.converting import convert
-from hlofront.primitives.dot_general import dot_general
-from hlofront.primitives.resharding import split_as
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
+from hlofront.numpy.elementwise.ufuncs import refuse_out
+from hlofront.numpy.products.contraction import with_weak_type
+from hlofront.numpy.support.annotations import OutSharding
+from hlofront.numpy.support.like import like
+from hlofront.numpy.support.promotion import operands as checked_operands
+from hlofront.primitives.arrays import creation, reducing
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze, transpose
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg.dot_general import dot_general
+from hlofront.primitives.sharding.resharding import split_as
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
     from hlofront.core.aval import ShapedArray
-    from hlofront.primitives.dot_general import PrecisionLike
+    from hlofront.primitives.linalg.dot_general import PrecisionLike
 
 __all__ = ["einsum", "einsum_path"]
 

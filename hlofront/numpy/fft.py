@@ -13,20 +13,21 @@ from hlofront.base.elements import host_number
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import as_size, canonical_axis
-from hlofront.numpy.creation import asarray
+from hlofront.core.sizes.dimensions import as_size, canonical_axis
+from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.frequencies import fftfreq as fftfreq
 from hlofront.numpy.frequencies import fftshift as fftshift
 from hlofront.numpy.frequencies import ifftshift as ifftshift
 from hlofront.numpy.frequencies import rfftfreq as rfftfreq
-from hlofront.numpy.like import like, operation_like
-from hlofront.numpy.promotion import operand
-from hlofront.primitives import creation, elementwise
-from hlofront.primitives.converting import convert
-from hlofront.primitives.fourier import FftType
-from hlofront.primitives.fourier import fft as transform
-from hlofront.primitives.shaping import transpose
-from hlofront.primitives.slicing import pad, slice_in_dim
+from hlofront.numpy.support.like import like, operation_like
+from hlofront.numpy.support.promotion import operand
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.shaping import transpose
+from hlofront.primitives.arrays.slicing import pad, slice_in_dim
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg.fourier import FftType
+from hlofront.primitives.linalg.fourier import fft as transform
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [

@@ -10,13 +10,14 @@ from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.annotations import DeviceLike
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.like import like
-from hlofront.numpy.promotion import operand
-from hlofront.numpy.rearranging import roll
-from hlofront.primitives import creation, elementwise
-from hlofront.primitives.converting import convert, strong
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.arrays.rearranging import roll
+from hlofront.numpy.support.annotations import DeviceLike
+from hlofront.numpy.support.like import like
+from hlofront.numpy.support.promotion import operand
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
 
 
 def _frequencies(

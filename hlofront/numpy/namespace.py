@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.dtypes import default_dtype, python_scalar_dtype
 from hlofront.bridge import state
-from hlofront.numpy.annotations import DeviceLike
+from hlofront.numpy.support.annotations import DeviceLike
 from hlofront.pjrt.devices import devices
 
 if TYPE_CHECKING:

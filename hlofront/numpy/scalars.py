@@ -11,8 +11,8 @@ from hlofront.base import dtypes
 from hlofront.base.elements import all_dtypes
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import is_value, typeof
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.like import like
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.like import like
 
 
 class ScalarType(type):

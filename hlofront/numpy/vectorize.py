@@ -12,16 +12,16 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.like import like
-from hlofront.numpy.promotion import (
+from hlofront.core.sizes.dimensions import canonical_axis
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.like import like
+from hlofront.numpy.support.promotion import (
     as_operand,
     check_arraylike,
     check_broadcast,
     check_rank_promotion,
 )
-from hlofront.primitives import shaping
+from hlofront.primitives.arrays import shaping
 from hlofront.transforms.vmap import vmap
 
 # The core axes of an argument, "(n, m)", and a list of core axes, by NumPy's grammar of generalized

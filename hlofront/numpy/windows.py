@@ -9,13 +9,14 @@ import numpy as np
 from hlofront.base.dtypes import python_scalar_dtype
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.core.dimensions import canonical_shape
+from hlofront.core.sizes.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
-from hlofront.numpy.like import like
-from hlofront.numpy.near_zero import i0
-from hlofront.numpy.promotion import check_arraylike, host_scalar
-from hlofront.numpy.ufuncs import divide, multiply
-from hlofront.primitives import creation, elementwise
+from hlofront.numpy.elementwise.ufuncs import divide, multiply
+from hlofront.numpy.support.like import like
+from hlofront.numpy.support.near_zero import i0
+from hlofront.numpy.support.promotion import check_arraylike, host_scalar
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.elementwise import elementwise
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 import numpy as np
 
 from hlofront.bridge.client import Device
-from hlofront.core.mesh import AxisType, Mesh
+from hlofront.core.sharding.mesh import AxisType, Mesh
 from hlofront.pjrt import clients
 
 # A function that arranges devices in an array of a mesh's shape; None where it cannot.

@@ -6,8 +6,8 @@ import numpy as np
 
 from hlofront.base import caches
 from hlofront.bridge.client import HloSharding, OpSharding, with_reduction
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec, axes_of
 
 REPLICATED = OpSharding.Type.REPLICATED
 _UNREDUCED = OpSharding.Type.UNREDUCED

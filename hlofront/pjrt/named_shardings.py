@@ -24,8 +24,8 @@ from hlofront.bridge.members import (
     memory_kind_of,
     set_device_list_getter,
 )
-from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.partition import (
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.partition import (
     UNCONSTRAINED,
     PartitionSpec,
     UnreducedKind,

@@ -12,10 +12,10 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
-from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.mesh_context import get_abstract_mesh
-from hlofront.core.partition import PartitionSpec
-from hlofront.core.requested_shardings import plug_in_shardings
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.mesh_context import get_abstract_mesh
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sharding.requested_shardings import plug_in_shardings
 from hlofront.pjrt import clients
 
 # By device and memory kind; None for the default memory.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlofront.base.errors import PluginError
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Device
-from hlofront.core.mesh import Mesh
+from hlofront.core.sharding.mesh import Mesh
 from hlofront.pjrt import clients, platforms
 from hlofront.pjrt.device_mesh import create_device_mesh
 from hlofront.pjrt.factories import factories

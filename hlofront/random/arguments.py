@@ -16,12 +16,12 @@ from hlofront.base.dtypes import (
 from hlofront.base.errors import TypePromotionError
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_shape
-from hlofront.numpy.shape import broadcast_to
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.keys import random_split
-from hlofront.primitives.shaping import broadcast_shapes, squeeze
-from hlofront.primitives.slicing import slice_in_dim
+from hlofront.core.sizes.dimensions import canonical_shape
+from hlofront.numpy.arrays.shape import broadcast_to
+from hlofront.primitives.arrays.shaping import broadcast_shapes, squeeze
+from hlofront.primitives.arrays.slicing import slice_in_dim
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.random.keys import random_split
 from hlofront.random.keys import single_key
 
 T = TypeVar("T")

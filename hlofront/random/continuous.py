@@ -14,12 +14,15 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import cond
-from hlofront.numpy import reductions, selecting, ufuncs
-from hlofront.numpy.rounding import clip
-from hlofront.primitives.compare import ge, le, lt, select
-from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.creation import full_like
-from hlofront.primitives.elementwise import (
+from hlofront.numpy.elementwise import ufuncs
+from hlofront.numpy.elementwise.rounding import clip
+from hlofront.numpy.indexing import selecting
+from hlofront.numpy.statistics import reductions
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.shaping import broadcast_shapes
+from hlofront.primitives.elementwise.compare import ge, le, lt, select
+from hlofront.primitives.elementwise.converting import stop_gradient
+from hlofront.primitives.elementwise.elementwise import (
     abs,
     add,
     bitwise_or,
@@ -35,10 +38,9 @@ from hlofront.primitives.elementwise import (
     sub,
     tan,
 )
-from hlofront.primitives.keys import random_bits
-from hlofront.primitives.random_floats import uniforms
-from hlofront.primitives.shaping import broadcast_shapes
-from hlofront.primitives.special import erf, erf_inv
+from hlofront.primitives.elementwise.special import erf, erf_inv
+from hlofront.primitives.random.floats import uniforms
+from hlofront.primitives.random.keys import random_bits
 from hlofront.random.arguments import broadcast_to_shape, in_dtype, inexact, parts, safely, unsigned
 from hlofront.random.sampler import sampler
 from hlofront.runtime.dispatch.operation import operation

@@ -19,9 +19,11 @@ import numpy as np
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import typeof
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creation import full
-from hlofront.primitives.elementwise import (
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.arrays.slicing import slice_in_dim, stack
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.elementwise.elementwise import (
     add,
     bitwise_or,
     bitwise_xor,
@@ -30,9 +32,7 @@ from hlofront.primitives.elementwise import (
     shift_left,
     shift_right_logical,
 )
-from hlofront.primitives.keys import Generator
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze
-from hlofront.primitives.slicing import slice_in_dim, stack
+from hlofront.primitives.random.keys import Generator
 from hlofront.random import threefry
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)

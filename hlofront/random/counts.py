@@ -14,20 +14,31 @@ from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import is_value, typeof
-from hlofront.core.dimensions import canonical_shape
+from hlofront.core.sizes.dimensions import canonical_shape
 from hlofront.higher_order.library_loops import scan, while_loop
-from hlofront.numpy import creation, logic, selecting
-from hlofront.numpy.promotion import promote_dtypes_inexact
-from hlofront.numpy.rounding import clip
-from hlofront.numpy.shape import moveaxis
-from hlofront.primitives.compare import select
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creation import full_like
-from hlofront.primitives.cumulative import cumsum
-from hlofront.primitives.elementwise import abs, ceil, clamp, floor, log, log1p, neg, sqrt
-from hlofront.primitives.keys import random_clone, random_split
-from hlofront.primitives.reducing import reduce_or
-from hlofront.primitives.special import lgamma
+from hlofront.numpy.arrays import creation
+from hlofront.numpy.arrays.shape import moveaxis
+from hlofront.numpy.elementwise import logic
+from hlofront.numpy.elementwise.rounding import clip
+from hlofront.numpy.indexing import selecting
+from hlofront.numpy.support.promotion import promote_dtypes_inexact
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.cumulative import cumsum
+from hlofront.primitives.arrays.reducing import reduce_or
+from hlofront.primitives.elementwise.compare import select
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.elementwise.elementwise import (
+    abs,
+    ceil,
+    clamp,
+    floor,
+    log,
+    log1p,
+    neg,
+    sqrt,
+)
+from hlofront.primitives.elementwise.special import lgamma
+from hlofront.primitives.random.keys import random_clone, random_split
 from hlofront.random.arguments import broadcast_to_shape, checked_key, in_dtype, integral, parts
 from hlofront.random.continuous import uniform
 from hlofront.random.sampler import sampler

@@ -11,14 +11,17 @@ from hlofront.base.dtypes import finfo, iinfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
-from hlofront.numpy import creation, selecting
-from hlofront.numpy.promotion import promote_dtypes_inexact
-from hlofront.numpy.reductions import argmax
-from hlofront.numpy.rounding import clip
-from hlofront.primitives.compare import gt, le, select
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creation import full_like
-from hlofront.primitives.elementwise import (
+from hlofront.numpy.arrays import creation
+from hlofront.numpy.elementwise.rounding import clip
+from hlofront.numpy.indexing import selecting
+from hlofront.numpy.statistics.reductions import argmax
+from hlofront.numpy.support.promotion import promote_dtypes_inexact
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.shaping import broadcast_to_rank, expand_dims, reshape
+from hlofront.primitives.arrays.sorting import top_k
+from hlofront.primitives.elementwise.compare import gt, le, select
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.elementwise.elementwise import (
     add,
     bitwise_and,
     div,
@@ -30,9 +33,7 @@ from hlofront.primitives.elementwise import (
     rem,
     sub,
 )
-from hlofront.primitives.keys import random_bits
-from hlofront.primitives.shaping import broadcast_to_rank, expand_dims, reshape
-from hlofront.primitives.sorting import top_k
+from hlofront.primitives.random.keys import random_bits
 from hlofront.random.arguments import (
     any_dtype,
     as_passed,

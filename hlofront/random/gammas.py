@@ -10,9 +10,9 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.higher_order.random_gamma import random_gamma
-from hlofront.numpy import reductions
-from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.elementwise import abs, add, div, exp, max, mul, sqrt, sub
+from hlofront.numpy.statistics import reductions
+from hlofront.primitives.elementwise.converting import stop_gradient
+from hlofront.primitives.elementwise.elementwise import abs, add, div, exp, max, mul, sqrt, sub
 from hlofront.random.arguments import (
     broadcast_to_shape,
     checked_shape,

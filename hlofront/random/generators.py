@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.primitives.keys import Generator
+from hlofront.primitives.random.keys import Generator
 from hlofront.random.keys import GeneratorLike, PRNGSpec, generator_of, seed_array
 from hlofront.random.keys import random_seed as _random_seed
 

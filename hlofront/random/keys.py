@@ -16,13 +16,13 @@ from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.dimensions import canonical_shape
+from hlofront.core.sizes.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
-from hlofront.numpy import creation
-from hlofront.numpy.universal import add
-from hlofront.primitives import keys as primitives
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.keys import Generator, KeyDType, check_key_data, key_dtype_of
+from hlofront.numpy.arrays import creation
+from hlofront.numpy.elementwise.universal import add
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.random import keys as primitives
+from hlofront.primitives.random.keys import Generator, KeyDType, check_key_data, key_dtype_of
 from hlofront.random import counter_based, rbg, threefry
 from hlofront.runtime.array.key_array import KeyArray
 from hlofront.runtime.dispatch.operation import operation

@@ -10,10 +10,10 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.einsum import einsum
 from hlofront.numpy.linalg.decompositions import cholesky, eigh, qr, svd
-from hlofront.numpy.matrices import diagonal
-from hlofront.numpy.promotion import promote_dtypes_inexact
-from hlofront.primitives.elementwise import mul, sign, sqrt
-from hlofront.primitives.shaping import expand_dims, reshape
+from hlofront.numpy.products.matrices import diagonal
+from hlofront.numpy.support.promotion import promote_dtypes_inexact
+from hlofront.primitives.arrays.shaping import expand_dims, reshape
+from hlofront.primitives.elementwise.elementwise import mul, sign, sqrt
 from hlofront.random.arguments import checked_shape, inexact, whole_shape, whole_size
 from hlofront.random.continuous import normal
 from hlofront.random.sampler import sampler

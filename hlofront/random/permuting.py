@@ -13,18 +13,19 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.higher_order.axis_types import with_sharding
-from hlofront.numpy import creation, cumulative, ranges
-from hlofront.numpy.annotations import OutSharding
-from hlofront.numpy.promotion import promote_dtypes_inexact
-from hlofront.numpy.selecting import host_value
-from hlofront.numpy.sorting import searchsorted
-from hlofront.numpy.taking import take
-from hlofront.primitives.creation import full
-from hlofront.primitives.elementwise import add, log, mul, sub
-from hlofront.primitives.keys import is_key, random_bits
-from hlofront.primitives.shaping import reshape, squeeze
-from hlofront.primitives.slicing import slice_in_dim
-from hlofront.primitives.sorting import sort_key_val, top_k
+from hlofront.numpy.arrays import creation, ranges
+from hlofront.numpy.arrays.sorting import searchsorted
+from hlofront.numpy.indexing.selecting import host_value
+from hlofront.numpy.indexing.taking import take
+from hlofront.numpy.statistics import cumulative
+from hlofront.numpy.support.annotations import OutSharding
+from hlofront.numpy.support.promotion import promote_dtypes_inexact
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.shaping import reshape, squeeze
+from hlofront.primitives.arrays.slicing import slice_in_dim
+from hlofront.primitives.arrays.sorting import sort_key_val, top_k
+from hlofront.primitives.elementwise.elementwise import add, log, mul, sub
+from hlofront.primitives.random.keys import is_key, random_bits
 from hlofront.random.arguments import checked_key, own_shape, parts
 from hlofront.random.continuous import checked_mode, gumbel, uniform
 from hlofront.random.discrete import randint

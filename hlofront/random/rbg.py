@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from hlofront.base.typing import Array, ArrayLike, Shape
-from hlofront.primitives.elementwise import bitwise_xor
-from hlofront.primitives.keys import Generator
-from hlofront.primitives.random_bits import rng_bit_generator
-from hlofront.primitives.shaping import reshape, squeeze
-from hlofront.primitives.slicing import concatenate, slice_in_dim
+from hlofront.primitives.arrays.shaping import reshape, squeeze
+from hlofront.primitives.arrays.slicing import concatenate, slice_in_dim
+from hlofront.primitives.elementwise.elementwise import bitwise_xor
+from hlofront.primitives.random.bits import rng_bit_generator
+from hlofront.primitives.random.keys import Generator
 from hlofront.random import threefry
 from hlofront.transforms.vmap import vmap
 

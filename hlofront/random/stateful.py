@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import hlofront.numpy as jnp
 from hlofront.base.tree_nodes import register_pytree_node
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
-from hlofront.primitives.references import RefLike, new_ref
+from hlofront.primitives.references.references import RefLike, new_ref
 from hlofront.random import continuous, discrete, keys
 from hlofront.random.keys import GeneratorLike
 

@@ -20,9 +20,11 @@ from hlofront.base.config import enable_x64, threefry_partitionable
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import SymbolicSize, typeof
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.creation import broadcasted_iota, full, iota
-from hlofront.primitives.elementwise import (
+from hlofront.primitives.arrays.creation import broadcasted_iota, full, iota
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.arrays.slicing import concatenate, slice_in_dim, stack
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.elementwise.elementwise import (
     add,
     bitwise_and,
     bitwise_or,
@@ -31,10 +33,8 @@ from hlofront.primitives.elementwise import (
     shift_left,
     shift_right_logical,
 )
-from hlofront.primitives.keys import Generator
-from hlofront.primitives.random_bits import threefry2x32
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
-from hlofront.primitives.slicing import concatenate, slice_in_dim, stack
+from hlofront.primitives.random.bits import threefry2x32
+from hlofront.primitives.random.keys import Generator
 from hlofront.runtime.dispatch.operation import operation
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)

@@ -14,14 +14,14 @@ from hlofront.base.elements import host_number
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, Axes, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
+from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.numpy.linalg.matrices import inexact
-from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.fourier import FftType
-from hlofront.primitives.fourier import fft as transform
-from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
-from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, rev, transpose
+from hlofront.primitives.arrays.slicing import concatenate, pad, slice_in_dim
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.linalg.fourier import FftType
+from hlofront.primitives.linalg.fourier import fft as transform
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

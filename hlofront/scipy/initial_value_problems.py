@@ -23,8 +23,8 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.higher_order.library_loops import fori_loop, scan, while_loop
-from hlofront.numpy.raveling import ravel_pytree
-from hlofront.primitives.families import real_of
+from hlofront.numpy.arrays.raveling import ravel_pytree
+from hlofront.primitives.elementwise.families import real_of
 from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.transforms.flatten import check_callable

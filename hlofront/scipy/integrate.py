@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.numpy.differences import trapezoid as trapezoid_of_samples
+from hlofront.numpy.statistics.differences import trapezoid as trapezoid_of_samples
 
 __all__ = ["trapezoid"]
 __dir__ = dir_of(__name__)

@@ -16,9 +16,9 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
-from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.scalars import can_cast
-from hlofront.primitives.converting import convert
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["RegularGridInterpolator"]

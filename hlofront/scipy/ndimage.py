@@ -14,8 +14,8 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["map_coordinates"]

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from hlofront.base import tree
 from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
 from hlofront.core.trace import Tracer, process
-from hlofront.numpy.creation import asarray
-from hlofront.primitives.sparse_elements import todense_p
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.sparse.elements import todense_p
 
 
 def _refused(name: str) -> Callable[..., Any]:

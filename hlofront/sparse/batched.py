@@ -7,8 +7,8 @@ from typing import Self, TypeVar
 import numpy as np
 
 from hlofront.base.typing import Array, DType, DTypeLike, Params
-from hlofront.primitives.shaping import broadcast_in_dim
-from hlofront.primitives.sparse_layout import SparseInfo
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.sparse.layout import SparseInfo
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.transforms.vmappable import register_vmappable
 

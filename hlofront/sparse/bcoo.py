@@ -13,18 +13,18 @@ from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
 from hlofront.core.trace import Tracer, process
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.filling import zeros
-from hlofront.numpy.ranges import arange
-from hlofront.numpy.reductions import max as array_max
-from hlofront.numpy.reductions import sum as array_sum
-from hlofront.primitives import sparse_elements
-from hlofront.primitives.compare import ne, select
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full
-from hlofront.primitives.reducing import reduce_or
-from hlofront.primitives.shaping import broadcast_in_dim
-from hlofront.primitives.sparse_layout import all_zero, layout_of, row_constant
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.arrays.filling import zeros
+from hlofront.numpy.arrays.ranges import arange
+from hlofront.numpy.statistics.reductions import max as array_max
+from hlofront.numpy.statistics.reductions import sum as array_sum
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.reducing import reduce_or
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.elementwise.compare import ne, select
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.sparse import elements as sparse_elements
+from hlofront.primitives.sparse.layout import all_zero, layout_of, row_constant
 from hlofront.sparse.batched import BatchedSparse, register_batched
 
 

@@ -7,27 +7,27 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.trace import process
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.promotion import promote_dtypes
-from hlofront.primitives.compare import eq, select
-from hlofront.primitives.contraction_numbers import (
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.promotion import promote_dtypes
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.reducing import reduce_and, without_axes
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, broadcast_shapes, reshape, squeeze
+from hlofront.primitives.arrays.shaping import transpose as transpose_axes
+from hlofront.primitives.elementwise.compare import eq, select
+from hlofront.primitives.elementwise.elementwise import bitwise_and, bitwise_not, max, mul
+from hlofront.primitives.linalg.contraction_numbers import (
     DotDimensionNumbers,
     canonical_axes,
     remaining_axes,
 )
-from hlofront.primitives.conv import conv_general_dilated
-from hlofront.primitives.creation import full
-from hlofront.primitives.dot_general import (
+from hlofront.primitives.linalg.conv import conv_general_dilated
+from hlofront.primitives.linalg.dot_general import (
     PrecisionLike,
     canonical_element_type,
     dot_general,
 )
-from hlofront.primitives.elementwise import bitwise_and, bitwise_not, max, mul
-from hlofront.primitives.reducing import reduce_and, without_axes
-from hlofront.primitives.shaping import broadcast_in_dim, broadcast_shapes, reshape, squeeze
-from hlofront.primitives.shaping import transpose as transpose_axes
-from hlofront.primitives.sparse_elements import extract
-from hlofront.primitives.sparse_layout import (
+from hlofront.primitives.sparse.elements import extract
+from hlofront.primitives.sparse.layout import (
     columns,
     common_batch,
     layout_of,
@@ -36,7 +36,7 @@ from hlofront.primitives.sparse_layout import (
     row_constant,
     with_batch,
 )
-from hlofront.primitives.sparse_products import (
+from hlofront.primitives.sparse.products import (
     Numbers,
     bcoo_dot_general_p,
     bcoo_spdot_general_p,

@@ -8,11 +8,11 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, DType
-from hlofront.primitives.compare import select
-from hlofront.primitives.creation import broadcasted_iota, full
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
-from hlofront.primitives.slicing import concatenate
-from hlofront.primitives.sparse_layout import (
+from hlofront.primitives.arrays.creation import broadcasted_iota, full
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.arrays.slicing import concatenate
+from hlofront.primitives.elementwise.compare import select
+from hlofront.primitives.sparse.layout import (
     columns,
     common_batch,
     with_batch,

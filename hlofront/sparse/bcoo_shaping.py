@@ -8,25 +8,25 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray
-from hlofront.core.dimensions import canonical_axes
 from hlofront.core.rules import infer
-from hlofront.numpy.creation import asarray
-from hlofront.primitives.compare import select
-from hlofront.primitives.creation import full
-from hlofront.primitives.elementwise import bitwise_and
-from hlofront.primitives.families import check_same_dtypes
-from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import (
+from hlofront.core.sizes.dimensions import canonical_axes
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.arrays.shaping import (
     broadcast_in_dim,
     check_sizes_of_one,
     reshape,
     rev_p,
     squeeze,
 )
-from hlofront.primitives.shaping import rev as reverse
-from hlofront.primitives.shaping import transpose as transpose_axes
-from hlofront.primitives.slicing import concatenate, concatenated_shape
-from hlofront.primitives.sparse_layout import (
+from hlofront.primitives.arrays.shaping import rev as reverse
+from hlofront.primitives.arrays.shaping import transpose as transpose_axes
+from hlofront.primitives.arrays.slicing import concatenate, concatenated_shape
+from hlofront.primitives.elementwise.compare import select
+from hlofront.primitives.elementwise.elementwise import bitwise_and
+from hlofront.primitives.elementwise.families import check_same_dtypes
+from hlofront.primitives.sparse.layout import (
     columns,
     common_batch,
     layout_of,

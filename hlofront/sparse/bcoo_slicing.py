@@ -7,17 +7,17 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.numpy.creation import asarray
-from hlofront.primitives.compare import select
-from hlofront.primitives.creation import full
-from hlofront.primitives.dynamic_slicing import dynamic_slice
-from hlofront.primitives.elementwise import bitwise_and, sub
-from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode
-from hlofront.primitives.reducing import reduce_and
-from hlofront.primitives.shaping import broadcast_in_dim, reshape
-from hlofront.primitives.slicing import concatenate
-from hlofront.primitives.slicing import slice as slice_axes
-from hlofront.primitives.sparse_layout import (
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode
+from hlofront.primitives.arrays.reducing import reduce_and
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.arrays.slicing import concatenate
+from hlofront.primitives.arrays.slicing import slice as slice_axes
+from hlofront.primitives.elementwise.compare import select
+from hlofront.primitives.elementwise.elementwise import bitwise_and, sub
+from hlofront.primitives.sparse.layout import (
     common_batch,
     layout_of,
     row_constant,

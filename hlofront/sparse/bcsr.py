@@ -10,10 +10,10 @@ from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.filling import zeros
-from hlofront.primitives import sparse_rows
-from hlofront.primitives.creation import full
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.arrays.filling import zeros
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.sparse import rows as sparse_rows
 from hlofront.sparse.batched import BatchedSparse, register_batched
 from hlofront.sparse.bcoo import (
     BCOO,

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.trace import process
-from hlofront.numpy.creation import asarray
-from hlofront.primitives import sparse_rows
-from hlofront.primitives.contraction_numbers import DotDimensionNumbers
-from hlofront.primitives.dot_general import canonical_element_type, dot_general
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
+from hlofront.primitives.linalg.dot_general import canonical_element_type, dot_general
+from hlofront.primitives.sparse import rows as sparse_rows
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.sparse.bcoo import bcoo_sum_duplicates
 from hlofront.sparse.bcoo_products import canonical_numbers

@@ -8,9 +8,9 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.joining import column_stack
-from hlofront.numpy.ranges import arange
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.arrays.joining import column_stack
+from hlofront.numpy.arrays.ranges import arange
 from hlofront.random.continuous import uniform
 from hlofront.random.keys import split
 from hlofront.random.permuting import choice

@@ -7,7 +7,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.sparse.bcoo import BCOO
 from hlofront.transforms import grad as dense_gradients

@@ -8,18 +8,18 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
 from hlofront.higher_order.library_loops import while_loop
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.joining import concatenate
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.arrays.joining import concatenate
+from hlofront.numpy.elementwise.ufuncs import abs as absolute
+from hlofront.numpy.elementwise.ufuncs import sqrt
+from hlofront.numpy.indexing.selecting import where
 from hlofront.numpy.linalg.decompositions import eigh
 from hlofront.numpy.linalg.norms import norm
-from hlofront.numpy.matrices import diag
-from hlofront.numpy.reductions import all as array_all
-from hlofront.numpy.reductions import max as array_max
-from hlofront.numpy.selecting import where
-from hlofront.numpy.ufuncs import abs as absolute
-from hlofront.numpy.ufuncs import sqrt
-from hlofront.primitives.dot_general import Precision, dot_general
-from hlofront.primitives.sparse_solving import spsolve_p
+from hlofront.numpy.products.matrices import diag
+from hlofront.numpy.statistics.reductions import all as array_all
+from hlofront.numpy.statistics.reductions import max as array_max
+from hlofront.primitives.linalg.dot_general import Precision, dot_general
+from hlofront.primitives.sparse.solving import spsolve_p
 
 
 @boundary

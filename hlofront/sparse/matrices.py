@@ -12,13 +12,13 @@ from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.promotion import promote_dtypes
-from hlofront.numpy.ranges import arange
-from hlofront.primitives import sparse_matrices as primitives
-from hlofront.primitives.creation import full
-from hlofront.primitives.sorting import sort
-from hlofront.primitives.sparse_matrices import COOInfo
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.arrays.ranges import arange
+from hlofront.numpy.support.promotion import promote_dtypes
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.sorting import sort
+from hlofront.primitives.sparse import matrices as primitives
+from hlofront.primitives.sparse.matrices import COOInfo
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.sparse.bcoo import number_of_elements, numbers_as_array, stored_count
 

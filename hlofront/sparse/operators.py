@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hlofront.base.typing import Array
-from hlofront.numpy import contraction, logic, powers, ufuncs
+from hlofront.numpy.elementwise import logic, powers, ufuncs
+from hlofront.numpy.products import contraction
 from hlofront.sparse import rules as rules  # The rules are registered when it is imported.
 from hlofront.sparse.bcoo import BCOO
 from hlofront.sparse.bcoo_roles import bcoo_update_layout

@@ -11,15 +11,16 @@ from hlofront.core.primitive import Primitive
 from hlofront.higher_order.cond import cond_p, switch
 from hlofront.higher_order.scan import scan, scan_p
 from hlofront.higher_order.while_loop import while_loop, while_p
-from hlofront.numpy.creation import asarray
-from hlofront.primitives import converting, elementwise, shaping, slicing, special
-from hlofront.primitives.conv import conv_general_dilated_p
-from hlofront.primitives.dot_general import dot_general_p
-from hlofront.primitives.dynamic_slicing import dynamic_slice_p
-from hlofront.primitives.gathering import gather_p
-from hlofront.primitives.reducing import reduce_sum_p
-from hlofront.primitives.slicing import concatenate
-from hlofront.primitives.sparse_elements import todense_p
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.arrays import shaping, slicing
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p
+from hlofront.primitives.arrays.gathering import gather_p
+from hlofront.primitives.arrays.reducing import reduce_sum_p
+from hlofront.primitives.arrays.slicing import concatenate
+from hlofront.primitives.elementwise import converting, elementwise, special
+from hlofront.primitives.linalg.conv import conv_general_dilated_p
+from hlofront.primitives.linalg.dot_general import dot_general_p
+from hlofront.primitives.sparse.elements import todense_p
 from hlofront.sparse.bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose, with_data
 from hlofront.sparse.bcoo_products import (
     bcoo_conv_general_dilated,

@@ -8,9 +8,9 @@ from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import ShapedArray, register_value_type
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with
 from hlofront.sparse.bcoo import BCOO
 from hlofront.sparse.bcsr import BCSR

@@ -21,11 +21,11 @@ from hlofront.core.axes import (
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import closed_programs_in
 from hlofront.core.references import is_reference
-from hlofront.core.subprograms import closed_programs_in
 from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
-from hlofront.primitives.batching import to_front
+from hlofront.primitives.rules.batching import to_front
 from hlofront.transforms.jvp import describe
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage

@@ -14,8 +14,8 @@ from hlofront.base.tree import PyTree, keystr, tree_flatten, tree_flatten_with_p
 from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import Value
-from hlofront.primitives.converting import convert
-from hlofront.primitives.placing import CopySemantics, device_put
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.sharding.placing import CopySemantics, device_put
 from hlofront.transforms.grad import jvp, vjp
 
 # By dtype: the error that a derivative may have, and the step of the differences. The step

@@ -11,11 +11,11 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value
-from hlofront.core.liveness import live_equations
 from hlofront.core.names import coming_from
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.liveness import live_equations
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import called_by, inputs_among
 from hlofront.core.references import is_reference, touches_references
-from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.core.trace import process
 from hlofront.transforms.simplify import without_unused_constants
 from hlofront.transforms.stage import stage

@@ -15,10 +15,10 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value, Var
 from hlofront.core.names import JVP, TRANSPOSE, transformed
-from hlofront.core.subprograms import Program, closed, opened
+from hlofront.core.programs.subprograms import Program, closed, opened
 from hlofront.core.symbolic_zeros import Cotangent, Tangent, Zero
-from hlofront.primitives.batching import move_axis, to_front
-from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.primitives.rules.batching import move_axis, to_front
+from hlofront.primitives.rules.derivatives import instantiate as instantiated
 from hlofront.transforms import jvp as forward
 from hlofront.transforms.batch import Axes, batch_flat, batch_jaxpr
 from hlofront.transforms.linear_util import AuxiliaryStore, WrappedFun, transformation_with_aux2

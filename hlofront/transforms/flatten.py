@@ -22,11 +22,11 @@ from hlofront.core.aval import (
 )
 from hlofront.core.high_types import is_mutable
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
-from hlofront.core.manual_axes import SAME, ManualAxisType
-from hlofront.core.mesh_context import get_abstract_mesh
-from hlofront.core.partition import PartitionSpec, check_rank
 from hlofront.core.references import AbstractRef, is_reference
-from hlofront.core.requested_shardings import named_sharding, over_devices, split_by
+from hlofront.core.sharding.manual_axes import SAME, ManualAxisType
+from hlofront.core.sharding.mesh_context import get_abstract_mesh
+from hlofront.core.sharding.partition import PartitionSpec, check_rank
+from hlofront.core.sharding.requested_shardings import named_sharding, over_devices, split_by
 from hlofront.transforms.stage import stage
 
 

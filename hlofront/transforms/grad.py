@@ -15,15 +15,15 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, NumPyArray, is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import Atom, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import JVP, transformed
-from hlofront.core.requested_shardings import cotangent_sharding
+from hlofront.core.programs.evaluate import eval_jaxpr
+from hlofront.core.sharding.requested_shardings import cotangent_sharding
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.core.typed_scalars import typed
-from hlofront.primitives.derivatives import instantiate, zeros_of
-from hlofront.primitives.resharding import bind_reshard
+from hlofront.primitives.rules.derivatives import instantiate, zeros_of
+from hlofront.primitives.sharding.resharding import bind_reshard
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.differentiated_dtypes import (
     check_holomorphic,

@@ -15,12 +15,12 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import JVP, VMAP, transformed
-from hlofront.primitives.batching import move_axis, to_front
-from hlofront.primitives.compare import eq
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import broadcasted_iota, full_like
-from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import split
+from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
+from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.arrays.slicing import split
+from hlofront.primitives.elementwise.compare import eq
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.rules.batching import move_axis, to_front
 from hlofront.transforms import differentiated_dtypes
 from hlofront.transforms import grad as gradients
 from hlofront.transforms.batch import batch_flat

@@ -17,7 +17,7 @@ from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from, coming_from_here
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.rule_checks import check_tangents, checks_are_on
 from hlofront.core.symbolic_zeros import Tangent, Zero
 from hlofront.core.trace import (
@@ -29,8 +29,8 @@ from hlofront.core.trace import (
     interpreting_with,
     process,
 )
-from hlofront.primitives.derivatives import instantiate as instantiated
-from hlofront.primitives.varying import varying_as
+from hlofront.primitives.collectives.varying import varying_as
+from hlofront.primitives.rules.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
 

@@ -11,12 +11,12 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value
 from hlofront.core.names import TRANSPOSE, transformed
+from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
-from hlofront.primitives.derivatives import zeros_of
+from hlofront.primitives.rules.derivatives import zeros_of
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.differentiated_dtypes import dtype_name
 from hlofront.transforms.flatten import abstract, check_callable, stage_tree

@@ -9,13 +9,13 @@ from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.axes import axes_in_scope
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
-from hlofront.core.manual_axes import SAME
+from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.core.references import touches_references
-from hlofront.core.requested_shardings import sharding_of
+from hlofront.core.sharding.manual_axes import SAME
+from hlofront.core.sharding.requested_shardings import sharding_of
 from hlofront.core.trace import Tracer
-from hlofront.primitives.mutable_values import on_passed_states, passed_states
+from hlofront.primitives.references.mutable_values import on_passed_states, passed_states
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
     ShapeDtypeStruct,

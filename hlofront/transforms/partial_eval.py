@@ -6,8 +6,8 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value, Var
-from hlofront.core.liveness import live_equations, variables_read
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.liveness import live_equations, variables_read
+from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.references import touches_references
 from hlofront.core.rule_checks import checked
 from hlofront.transforms.simplify import dead_code_program, simplified

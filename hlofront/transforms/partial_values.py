@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.jaxpr import DebugInfo, Equation, Jaxpr, Value
-from hlofront.core.subprograms import called_by, with_program
+from hlofront.core.programs.subprograms import called_by, with_program
 from hlofront.core.trace import current_trace, interpreting_with
 from hlofront.transforms.linear_util import WrappedFun
 from hlofront.transforms.partial_tracers import PartialTrace, PartialVal

@@ -14,8 +14,8 @@ from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.references import is_reference
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import as_array, as_result
-from hlofront.primitives.derivatives import instantiate
-from hlofront.primitives.reference_rules import RefAccumulator
+from hlofront.primitives.references.rules import RefAccumulator
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.flatten import abstract
 from hlofront.transforms.transpose import transpose_jaxpr

@@ -7,12 +7,12 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Value, Var
-from hlofront.core.liveness import live_and_read, variables_read
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.liveness import live_and_read, variables_read
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import Subprogram, called_by, inputs_among
 from hlofront.core.rule_checks import checked
-from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 
 # The result of a `simplify` rule: per operand of an equation whether it is still used, and the
 # smaller equation, or None if no result of it is used.

@@ -30,11 +30,11 @@ from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, 
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
-from hlofront.core.sharded_types import infer_types, types_are_constant
+from hlofront.core.sharding.sharded_types import infer_types, types_are_constant
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
 from hlofront.core.typed_scalars import typed_classes
-from hlofront.primitives.mutable_values import refuse_states
-from hlofront.primitives.sizes import dim_as_value_p
+from hlofront.primitives.arrays.sizes import dim_as_value_p
+from hlofront.primitives.references.mutable_values import refuse_states
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin, user_arguments
 

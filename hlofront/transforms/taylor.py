@@ -16,12 +16,12 @@ from hlofront.core.aval import ShapedArray, register_value_type, typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value, Var
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.symbolic_zeros import Series, Tangent, Zero, ZeroSeries, zero_series
 from hlofront.core.trace import Trace, current_trace, interpreting_with, process
-from hlofront.primitives.derivatives import zeros_of
-from hlofront.primitives.elementwise_taylor import scaled
-from hlofront.primitives.taylor import LOCALLY_CONSTANT, has_terms, order_of
+from hlofront.primitives.elementwise.taylor_rules import scaled
+from hlofront.primitives.rules.derivatives import zeros_of
+from hlofront.primitives.rules.taylor import LOCALLY_CONSTANT, has_terms, order_of
 from hlofront.transforms.jvp import DifferentiationTracer, as_tangent, describe
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.simplify import dead_code

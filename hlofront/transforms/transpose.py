@@ -8,20 +8,20 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value
-from hlofront.core.liveness import live_equations
 from hlofront.core.names import coming_from
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.liveness import live_equations
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import Program, subprograms_in, subprograms_of
 from hlofront.core.references import is_reference, touches_references
-from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
-from hlofront.core.subprograms import Program, subprograms_in, subprograms_of
+from hlofront.core.sharding.requested_shardings import cotangent_sharding
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.derivatives import add_tangents
-from hlofront.primitives.derivatives import instantiate as instantiated
-from hlofront.primitives.reference_rules import RefAccumulator
-from hlofront.primitives.references import RefLike, freeze_p
-from hlofront.primitives.resharding import split_as
+from hlofront.primitives.references.references import RefLike, freeze_p
+from hlofront.primitives.references.rules import RefAccumulator
+from hlofront.primitives.rules.derivatives import add_tangents
+from hlofront.primitives.rules.derivatives import instantiate as instantiated
+from hlofront.primitives.sharding.resharding import split_as
 from hlofront.transforms.stage import stage
 
 

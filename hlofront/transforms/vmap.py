@@ -14,12 +14,12 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.axes import AxisData, splitting_batches
 from hlofront.core.jaxpr import DebugInfo, Value
-from hlofront.core.mesh import AbstractMesh
 from hlofront.core.names import VMAP, transformed
-from hlofront.core.sharded_types import common_mesh, entries_of
+from hlofront.core.sharding.mesh import AbstractMesh
+from hlofront.core.sharding.sharded_types import common_mesh, entries_of
 from hlofront.core.trace import as_result, current_trace
-from hlofront.primitives.batching import move_axis, with_new_axis
-from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.rules.batching import move_axis, with_new_axis
 from hlofront.transforms import vmappable
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.batch import batch_flat

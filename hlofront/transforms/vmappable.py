@@ -9,8 +9,8 @@ from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Value
 from hlofront.core.trace import interpreting_with
-from hlofront.primitives.batching import move_axis, with_new_axis
-from hlofront.primitives.creation import iota
+from hlofront.primitives.arrays.creation import iota
+from hlofront.primitives.rules.batching import move_axis, with_new_axis
 from hlofront.transforms.batch import BatchTrace
 
 # The size of an axis of values of a registered type, of its own type.

@@ -126,7 +126,7 @@ def test_the_names_are_hlofronts_outside_of_the_block():
 
 def test_programs_have_one_digest_under_both_names():
     """The disk cache and bundles serve processes that import jax and those that import hlofront."""
-    from hlofront.core.digest import program_digest
+    from hlofront.core.programs.digest import program_digest
     from hlofront.runtime.bundle.function_digest import function_digest
 
     precision = hlofront.lax.Precision.HIGHEST
@@ -204,8 +204,8 @@ def test_a_pickle_under_jaxs_names_is_read_without_them():
 
 
 def test_the_name_of_a_module_is_a_string_with_a_home():
-    name = ModuleName("jax.numpy", "hlofront.numpy.creation")
-    assert name == "jax.numpy" and copy.deepcopy(name) == "hlofront.numpy.creation"
+    name = ModuleName("jax.numpy", "hlofront.numpy.arrays.creation")
+    assert name == "jax.numpy" and copy.deepcopy(name) == "hlofront.numpy.arrays.creation"
     f = types.FunctionType((lambda: None).__code__, {})
     f.__module__ = name
-    assert home_of(f) == "hlofront.numpy.creation" and home_of(object()) == ""
+    assert home_of(f) == "hlofront.numpy.arrays.creation" and home_of(object()) == ""

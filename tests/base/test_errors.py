@@ -85,12 +85,12 @@ def test_errors_that_take_a_message(name):
 
 
 def test_missing_rule_names_its_home():
-    home = "hlofront/primitives/cumulative.py"
+    home = "hlofront/primitives/arrays/cumulative.py"
     error = errors.missing_rule("cumsum", "batch", home, "Batching rule")
     assert type(error) is errors.NoRuleError
     assert str(error) == (
         "Batching rule for 'cumsum' not implemented: "
-        "add @batch(cumsum_p) in hlofront/primitives/cumulative.py"
+        "add @batch(cumsum_p) in hlofront/primitives/arrays/cumulative.py"
     )
     assert "where the primitive is defined" in str(errors.missing_rule("mine", "jvp"))
 

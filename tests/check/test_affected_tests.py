@@ -40,4 +40,4 @@ def test_texts_affect_no_test():
 
 
 def test_samples_and_corpora_are_chosen_by_the_names_of_modules():
-    assert words_of(["hlofront/primitives/sorting.py", "README.md"]) == ["sorting"]
+    assert words_of(["hlofront/primitives/arrays/sorting.py", "README.md"]) == ["sorting"]

@@ -9,7 +9,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.core import ShapedArray
-from hlofront.core.manual_axes import ManualAxisType
+from hlofront.core.sharding.manual_axes import ManualAxisType
 from hlofront.memory import Space
 from hlofront.sharding import AbstractMesh, AxisType, NamedSharding
 from hlofront.sharding import PartitionSpec as P

@@ -8,12 +8,12 @@ import hlofront.nn
 from hlofront import lax
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
-from hlofront.core.check import check_jaxpr
 from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.check import check_jaxpr
 from hlofront.errors import JaxprTypeError
-from hlofront.primitives.elementwise import cos, sin, sin_p
+from hlofront.primitives.elementwise.elementwise import cos, sin, sin_p
 from tests.core.jaxpr_text import parse, primitive
 
 f32 = ShapedArray((3,), np.dtype("float32"))

@@ -7,8 +7,8 @@ import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.core.aval import ShapedArray
-from hlofront.core.program_cache import DerivedCache, once_per_program
-from hlofront.primitives.elementwise import sin
+from hlofront.core.programs.program_cache import DerivedCache, once_per_program
+from hlofront.primitives.elementwise.elementwise import sin
 from hlofront.transforms.stage import stage
 
 

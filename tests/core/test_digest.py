@@ -8,12 +8,12 @@ import pytest
 import hlofront as jax
 from hlofront import lax
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.manual_axes import ManualAxisType
-from hlofront.core.mesh import AbstractMesh, AxisType
-from hlofront.core.partition import PartitionSpec as P
-from hlofront.core.partition import UnreducedKind
+from hlofront.core.programs.digest import program_digest
+from hlofront.core.sharding.manual_axes import ManualAxisType
+from hlofront.core.sharding.mesh import AbstractMesh, AxisType
+from hlofront.core.sharding.partition import PartitionSpec as P
+from hlofront.core.sharding.partition import UnreducedKind
 from hlofront.pjrt.named_shardings import NamedSharding
 
 FLOAT32 = np.dtype(np.float32)

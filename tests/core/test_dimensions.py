@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlofront
-from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape, integers
+from hlofront.core.sizes.dimensions import canonical_axes, canonical_axis, canonical_shape, integers
 
 
 @pytest.mark.parametrize(

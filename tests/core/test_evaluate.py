@@ -7,9 +7,9 @@ import pytest
 
 import hlofront
 from hlofront.core.aval import ShapedArray
-from hlofront.core.evaluate import eval_jaxpr, jaxpr_as_fun
+from hlofront.core.programs.evaluate import eval_jaxpr, jaxpr_as_fun
 from hlofront.core.trace import Trace, interpreting_with
-from hlofront.primitives.elementwise import cos, sin
+from hlofront.primitives.elementwise.elementwise import cos, sin
 from tests.core.jaxpr_text import parse
 
 x = np.arange(3.0, dtype=np.float32)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hlofront.base.config import options
-from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
-from hlofront.core.partition import PartitionSpec as P
+from hlofront.core.sharding.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.sharding.partition import PartitionSpec as P
 
 
 class Client(NamedTuple):

@@ -13,12 +13,12 @@ import pytest
 
 import hlofront
 from hlofront.base import show
-from hlofront.core import print as printing
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import DropVar, Equation, Jaxpr, Literal, Var
-from hlofront.primitives.elementwise import sin
+from hlofront.core.programs import print as printing
+from hlofront.primitives.elementwise.elementwise import sin
 from tests.core.jaxpr_text import closed, parse, primitive
 
 # What make_jaxpr(f)(...) of jax 0.10.2 printed for 84 functions.

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import hlofront as jax
-from hlofront.core import requested_shardings
 from hlofront.core.aval import ShapedArray
-from hlofront.core.mesh_context import use_abstract_mesh
-from hlofront.core.requested_shardings import permuted, sharding_of
+from hlofront.core.sharding import requested_shardings
+from hlofront.core.sharding.mesh_context import use_abstract_mesh
+from hlofront.core.sharding.requested_shardings import permuted, sharding_of
 
 MESH = jax.sharding.AbstractMesh((4, 2), ("x", "y"))
 MATRIX = ShapedArray((8, 4), np.dtype("float32"))

@@ -11,7 +11,7 @@ from hlofront import lax
 from hlofront import numpy as jnp
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import (
+from hlofront.core.programs.subprograms import (
     called_by,
     closed_programs_in,
     closed_programs_of,
@@ -151,9 +151,9 @@ def test_primitives_of_ours_without_programs_are_known_before_lowering_is_import
     code = """
 import sys
 import hlofront.numpy
-from hlofront.core.subprograms import may_hold_programs
+from hlofront.core.programs.subprograms import may_hold_programs
 from hlofront.higher_order.jit_call import jit_p
-from hlofront.primitives.elementwise import add_p
+from hlofront.primitives.elementwise.elementwise import add_p
 print(may_hold_programs(add_p), may_hold_programs(jit_p), "hlofront.lowering" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -172,7 +172,7 @@ def test_equations_of_primitives_that_hold_programs_are_asked(monkeypatch):
     assert len(programs) == 2
     asked = []
     monkeypatch.setattr(
-        "hlofront.core.subprograms.subprograms_of",
+        "hlofront.core.programs.subprograms.subprograms_of",
         lambda e: asked.append(e.primitive.name) or subprograms_of(e),
     )
     lower_all_that_is_ours()

@@ -10,9 +10,9 @@ import operator
 import numpy as np
 import pytest
 
-from hlofront.core.size_equations import check_sizes, solve
-from hlofront.core.size_scopes import SymbolicScope, symbolic_dim_bounds, symbolic_shape
-from hlofront.core.symbolic_sizes import is_symbolic_dim, max_dim, value_of
+from hlofront.core.sizes.equations import check_sizes, solve
+from hlofront.core.sizes.scopes import SymbolicScope, symbolic_dim_bounds, symbolic_shape
+from hlofront.core.sizes.symbolic import is_symbolic_dim, max_dim, value_of
 from hlofront.errors import InconclusiveDimensionOperation
 
 

@@ -50,5 +50,5 @@ def test_example(module, name):
 
 
 def test_a_wrong_result_and_a_missing_name_are_seen():
-    report = failures(">>> 1 + 1\n3\n>>> absent\n", "hlofront.core.mesh", "")
+    report = failures(">>> 1 + 1\n3\n>>> absent\n", "hlofront.core.sharding.mesh", "")
     assert "Got:\n    2" in report and "name 'absent' is not defined" in report

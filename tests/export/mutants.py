@@ -25,7 +25,7 @@ from typing import Any
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import bundle, export
-from hlofront.core.symbolic_sizes import value_of
+from hlofront.core.sizes.symbolic import value_of
 from hlofront.errors import JaxRuntimeError
 from hlofront.pjrt import cache_file
 from hlofront.runtime.export import exported as exported_programs

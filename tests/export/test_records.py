@@ -9,9 +9,9 @@ import hlofront as jax
 from hlofront import tree_util
 from hlofront.base.dtypes import float0
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.mesh import AbstractMesh, AxisType
-from hlofront.core.partition import PartitionSpec as P
-from hlofront.core.partition import UnreducedKind
+from hlofront.core.sharding.mesh import AbstractMesh, AxisType
+from hlofront.core.sharding.partition import PartitionSpec as P
+from hlofront.core.sharding.partition import UnreducedKind
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.runtime.export import records
 

@@ -10,7 +10,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base import events
-from hlofront.core.check import check_jaxpr
+from hlofront.core.programs.check import check_jaxpr
 from hlofront.test_util import check_grads
 
 X = np.linspace(-1, 1, 15, dtype=np.float32).reshape(5, 3)

@@ -13,7 +13,7 @@ from hlofront.core.primitive import ALL, Primitive
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import REPLACEMENTS
 from hlofront.lowering.rules import MODULES
-from hlofront.primitives.high_primitive import HiPrimitive
+from hlofront.primitives.rules.high_primitive import HiPrimitive
 from tests.house.source import ROOT
 
 
@@ -155,7 +155,7 @@ sys.modules["hlofront"] = package
 import numpy as np
 from hlofront.base.errors import NoEngineError
 from hlofront.core.aval import ShapedArray
-from hlofront.primitives.elementwise import mul, sin
+from hlofront.primitives.elementwise.elementwise import mul, sin
 from hlofront.transforms.stage import stage
 print(stage(lambda x: [mul(sin(x), x)], [ShapedArray((3,), np.dtype("float32"))]))
 try:

@@ -17,7 +17,7 @@ PROGRAM_PARAMETERS = set(
     ).split()
 )
 # These show or encode all parameters, whatever an operation does with them.
-SHOWN_AS_THEY_ARE = {"hlofront.core.print", "hlofront.core.digest"}
+SHOWN_AS_THEY_ARE = {"hlofront.core.programs.print", "hlofront.core.programs.digest"}
 
 
 def homes() -> set[str]:
@@ -76,7 +76,7 @@ def reads_program_parameters(tree: ast.AST) -> list[int]:
 
 def lookups_in(name: str, tree: ast.AST, known_homes: set[str]) -> list[str]:
     """Return what a module does that only the homes of operations may do."""
-    if name == "hlofront.core.subprograms" or name in SHOWN_AS_THEY_ARE:
+    if name == "hlofront.core.programs.subprograms" or name in SHOWN_AS_THEY_ARE:
         return []
     lines = looks_into_parameters(tree)
     if name not in known_homes:

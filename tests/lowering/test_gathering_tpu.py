@@ -8,7 +8,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront.core.rules import lower
 from hlofront.lowering.tpu import gather as gather_tpu
-from hlofront.primitives.gathering import gather_p
+from hlofront.primitives.arrays.gathering import gather_p
 
 
 @pytest.fixture

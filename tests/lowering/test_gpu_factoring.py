@@ -14,7 +14,7 @@ from hlofront.core.rules import infer, lower
 from hlofront.lowering import rules
 from hlofront.lowering.linalg import spectral_gpu, spectral_tpu
 from hlofront.lowering.linalg.spectral_division import eigh_by_division
-from hlofront.primitives import factoring, solving
+from hlofront.primitives.linalg import factoring, solving
 
 linalg = lax.linalg
 rng = np.random.default_rng(7)

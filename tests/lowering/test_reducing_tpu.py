@@ -8,7 +8,7 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront.core.rules import lower
-from hlofront.primitives.reducing import reduce_sum_p
+from hlofront.primitives.arrays.reducing import reduce_sum_p
 
 ROWS, CHANNELS = (16, 1), (8,)
 

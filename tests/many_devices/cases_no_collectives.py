@@ -8,9 +8,9 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.core import rules
 from hlofront.errors import ForbiddenCollectiveError
-from hlofront.primitives.collective_exchanges import all_gather_p
-from hlofront.primitives.resharding import reshard_p
-from hlofront.primitives.varying import psum_invariant_p
+from hlofront.primitives.collectives.exchanges import all_gather_p
+from hlofront.primitives.collectives.varying import psum_invariant_p
+from hlofront.primitives.sharding.resharding import reshard_p
 from hlofront.sharding import NamedSharding, no_collectives, reshard, set_mesh
 from hlofront.sharding import PartitionSpec as P
 

@@ -8,7 +8,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import errors
-from hlofront.numpy import indexing
+from hlofront.numpy.indexing import reading as indexing
 
 CUBE = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 ROWS = np.array([2, 0, -1])

@@ -9,7 +9,7 @@ import pytest
 import hlofront as jax
 from hlofront import lax
 from hlofront import numpy as jnp
-from hlofront.core.subprograms import subjaxprs
+from hlofront.core.programs.subprograms import subjaxprs
 from hlofront.test_util import check_grads
 from tests.support.closeness import assert_trees_close
 

@@ -7,8 +7,8 @@ tests/systematic/unsupported.py. Skipped where the plugin that compiles is not i
 import pytest
 
 import hlofront
+from hlofront.core.programs.subprograms import subjaxprs
 from hlofront.core.rules import lower
-from hlofront.core.subprograms import subjaxprs
 from hlofront.lowering import rules
 from hlofront.pjrt import targets
 from tests.systematic import trials

@@ -7,7 +7,7 @@ import hlofront
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import ShapeDtypeStruct, lax
-from hlofront.primitives.converting import convert, copy
+from hlofront.primitives.elementwise.converting import convert, copy
 
 X = np.ones((2, 3), np.float32)
 

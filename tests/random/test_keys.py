@@ -270,7 +270,7 @@ def test_a_generator_of_the_users():
 
 def test_what_the_disk_knows_programs_by():
     """Programs of other bits are other programs to the cache of executables."""
-    from hlofront.core.digest import program_digest
+    from hlofront.core.programs.digest import program_digest
 
     digests = set()
     for mode in (False, True):

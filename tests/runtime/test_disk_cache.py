@@ -16,8 +16,8 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.core.digest import program_digest
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.digest import program_digest
 from hlofront.core.rules import infer, lower
 from hlofront.pjrt import cache_file, cache_key, configured_stores
 from tests import on_platforms

@@ -9,8 +9,8 @@ import pytest
 
 import hlofront
 import hlotools
+from hlofront.core.programs.subprograms import subjaxprs
 from hlofront.core.rules import lower
-from hlofront.core.subprograms import subjaxprs
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from tests.systematic import trials
 from tests.systematic.line_programs import PROGRAMS

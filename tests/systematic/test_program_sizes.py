@@ -7,7 +7,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 import hlofront.scipy.linalg
 import hlofront.scipy.stats
-from hlofront.core.subprograms import subprograms_of
+from hlofront.core.programs.subprograms import subprograms_of
 
 
 def equations(jaxpr):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hlofront
-from hlofront.core.check import check_jaxpr
+from hlofront.core.programs.check import check_jaxpr
 from tests.on_platforms import cached, slack_of
 from tests.support.closeness import assert_within
 from tests.systematic import trials

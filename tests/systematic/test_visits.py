@@ -10,8 +10,8 @@ import pytest
 import hlofront as jax
 from hlofront import lax
 from hlofront import numpy as jnp
-from hlofront.core.check import check_jaxpr
-from hlofront.core.digest import program_digest
+from hlofront.core.programs.check import check_jaxpr
+from hlofront.core.programs.digest import program_digest
 from hlofront.experimental import checkify, jet
 from tests.support.visits import counting_visits
 

@@ -6,9 +6,9 @@ import pytest
 import hlofront as jax
 from hlofront.core import rules
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import no_subprograms
+from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.experimental import checkify
-from hlofront.primitives.derivatives import linear
+from hlofront.primitives.rules.derivatives import linear
 
 x = np.ones(3, np.float32)
 

@@ -1,30 +1,30 @@
 """jax.experimental.sparse: sparse arrays, and functions of dense arrays made for them."""
 
 from hlofront.base.lazy import lazy as _lazy
-from hlofront.primitives.sparse_elements import bcoo_extract_p as bcoo_extract_p
-from hlofront.primitives.sparse_elements import bcoo_fromdense_p as bcoo_fromdense_p
-from hlofront.primitives.sparse_elements import bcoo_sort_indices_p as bcoo_sort_indices_p
-from hlofront.primitives.sparse_elements import bcoo_sum_duplicates_p as bcoo_sum_duplicates_p
-from hlofront.primitives.sparse_elements import bcoo_todense_p as bcoo_todense_p
-from hlofront.primitives.sparse_elements import bcoo_transpose_p as bcoo_transpose_p
-from hlofront.primitives.sparse_elements import todense_p as todense_p
-from hlofront.primitives.sparse_matrices import coo_fromdense_p as coo_fromdense_p
-from hlofront.primitives.sparse_matrices import coo_matmat_p as coo_matmat_p
-from hlofront.primitives.sparse_matrices import coo_matvec_p as coo_matvec_p
-from hlofront.primitives.sparse_matrices import coo_todense_p as coo_todense_p
-from hlofront.primitives.sparse_matrices import csr_fromdense_p as csr_fromdense_p
-from hlofront.primitives.sparse_matrices import csr_matmat_p as csr_matmat_p
-from hlofront.primitives.sparse_matrices import csr_matvec_p as csr_matvec_p
-from hlofront.primitives.sparse_matrices import csr_todense_p as csr_todense_p
-from hlofront.primitives.sparse_products import bcoo_dot_general_p as bcoo_dot_general_p
-from hlofront.primitives.sparse_products import (
+from hlofront.primitives.sparse.elements import bcoo_extract_p as bcoo_extract_p
+from hlofront.primitives.sparse.elements import bcoo_fromdense_p as bcoo_fromdense_p
+from hlofront.primitives.sparse.elements import bcoo_sort_indices_p as bcoo_sort_indices_p
+from hlofront.primitives.sparse.elements import bcoo_sum_duplicates_p as bcoo_sum_duplicates_p
+from hlofront.primitives.sparse.elements import bcoo_todense_p as bcoo_todense_p
+from hlofront.primitives.sparse.elements import bcoo_transpose_p as bcoo_transpose_p
+from hlofront.primitives.sparse.elements import todense_p as todense_p
+from hlofront.primitives.sparse.matrices import coo_fromdense_p as coo_fromdense_p
+from hlofront.primitives.sparse.matrices import coo_matmat_p as coo_matmat_p
+from hlofront.primitives.sparse.matrices import coo_matvec_p as coo_matvec_p
+from hlofront.primitives.sparse.matrices import coo_todense_p as coo_todense_p
+from hlofront.primitives.sparse.matrices import csr_fromdense_p as csr_fromdense_p
+from hlofront.primitives.sparse.matrices import csr_matmat_p as csr_matmat_p
+from hlofront.primitives.sparse.matrices import csr_matvec_p as csr_matvec_p
+from hlofront.primitives.sparse.matrices import csr_todense_p as csr_todense_p
+from hlofront.primitives.sparse.products import bcoo_dot_general_p as bcoo_dot_general_p
+from hlofront.primitives.sparse.products import (
     bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p,
 )
-from hlofront.primitives.sparse_products import bcoo_spdot_general_p as bcoo_spdot_general_p
-from hlofront.primitives.sparse_rows import bcsr_dot_general_p as bcsr_dot_general_p
-from hlofront.primitives.sparse_rows import bcsr_extract_p as bcsr_extract_p
-from hlofront.primitives.sparse_rows import bcsr_fromdense_p as bcsr_fromdense_p
-from hlofront.primitives.sparse_rows import bcsr_todense_p as bcsr_todense_p
+from hlofront.primitives.sparse.products import bcoo_spdot_general_p as bcoo_spdot_general_p
+from hlofront.primitives.sparse.rows import bcsr_dot_general_p as bcsr_dot_general_p
+from hlofront.primitives.sparse.rows import bcsr_extract_p as bcsr_extract_p
+from hlofront.primitives.sparse.rows import bcsr_fromdense_p as bcsr_fromdense_p
+from hlofront.primitives.sparse.rows import bcsr_todense_p as bcsr_todense_p
 from hlofront.sparse.arrays import JAXSparse as JAXSparse
 from hlofront.sparse.arrays import todense as todense
 from hlofront.sparse.bcoo import BCOO as BCOO

@@ -3,11 +3,9 @@
 from hlofront.base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from hlofront.base.errors import JaxprTypeError as JaxprTypeError
 from hlofront.base.lazy import lazy as _lazy
-from hlofront.core.as_function import jaxpr_as_fun as jaxpr_as_fun
 from hlofront.core.aval import AbstractToken as AbstractToken
 from hlofront.core.axes import mapped_aval as mapped_aval
 from hlofront.core.axes import unmapped_aval as unmapped_aval
-from hlofront.core.check import check_jaxpr as check_jaxpr
 from hlofront.core.effects import Effect as Effect
 from hlofront.core.effects import Effects as Effects
 from hlofront.core.effects import no_effects as no_effects
@@ -19,14 +17,18 @@ from hlofront.core.jaxpr import Jaxpr as Jaxpr
 from hlofront.core.jaxpr import Literal as Literal
 from hlofront.core.jaxpr import Var as Var
 from hlofront.core.primitive import Primitive as Primitive
-from hlofront.core.programs import array_types as array_types
-from hlofront.core.programs import concrete_or_error as concrete_or_error
-from hlofront.core.programs import gensym as gensym
-from hlofront.core.programs import jaxprs_in_params as jaxprs_in_params
-from hlofront.core.programs import new_jaxpr_eqn as new_jaxpr_eqn
-from hlofront.core.programs import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
-from hlofront.core.programs import valid_jaxtype as valid_jaxtype
-from hlofront.core.subprograms import subjaxprs as subjaxprs
+from hlofront.core.programs.as_function import jaxpr_as_fun as jaxpr_as_fun
+from hlofront.core.programs.check import check_jaxpr as check_jaxpr
+from hlofront.core.programs.extension import array_types as array_types
+from hlofront.core.programs.extension import concrete_or_error as concrete_or_error
+from hlofront.core.programs.extension import gensym as gensym
+from hlofront.core.programs.extension import jaxprs_in_params as jaxprs_in_params
+from hlofront.core.programs.extension import new_jaxpr_eqn as new_jaxpr_eqn
+from hlofront.core.programs.extension import (
+    primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype,
+)
+from hlofront.core.programs.extension import valid_jaxtype as valid_jaxtype
+from hlofront.core.programs.subprograms import subjaxprs as subjaxprs
 from hlofront.higher_order.call_primitive import CallPrimitive as CallPrimitive
 from hlofront.higher_order.call_primitive import call_impl as call_impl
 from hlofront.higher_order.call_primitive import create_call_primitive as create_call_primitive
@@ -34,7 +36,7 @@ from hlofront.higher_order.call_primitive import eval_jaxpr_transpose as eval_ja
 from hlofront.higher_order.call_primitive import (
     register_call_primitive_rules as register_call_primitive_rules,
 )
-from hlofront.primitives.barriers import Token as Token
+from hlofront.primitives.calls.barriers import Token as Token
 from hlofront.transforms.trace_state import TraceTag as TraceTag
 from hlofront.transforms.trace_state import find_top_trace as find_top_trace
 from hlofront.transforms.trace_state import get_opaque_trace_state as get_opaque_trace_state

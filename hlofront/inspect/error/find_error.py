@@ -10,7 +10,7 @@ from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr
-from hlofront.core.subprograms import all_equations, all_programs, opened
+from hlofront.core.programs.subprograms import all_equations, all_programs, opened
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.inspect.error.loops import LoopErrorSearch
 from hlofront.inspect.error.measure import epsilon, is_inexact

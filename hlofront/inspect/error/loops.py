@@ -13,7 +13,7 @@ from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
-from hlofront.core.subprograms import Subprogram, equation_count, split_inputs
+from hlofront.core.programs.subprograms import Subprogram, equation_count, split_inputs
 from hlofront.inspect.error.measure import epsilon, is_inexact
 from hlofront.inspect.error.origins import JUMP
 from hlofront.inspect.error.references import compiled_call
@@ -23,8 +23,8 @@ from hlofront.inspect.stepwise.report_parts import Inside
 from hlofront.inspect.stepwise.run import Level, inside
 from hlofront.inspect.stepwise.trails import Trail
 from hlofront.numpy import where
-from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
-from hlofront.primitives.slicing import stack
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
+from hlofront.primitives.arrays.slicing import stack
 
 # Loops of at most this many operations over all steps run one operation at a time.
 SHORT = 2_000

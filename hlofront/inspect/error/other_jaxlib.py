@@ -9,8 +9,8 @@ from hlofront.base.config import default_device, options
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import ArrayLike, DType, NumPyArray
 from hlofront.core.aval import AbstractValue, typeof
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.inspect.comparison.columns import Artifact
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.comparison.sessions import JaxlibSession
@@ -19,7 +19,7 @@ from hlofront.inspect.error.widening import is_foreign
 from hlofront.inspect.jitted import jitted
 from hlofront.inspect.stepwise.report_parts import source_line_of, written
 from hlofront.pjrt.clients import client_for
-from hlofront.primitives.converting import bitcast_convert_type, convert_element_type
+from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert_element_type
 from hlofront.random.keys import key_data, wrap_key_data
 from hlofront.transforms.flatten import ShapeDtypeStruct
 

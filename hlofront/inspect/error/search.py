@@ -9,7 +9,7 @@ from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, NumPyArray, Shape
 from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.names import path_of
-from hlofront.core.subprograms import Subprogram, inputs_among
+from hlofront.core.programs.subprograms import Subprogram, inputs_among
 from hlofront.inspect.error.measure import (
     element_errors,
     epsilon,

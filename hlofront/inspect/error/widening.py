@@ -9,8 +9,8 @@ from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import ArrayLike, DType, Value
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.subprograms import (
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import (
     Program,
     called_by,
     closed,
@@ -19,8 +19,8 @@ from hlofront.core.subprograms import (
     subprograms_of,
     with_program,
 )
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.dot_general import DotAlgorithm, DotAlgorithmPreset
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.linalg.dot_general import DotAlgorithm, DotAlgorithmPreset
 from hlofront.transforms.stage import stage
 
 # Operations on the bits of numbers: with other dtypes they would have other meanings.

@@ -10,7 +10,7 @@ from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import PjitFunction
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.mesh_context import NO_MESH
+from hlofront.core.sharding.mesh_context import NO_MESH
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.inspect.nan.report import NanOrigin, NanReport

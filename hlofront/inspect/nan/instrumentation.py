@@ -8,12 +8,12 @@ from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Literal
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.subprograms import called_by, inputs_among
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import called_by, inputs_among
 from hlofront.inspect.stepwise.operands import ELEMENTWISE
 from hlofront.numpy import isfinite, isinf, isnan, where
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.slicing import stack
+from hlofront.primitives.arrays.slicing import stack
+from hlofront.primitives.elementwise.converting import convert_element_type
 
 # The kinds of bad elements to search for, and the attributes of `Value` to follow.
 SearchFor = tuple[tuple[str, ...], tuple[str, ...]]

@@ -13,10 +13,10 @@ from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
-from hlofront.core.program_cache import DerivedCache
-from hlofront.core.subprograms import Subprogram, equation_count, split_inputs
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.program_cache import DerivedCache
+from hlofront.core.programs.subprograms import Subprogram, equation_count, split_inputs
 from hlofront.higher_order.library_loops import while_loop
 from hlofront.inspect.nan.instrumentation import (
     SearchFor,
@@ -30,9 +30,9 @@ from hlofront.inspect.stepwise.report_parts import Inside
 from hlofront.inspect.stepwise.run import Level, inside
 from hlofront.inspect.stepwise.trails import Trail
 from hlofront.numpy import full, where
-from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
-from hlofront.primitives.slicing import stack
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
+from hlofront.primitives.arrays.slicing import stack
+from hlofront.primitives.elementwise.converting import convert_element_type
 from hlofront.runtime.checks.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 

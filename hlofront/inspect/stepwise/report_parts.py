@@ -9,7 +9,7 @@ from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import ArrayLike, NumPyArray, Shape
 from hlofront.core.jaxpr import Equation
-from hlofront.core.subprograms import subprograms_of
+from hlofront.core.programs.subprograms import subprograms_of
 from hlofront.inspect.stepwise.operands import typed
 from hlofront.transforms.stage import stage
 

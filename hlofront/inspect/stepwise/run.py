@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from hlofront.core.liveness import last_uses, live_equations
+from hlofront.core.programs.liveness import last_uses, live_equations
 from hlofront.inspect.stepwise.operands import ELEMENTWISE, elements_of, expression_of
 from hlofront.inspect.stepwise.report_parts import Inside, source_line_of, written
 from hlofront.runtime.checks.program_walk import ProgramWalk

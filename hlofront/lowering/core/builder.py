@@ -19,18 +19,18 @@ from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.compile_time import folding_constants
-from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack, frontend_attributes_of, path_of
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.digest import LARGE_CONSTANT_BYTES
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import closed_programs_in, subprograms_in
 from hlofront.core.references import touches_references
 from hlofront.core.rules import LoweringRule, lower
-from hlofront.core.sharded_types import plain_aval
-from hlofront.core.subprograms import closed_programs_in, subprograms_in
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sharding.mesh import NamedAxes
+from hlofront.core.sharding.sharded_types import plain_aval
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types
 from hlofront.lowering.core.emitter import Emitter
 from hlofront.lowering.core.extended import EXTENDED, extend_to_elements

@@ -19,7 +19,7 @@ from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import Equation
 from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
-from hlofront.core.symbolic_sizes import SizeExpression, has_symbolic_size
+from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size
 from hlofront.lowering.core import types, unknown_sizes
 from hlofront.lowering.core.known_nans import has_nan
 from hlofront.lowering.core.module_state import ModuleState

@@ -16,8 +16,8 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.core.emitter import Emitter
-from hlofront.primitives import dynamic_slicing, gathering, scattering, shaping, slicing
-from hlofront.primitives.tiling import tile_p
+from hlofront.primitives.arrays import dynamic_slicing, gathering, scattering, shaping, slicing
+from hlofront.primitives.arrays.tiling import tile_p
 
 Params = dict[str, Any]
 # (parameters, ranks of the operands, rank of the result, shape of an element) -> parameters

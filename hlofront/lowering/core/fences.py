@@ -23,20 +23,20 @@ from hlofront.bridge.fast_parts import Traceback
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import Subprogram, called_by, inputs_among
+from hlofront.core.programs.subprograms import Subprogram, called_by, inputs_among
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.jit_call import closed_call_p
 from hlofront.lowering.core.pruning import live_equations
-from hlofront.primitives import compare as c
-from hlofront.primitives import converting as v
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import shaping as s
-from hlofront.primitives.creation import iota_p
-from hlofront.primitives.derivatives import add_any_p
-from hlofront.primitives.dynamic_slicing import dynamic_slice_p
-from hlofront.primitives.reducing import reduce_sum_p
-from hlofront.primitives.slicing import slice_p, split_p, unstack_p
-from hlofront.primitives.tiling import tile_p
+from hlofront.primitives.arrays import shaping as s
+from hlofront.primitives.arrays.creation import iota_p
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p
+from hlofront.primitives.arrays.reducing import reduce_sum_p
+from hlofront.primitives.arrays.slicing import slice_p, split_p, unstack_p
+from hlofront.primitives.arrays.tiling import tile_p
+from hlofront.primitives.elementwise import compare as c
+from hlofront.primitives.elementwise import converting as v
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.rules.derivatives import add_any_p
 
 # A value that is used more than once is stored if its kernel would read more arrays than this,
 MOST_READ = 16

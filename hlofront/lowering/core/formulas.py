@@ -11,10 +11,10 @@ import numpy as np
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.primitives import compare as c
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import special as s
-from hlofront.primitives.creation import full_like
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.elementwise import compare as c
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise import special as s
 
 
 class Formula:

@@ -13,8 +13,8 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import NumPyArray
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.subprograms import closed_programs_in
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import closed_programs_in
 
 # XLA does not look into larger constants.
 _LARGEST = 10_000

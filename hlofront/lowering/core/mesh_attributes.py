@@ -10,11 +10,11 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, ir, unreduced_word
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation, Var
-from hlofront.core.mesh import NamedAxes
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
+from hlofront.core.sharding.mesh import NamedAxes
+from hlofront.core.sharding.partition import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
 from hlofront.lowering.core import types
 from hlofront.lowering.core.module_state import ModuleState
-from hlofront.primitives.resharding import reshard_p
+from hlofront.primitives.sharding.resharding import reshard_p
 
 _SYMBOL_OF_FIRST = "maximal_mesh_0"
 

@@ -12,10 +12,10 @@ from hlofront.base.cpu_settings import CpuSettings
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
-from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule
+from hlofront.core.sharding.mesh import NamedAxes
 from hlofront.lowering.core import types
 from hlofront.lowering.core.fences import Fences
 from hlofront.lowering.core.host_call import HostCall

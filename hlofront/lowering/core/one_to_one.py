@@ -11,10 +11,10 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.emitter import Emitter
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import special as s
-from hlofront.primitives.derivatives import add_any_p
-from hlofront.primitives.varying import pvary_p
+from hlofront.primitives.collectives.varying import pvary_p
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise import special as s
+from hlofront.primitives.rules.derivatives import add_any_p
 
 # Primitives whose result is their operand: its type differs only in jaxprs.
 UNCHANGED: frozenset[Primitive] = frozenset((pvary_p,))

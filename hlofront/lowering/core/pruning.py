@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from hlofront.core import liveness
 from hlofront.core.jaxpr import Equation, Jaxpr
+from hlofront.core.programs import liveness
 from hlofront.transforms.simplify import simplified
 
 

@@ -13,7 +13,7 @@ from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir, parsed_attribute
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.futures import AbstractFuture
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 
 # A NumPy dtype, which all dtypes are except the extended ones.
 NumPyDType = np.dtype[Any]

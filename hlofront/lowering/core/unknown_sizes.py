@@ -15,8 +15,8 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray
-from hlofront.core.size_equations import Check, Solution
-from hlofront.core.symbolic_sizes import (
+from hlofront.core.sizes.equations import Check, Solution
+from hlofront.core.sizes.symbolic import (
     FLOORDIV,
     MAX,
     MIN,

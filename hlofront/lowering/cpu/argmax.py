@@ -37,15 +37,15 @@ from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.reduce import emit_reduce, max_body
 from hlofront.lowering.ops.sort import canonical_float
 from hlofront.lowering.replacements import Candidate, Emit, is_narrow_float, replaces, traced
-from hlofront.primitives import compare as c
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import reducing as r
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import broadcasted_iota, full, full_like
-from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
-from hlofront.primitives.shaping import broadcast_in_dim, reshape
-from hlofront.primitives.slicing import index_in_dim, slice_in_dim
+from hlofront.primitives.arrays import reducing as r
+from hlofront.primitives.arrays.creation import broadcasted_iota, full, full_like
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.arrays.slicing import index_in_dim, slice_in_dim
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import compare as c
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import convert
 
 _int32, _int64, _float32 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32)
 

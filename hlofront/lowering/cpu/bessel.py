@@ -15,7 +15,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, clip, exp, polynomial, sqrt, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import filled_like, reinterpreted, shifted_right
-from hlofront.primitives import special as s
+from hlofront.primitives.elementwise import special as s
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _int64 = np.dtype(np.int64)

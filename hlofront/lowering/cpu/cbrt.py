@@ -19,7 +19,7 @@ from hlofront.lowering.cpu.float_bits import (
     with_sign_of,
     without_last_bits,
 )
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _int64, _float32, _float64 = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
 

@@ -27,7 +27,7 @@ from hlofront.lowering.cpu.float_bits import (
 )
 from hlofront.lowering.cpu.log import logarithm, one_more
 from hlofront.lowering.cpu.pow import binary_logarithm, power_of_two
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -20,7 +20,7 @@ from hlofront.lowering.cpu.float_bits import (
     wide,
     with_sign_of,
 )
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 _float32, _float64, _int64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)

@@ -20,13 +20,13 @@ from hlofront.lowering.cpu.conv_batch_groups import (
 from hlofront.lowering.cpu.conv_dilated import exchanged, is_of_dilated_input
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate, Emit, computed_in, replaces, traced
-from hlofront.primitives import conv as c
-from hlofront.primitives.converting import convert
-from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
-from hlofront.primitives.elementwise import add, mul
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import index_in_dim, slice_along
-from hlofront.primitives.windowed import Pads
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.arrays.slicing import index_in_dim, slice_along
+from hlofront.primitives.arrays.windowed import Pads
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import add, mul
+from hlofront.primitives.linalg import conv as c
+from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
 # Kernels with more positions keep one operation: each takes time to compile.
 _MOST_POSITIONS = 64

@@ -17,19 +17,19 @@ from hlofront.base.typing import Array, Shape
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.converting import convert
-from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
-from hlofront.primitives.creation import full
-from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
-from hlofront.primitives.elementwise import div, mul, rem
-from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import ascending, broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import (
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.arrays.shaping import ascending, broadcast_in_dim, reshape, transpose
+from hlofront.primitives.arrays.slicing import (
     pad,
     slice_along,
 )
-from hlofront.primitives.windowed import Pads
+from hlofront.primitives.arrays.windowed import Pads
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import div, mul, rem
+from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
 _int32 = np.dtype(np.int32)
 

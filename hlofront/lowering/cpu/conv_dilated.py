@@ -15,10 +15,10 @@ from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate
-from hlofront.primitives.conv import conv_general_dilated
-from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
-from hlofront.primitives.shaping import rev
-from hlofront.primitives.windowed import Pads
+from hlofront.primitives.arrays.shaping import rev
+from hlofront.primitives.arrays.windowed import Pads
+from hlofront.primitives.linalg.conv import conv_general_dilated
+from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
 
 def _products(equation: Candidate) -> int:

@@ -22,16 +22,16 @@ from hlofront.lowering.core.types import NumPyDType
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.reduce import one, zero
 from hlofront.lowering.replacements import Candidate, Emit, computed_in, replaces, traced
-from hlofront.primitives import compare as c
-from hlofront.primitives import cumulative as p
-from hlofront.primitives import elementwise as e
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full
-from hlofront.primitives.dynamic_slicing import dynamic_slice
-from hlofront.primitives.reducing import greatest_value, least_value
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import index_in_dim, pad, slice_in_dim
+from hlofront.primitives.arrays import cumulative as p
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice
+from hlofront.primitives.arrays.reducing import greatest_value, least_value
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.arrays.slicing import index_in_dim, pad, slice_in_dim
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import compare as c
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import convert
 
 _float32 = np.dtype(np.float32)
 

@@ -18,15 +18,15 @@ from hlofront.lowering.core.types import NumPyDType
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.dot_general import BELOW_A_BYTE
 from hlofront.lowering.replacements import Candidate, Emit, replaces, traced
-from hlofront.primitives import dot_general as c
-from hlofront.primitives import elementwise as e
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.contraction_numbers import DotDimensionNumbers
-from hlofront.primitives.converting import convert
-from hlofront.primitives.dot_general import DotAlgorithm, DotAlgorithmPreset, dot_general
-from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import index_in_dim
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.arrays.slicing import index_in_dim
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg import dot_general as c
+from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
+from hlofront.primitives.linalg.dot_general import DotAlgorithm, DotAlgorithmPreset, dot_general
 
 _int8, _uint8, _int32 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int32)
 _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)

@@ -29,8 +29,8 @@ from hlofront.lowering.replacements import (
     is_large,
     replaces,
 )
-from hlofront.primitives.converting import convert
-from hlofront.primitives.reducing import reduce_max
+from hlofront.primitives.arrays.reducing import reduce_max
+from hlofront.primitives.elementwise.converting import convert
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _int32 = np.dtype(np.int32)

@@ -19,7 +19,7 @@ from hlofront.lowering.core.formulas import (
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import with_sign_of
 from hlofront.lowering.cpu.log import logarithm
-from hlofront.primitives import special as s
+from hlofront.primitives.elementwise import special as s
 
 _float64 = np.dtype(np.float64)
 

@@ -24,7 +24,7 @@ from hlofront.lowering.replacements import (
     replaces,
     traced,
 )
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _BITS = {_float32: np.dtype(np.int32), _float64: np.dtype(np.int64)}

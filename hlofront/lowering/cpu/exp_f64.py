@@ -32,7 +32,7 @@ from hlofront.lowering.replacements import (
     replaces,
     traced,
 )
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _float64, _int64 = np.dtype(np.float64), np.dtype(np.int64)
 

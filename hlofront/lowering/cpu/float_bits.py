@@ -9,9 +9,9 @@ import numpy as np
 
 from hlofront.lowering.core.formulas import Formula, polynomial, where
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.primitives import elementwise as e
-from hlofront.primitives.converting import bitcast_convert_type, convert
-from hlofront.primitives.creation import full_like
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -24,8 +24,8 @@ from hlofront.lowering.cpu.float_bits import (
 from hlofront.lowering.cpu.log import logarithm
 from hlofront.lowering.special import gamma_approximations as approximations
 from hlofront.lowering.special.gamma_approximations import BERNOULLI, Approximation
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import special as s
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise import special as s
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 

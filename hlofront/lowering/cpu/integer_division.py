@@ -10,7 +10,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.lowering.core.formulas import Formula, floor, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import as_dtype, last_bits, wide
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 
 def _quotient(x: Formula, y: Formula) -> Formula:

@@ -16,7 +16,7 @@ from hlofront.lowering.core.formulas import Formula, parallel_polynomial, sqrt, 
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import filled_like, without_last_bits
 from hlofront.lowering.cpu.pow import in_powers_of_two
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _float64 = np.dtype(np.float64)
 

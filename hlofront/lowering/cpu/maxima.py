@@ -23,22 +23,22 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.higher_order import reduce as r
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.mesh_attributes import is_unreduced
 from hlofront.lowering.cpu.partial_sort import floats_of_ordered, ordered_integers
 from hlofront.lowering.ops.collectives import all_reduced, reduced_over_axes, replica_groups
 from hlofront.lowering.ops.reduce_by_function import combination_of
-from hlofront.primitives import collectives as c
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import reducing
-from hlofront.primitives import windowed as w
-from hlofront.primitives.collectives import Groups
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full_like
-from hlofront.primitives.pcast import unreduced_pmax_p, unreduced_pmin_p
-from hlofront.primitives.shaping import broadcast
+from hlofront.primitives.arrays import reducing
+from hlofront.primitives.arrays import windowed as w
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.shaping import broadcast
+from hlofront.primitives.collectives import collectives as c
+from hlofront.primitives.collectives.collectives import Groups
+from hlofront.primitives.collectives.pcast import unreduced_pmax_p, unreduced_pmin_p
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import convert
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 # XLA takes YNNPACK's kernel for operands of at least so many elements.

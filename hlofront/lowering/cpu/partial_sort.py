@@ -24,25 +24,25 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import Atom, Equation, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.sharded_types import plain_aval
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sharding.sharded_types import plain_aval
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.lowering.core.formulas import Formula, where
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.primitives import compare as c
-from hlofront.primitives import elementwise as e
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.converting import bitcast_convert_type, convert
-from hlofront.primitives.creation import full
-from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
-from hlofront.primitives.reducing import reduce_max, reduce_sum
-from hlofront.primitives.shaping import (
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_sum
+from hlofront.primitives.arrays.shaping import (
     broadcast_in_dim,
     reshape,
     transpose,
 )
-from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim, slice_p
-from hlofront.primitives.sorting import sort_p
+from hlofront.primitives.arrays.slicing import concatenate, index_in_dim, pad, slice_in_dim, slice_p
+from hlofront.primitives.arrays.sorting import sort_p
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import compare as c
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
 from hlofront.transforms.stage import stage
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)

@@ -31,7 +31,7 @@ from hlofront.lowering.cpu.float_bits import (
     wide,
     with_sign,
 )
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -24,7 +24,7 @@ from hlofront.lowering.cpu.float_bits import (
     without_last_bits,
 )
 from hlofront.lowering.cpu.pow import in_powers_of_two
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _float64, _int64 = np.dtype(np.float64), np.dtype(np.int64)
 

@@ -24,7 +24,7 @@ from hlofront.lowering.cpu.maxima import is_fault_lowered
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.reduce import Body, emit_reduce, monoid_of
 from hlofront.lowering.replacements import Candidate, Emit, replaces
-from hlofront.primitives import reducing as r
+from hlofront.primitives.arrays import reducing as r
 
 # Fewer lanes of lines are not cut into rows once more.
 _FEWEST_LANES = 4_096

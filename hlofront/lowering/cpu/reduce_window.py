@@ -18,14 +18,15 @@ from hlofront.core.primitive import Primitive
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.reduce import zero
 from hlofront.lowering.replacements import Candidate, Emit, replaces, traced
-from hlofront.primitives import compare, reducing
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import windowed as w
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.compare import select
-from hlofront.primitives.creation import full_like
-from hlofront.primitives.shaping import ascending
-from hlofront.primitives.slicing import pad, slice_along
+from hlofront.primitives.arrays import reducing
+from hlofront.primitives.arrays import windowed as w
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.shaping import ascending
+from hlofront.primitives.arrays.slicing import pad, slice_along
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import compare
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.compare import select
 
 # Windows of more elements keep one operation: each element takes time to compile.
 _MOST_POSITIONS = 64

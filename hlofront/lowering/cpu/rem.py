@@ -12,7 +12,7 @@ import numpy as np
 from hlofront.lowering.core.formulas import Formula, floor, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import narrow, sign_bit, wide, with_sign, without_last_bits
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 

@@ -19,9 +19,9 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
-from hlofront.core.dimensions import canonical_axis
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
+from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.types import NumPyDType
@@ -35,13 +35,13 @@ from hlofront.lowering.ops.sort import (
     sort_by_comparator,
 )
 from hlofront.lowering.replacements import Candidate, Emit, replaces
-from hlofront.primitives import compare as c
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import sorting as s
-from hlofront.primitives.compare import select
-from hlofront.primitives.creation import full_like
-from hlofront.primitives.families import real_of
-from hlofront.primitives.gathering import GatherDimensionNumbers
+from hlofront.primitives.arrays import sorting as s
+from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers
+from hlofront.primitives.elementwise import compare as c
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.compare import select
+from hlofront.primitives.elementwise.families import real_of
 
 _int32, _uint32, _uint64 = np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
 

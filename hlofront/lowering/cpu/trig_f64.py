@@ -23,7 +23,7 @@ from hlofront.lowering.cpu.float_bits import (
     without_last_bits,
 )
 from hlofront.lowering.cpu.trig import HALF_PI, HALF_PI_BITS, in_parts
-from hlofront.primitives import elementwise as e
+from hlofront.primitives.elementwise import elementwise as e
 
 _int32, _int64, _float64 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float64)
 

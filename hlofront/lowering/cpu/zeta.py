@@ -30,10 +30,10 @@ from hlofront.lowering.cpu.float_bits import (
 )
 from hlofront.lowering.cpu.pow import in_powers_of_two
 from hlofront.lowering.special.gamma_approximations import BERNOULLI
-from hlofront.primitives import special as s
-from hlofront.primitives.converting import convert
-from hlofront.primitives.gathering import GatherDimensionNumbers, gather
-from hlofront.primitives.shaping import expand_dims
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, gather
+from hlofront.primitives.arrays.shaping import expand_dims
+from hlofront.primitives.elementwise import special as s
+from hlofront.primitives.elementwise.converting import convert
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)

@@ -11,10 +11,10 @@ from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import AbstractValue, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.lowering_request import LoweringRequest
-from hlofront.core.mesh import AbstractMesh, Mesh, NamedAxes
 from hlofront.core.primitive import Primitive
+from hlofront.core.sharding.layout_modes import LayoutModes
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh, NamedAxes
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import sharding_attribute

@@ -23,9 +23,9 @@ from hlofront.core.effects import Effect, Effects
 from hlofront.core.jaxpr import Equation, Jaxpr
 from hlofront.core.names import NameStack, PrintedNameStack
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.subprograms import Program, closed
 from hlofront.core.rules import LoweringRule as BuilderRule
 from hlofront.core.rules import lower
-from hlofront.core.subprograms import Program, closed
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import typed_attribute

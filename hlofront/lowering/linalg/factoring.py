@@ -11,14 +11,14 @@ from hlofront.lowering.core import kernels, types
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.counted_loop import count_up
 from hlofront.lowering.core.kernels import CUDA, GPUS, LAPACK, Library, by_library, flag
-from hlofront.primitives import factoring as f
-from hlofront.primitives import matrices
-from hlofront.primitives.compare import eq, gt, select_n
-from hlofront.primitives.creation import broadcasted_iota, full_like
-from hlofront.primitives.elementwise import add, bitwise_and, div, mul, sign, sqrt, sub
-from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, expand_dims
-from hlofront.primitives.slicing import pad, slice_in_dim
+from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, expand_dims
+from hlofront.primitives.arrays.slicing import pad, slice_in_dim
+from hlofront.primitives.elementwise.compare import eq, gt, select_n
+from hlofront.primitives.elementwise.elementwise import add, bitwise_and, div, mul, sign, sqrt, sub
+from hlofront.primitives.linalg import factoring as f
+from hlofront.primitives.linalg import matrices
 
 _int32 = np.dtype(np.int32)
 # The dtypes of kernels that CUDA has only for real numbers.

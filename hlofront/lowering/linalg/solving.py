@@ -9,10 +9,13 @@ from hlofront.lowering.core import kernels, types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.counted_loop import count_down, count_up
 from hlofront.lowering.core.kernels import GPUS, LAPACK, Library, by_library, character
-from hlofront.primitives import matrices
-from hlofront.primitives import solving as s
-from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from hlofront.primitives.elementwise import add, div, mul, sub
+from hlofront.primitives.arrays.dynamic_slicing import (
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+)
+from hlofront.primitives.elementwise.elementwise import add, div, mul, sub
+from hlofront.primitives.linalg import matrices
+from hlofront.primitives.linalg import solving as s
 
 _int32 = np.dtype(np.int32)
 # cuSPARSE supports no tridiagonal systems with fewer equations.

@@ -7,8 +7,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.lowering.core import kernels
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.kernels import LAPACK, Library, by_library, character
-from hlofront.primitives import matrices
-from hlofront.primitives import spectral as s
+from hlofront.primitives.linalg import matrices
+from hlofront.primitives.linalg import spectral as s
 
 # The first index and the end of the eigenvalues or singular values to return; None for all.
 Subset = tuple[int, int] | None

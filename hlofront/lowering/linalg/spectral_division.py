@@ -21,25 +21,33 @@ from hlofront.core.trace import process
 from hlofront.higher_order.cond import switch
 from hlofront.higher_order.polar import qdwh
 from hlofront.higher_order.while_loop import while_loop
-from hlofront.primitives import matrices as m
-from hlofront.primitives import spectral
-from hlofront.primitives.compare import eq, gt, lt, select_n
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import broadcasted_iota, full_like
-from hlofront.primitives.dynamic_slicing import (
+from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
+from hlofront.primitives.arrays.dynamic_slicing import (
     dynamic_slice_in_dim,
     dynamic_update_slice,
     dynamic_update_slice_in_dim,
 )
-from hlofront.primitives.elementwise import abs, add, bitwise_and, bitwise_not, div, mul, sub
-from hlofront.primitives.elementwise import min as minimum
-from hlofront.primitives.elementwise import round as rounded
-from hlofront.primitives.factoring import qr
-from hlofront.primitives.random_bits import threefry2x32
-from hlofront.primitives.reducing import reduce_max, reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze
-from hlofront.primitives.slicing import concatenate, slice_in_dim
-from hlofront.primitives.sorting import sort
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.arrays.slicing import concatenate, slice_in_dim
+from hlofront.primitives.arrays.sorting import sort
+from hlofront.primitives.elementwise.compare import eq, gt, lt, select_n
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import (
+    abs,
+    add,
+    bitwise_and,
+    bitwise_not,
+    div,
+    mul,
+    sub,
+)
+from hlofront.primitives.elementwise.elementwise import min as minimum
+from hlofront.primitives.elementwise.elementwise import round as rounded
+from hlofront.primitives.linalg import matrices as m
+from hlofront.primitives.linalg import spectral
+from hlofront.primitives.linalg.factoring import qr
+from hlofront.primitives.random.bits import threefry2x32
 
 _int32, _uint32 = np.dtype(np.int32), np.dtype(np.uint32)
 _zero, _one = np.int32(0), np.int32(1)

@@ -11,20 +11,20 @@ from hlofront.lowering.core import kernels
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.kernels import CUDA, GPUS, Library, by_library, flag
 from hlofront.lowering.linalg.spectral import Subset, refuse_part, svd_of_nothing, zeros
-from hlofront.primitives import matrices
-from hlofront.primitives import spectral as s
-from hlofront.primitives.compare import eq, select_n
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full_like, scalar_of
-from hlofront.primitives.cumulative import cumsum
-from hlofront.primitives.elementwise import (
+from hlofront.primitives.arrays.creation import full_like, scalar_of
+from hlofront.primitives.arrays.cumulative import cumsum
+from hlofront.primitives.arrays.slicing import pad, slice_in_dim
+from hlofront.primitives.elementwise.compare import eq, select_n
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import (
     bitwise_and,
     bitwise_not,
     complex,
     imag,
     neg,
 )
-from hlofront.primitives.slicing import pad, slice_in_dim
+from hlofront.primitives.linalg import matrices
+from hlofront.primitives.linalg import spectral as s
 
 _int32 = np.dtype(np.int32)
 

@@ -17,16 +17,16 @@ from hlofront.lowering.core import kernels
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.linalg.spectral import Subset, svd_of_nothing, zeros
 from hlofront.lowering.linalg.spectral_division import eigh_by_division
-from hlofront.primitives import matrices
-from hlofront.primitives import spectral as s
-from hlofront.primitives.compare import eq, select_n
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import broadcasted_iota, full_like
-from hlofront.primitives.elementwise import abs, add, div, max, mul
-from hlofront.primitives.factoring import qr
-from hlofront.primitives.shaping import reshape, rev
-from hlofront.primitives.slicing import concatenate, slice_in_dim
-from hlofront.primitives.sorting import sort
+from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
+from hlofront.primitives.arrays.shaping import reshape, rev
+from hlofront.primitives.arrays.slicing import concatenate, slice_in_dim
+from hlofront.primitives.arrays.sorting import sort
+from hlofront.primitives.elementwise.compare import eq, select_n
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import abs, add, div, max, mul
+from hlofront.primitives.linalg import matrices
+from hlofront.primitives.linalg import spectral as s
+from hlofront.primitives.linalg.factoring import qr
 from hlofront.transforms.vmap import vmap
 
 # The largest matrices that XLA's own algorithm, Jacobi rotations, is fast for.

@@ -6,7 +6,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives import barriers as b
+from hlofront.primitives.calls import barriers as b
 
 
 @lower(b.optimization_barrier_p)

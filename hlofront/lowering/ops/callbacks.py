@@ -23,9 +23,9 @@ from hlofront.lowering.core.mesh_attributes import on_first_device
 from hlofront.lowering.core.module_state import ModuleState
 from hlofront.lowering.extension.rules import LoweringRuleContext, builder_here
 from hlofront.lowering.ops.ffi import operand_aliases
-from hlofront.primitives import callbacks as c
-from hlofront.primitives.buffer_callback import buffer_callback_p, on_buffers
-from hlofront.primitives.ffi import Aliases
+from hlofront.primitives.calls import callbacks as c
+from hlofront.primitives.calls.buffer_callback import buffer_callback_p, on_buffers
+from hlofront.primitives.calls.ffi import Aliases
 
 # A user's function of arrays; it returns flat results.
 HostFunction = Callable[..., Sequence[object]]

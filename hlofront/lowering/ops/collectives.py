@@ -18,18 +18,20 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.futures import AbstractFuture
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.module_state import ManualMesh
 from hlofront.lowering.ops.shard_map import lowering_in, manual_attributes
-from hlofront.primitives import collective_exchanges as exchanges
-from hlofront.primitives import collective_futures as futures
-from hlofront.primitives import collectives as c
-from hlofront.primitives.collectives import Groups
-from hlofront.primitives.pcast import (
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.arrays.shaping import transpose
+from hlofront.primitives.arrays.slicing import index_in_dim
+from hlofront.primitives.collectives import collectives as c
+from hlofront.primitives.collectives import exchanges, futures
+from hlofront.primitives.collectives.collectives import Groups
+from hlofront.primitives.collectives.pcast import (
     preduced_p,
     reduced_vary_cast_p,
     unreduced_pmax_p,
@@ -37,12 +39,9 @@ from hlofront.primitives.pcast import (
     unreduced_psum_p,
     vary_unreduced_cast_p,
 )
-from hlofront.primitives.ragged_exchanges import by_gathering, ragged_all_to_all_p
-from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
-from hlofront.primitives.sending import precv_p, psend_p
-from hlofront.primitives.shaping import transpose
-from hlofront.primitives.slicing import index_in_dim
-from hlofront.primitives.varying import psum_invariant_p, pvary_p
+from hlofront.primitives.collectives.ragged_exchanges import by_gathering, ragged_all_to_all_p
+from hlofront.primitives.collectives.sending import precv_p, psend_p
+from hlofront.primitives.collectives.varying import psum_invariant_p, pvary_p
 
 _INT32, _UINT32 = (ShapedArray((), np.dtype(name)) for name in ("int32", "uint32"))
 

@@ -11,7 +11,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.reduce import emit_reduce, one_op
-from hlofront.primitives import compare as c
+from hlofront.primitives.elementwise import compare as c
 
 
 def _comparison(direction: str, total_order: bool = False) -> Callable[..., Value]:

@@ -9,12 +9,12 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types, unknown_sizes
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.dot_general import precision_attribute, widened
-from hlofront.primitives import conv as c
-from hlofront.primitives.families import real_of
+from hlofront.primitives.elementwise.families import real_of
+from hlofront.primitives.linalg import conv as c
 
 
 def _emit(

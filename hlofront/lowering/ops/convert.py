@@ -10,8 +10,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives import converting as c
-from hlofront.primitives.families import real_of
+from hlofront.primitives.elementwise import converting as c
+from hlofront.primitives.elementwise.families import real_of
 
 
 @lower(c.convert_element_type_p)

@@ -11,9 +11,9 @@ from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops import reduce as bodies
 from hlofront.lowering.ops.reduce import Monoid
 from hlofront.lowering.ops.reduce_window import emit_reduce_window
-from hlofront.primitives import cumulative as c
-from hlofront.primitives.reducing import greatest_value, least_value
-from hlofront.primitives.windowed import Windows
+from hlofront.primitives.arrays import cumulative as c
+from hlofront.primitives.arrays.reducing import greatest_value, least_value
+from hlofront.primitives.arrays.windowed import Windows
 
 
 class _Parts(NamedTuple):

@@ -12,8 +12,8 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.formulas import Formula, exp, sqrt, where
-from hlofront.primitives import special as s
-from hlofront.primitives.converting import convert
+from hlofront.primitives.elementwise import special as s
+from hlofront.primitives.elementwise.converting import convert
 
 
 class _BesselTerms(NamedTuple):

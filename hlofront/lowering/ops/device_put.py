@@ -8,7 +8,7 @@ from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import is_described
 from hlofront.lowering.ops.sharding import constrained
-from hlofront.primitives.placing import device_put_p
+from hlofront.primitives.sharding.placing import device_put_p
 
 
 @lower(device_put_p)

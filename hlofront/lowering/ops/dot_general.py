@@ -13,13 +13,13 @@ from hlofront.base.typing import DType, DTypeLike
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.primitives import dot_general as c
-from hlofront.primitives.contraction_numbers import DotDimensionNumbers
-from hlofront.primitives.dot_general import DotAlgorithm, DotAlgorithmPreset, Precision
+from hlofront.primitives.linalg import dot_general as c
+from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
+from hlofront.primitives.linalg.dot_general import DotAlgorithm, DotAlgorithmPreset, Precision
 
 _bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _float16, _float32, _float64 = map(np.dtype, ("float16", "float32", "float64"))

@@ -6,9 +6,9 @@ from hlofront.base.dtypes import iinfo
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import min_dim
+from hlofront.core.sizes.symbolic import min_dim
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives import dynamic_slicing as p
+from hlofront.primitives.arrays import dynamic_slicing as p
 
 _GPUS = frozenset(("cuda", "rocm"))
 

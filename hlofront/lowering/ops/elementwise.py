@@ -15,8 +15,8 @@ from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.one_to_one import accuracy_attribute, keeping_nans
 from hlofront.lowering.ops.convert import convert
 from hlofront.lowering.ops.reduce import first_complex
-from hlofront.primitives import elementwise as e
-from hlofront.primitives.families import real_of
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise.families import real_of
 
 # ---- arithmetic ------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.extension.rules import LoweringRule, LoweringRuleContext
 from hlofront.lowering.extension.values import IrValues, flat_values, ir_attribute
-from hlofront.primitives.ffi import (
+from hlofront.primitives.calls.ffi import (
     TYPED_API_VERSION,
     Aliases,
     HashableAttributes,

@@ -6,8 +6,8 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives import fourier
-from hlofront.primitives.fourier import FftType
+from hlofront.primitives.linalg import fourier
+from hlofront.primitives.linalg.fourier import FftType
 
 
 @lower(fourier.fft_p)

@@ -8,12 +8,12 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray, SymbolicSize
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types, unknown_sizes
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.reduce import emit_reduce, one_op
-from hlofront.primitives import gathering as g
-from hlofront.primitives.creation import scalar_of
+from hlofront.primitives.arrays import gathering as g
+from hlofront.primitives.arrays.creation import scalar_of
 
 _BOOL = np.dtype(np.bool_)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)

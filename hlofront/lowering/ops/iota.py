@@ -7,7 +7,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import MemorySpace
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives import creation as c
+from hlofront.primitives.arrays import creation as c
 
 
 @lower(c.iota_p)

@@ -13,7 +13,7 @@ from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.extended import physical
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate, Emit, is_large, replaces
-from hlofront.primitives import keys as k
+from hlofront.primitives.random import keys as k
 from hlofront.transforms.vmap import vmap
 
 

@@ -5,7 +5,7 @@ from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.extended import physical
-from hlofront.primitives.layouts import MemoryOrder, layout_constraint_p
+from hlofront.primitives.sharding.layouts import MemoryOrder, layout_constraint_p
 
 
 @lower(layout_constraint_p)

@@ -12,7 +12,7 @@ from hlofront.core.rules import lower
 from hlofront.higher_order.metadata_calls import compute_on_p, xla_metadata_call_p
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.frontend_attributes import add
-from hlofront.primitives.metadata import (
+from hlofront.primitives.calls.metadata import (
     compute_attributes,
     metadata_text,
     xla_metadata_value_p,

@@ -1,11 +1,11 @@
 """Lowering rules of the primitives between one process's part of an array and the whole array."""
 
 from hlofront.bridge.mlir import Value
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.rules import lower
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives.process_parts import (
+from hlofront.primitives.collectives.process_parts import (
     global_array_to_host_local_array_p,
     host_local_array_to_global_array_p,
 )

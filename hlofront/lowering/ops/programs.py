@@ -6,8 +6,8 @@ from typing import Any
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.programs.subprograms import Program, called_by, closed, inputs_among
 from hlofront.core.rules import lower
-from hlofront.core.subprograms import Program, called_by, closed, inputs_among
 from hlofront.higher_order.call_primitive import call_p
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.checkpoint_policies import name_p

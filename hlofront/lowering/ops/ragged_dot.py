@@ -7,20 +7,20 @@ from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.lowering.ops.dot_general import precisions
-from hlofront.primitives import ragged_dot as c
-from hlofront.primitives.compare import ge, lt, select
-from hlofront.primitives.contraction_numbers import DotDimensionNumbers
-from hlofront.primitives.creation import broadcasted_iota, full
-from hlofront.primitives.cumulative import cumsum
-from hlofront.primitives.dot_general import Precision, PrecisionLike, dot_general
-from hlofront.primitives.elementwise import bitwise_and, sub
-from hlofront.primitives.scaled_dot import dequantized, scaled_dot_p
-from hlofront.primitives.shaping import broadcast, broadcast_in_dim, transpose
+from hlofront.primitives.arrays.creation import broadcasted_iota, full
+from hlofront.primitives.arrays.cumulative import cumsum
+from hlofront.primitives.arrays.shaping import broadcast, broadcast_in_dim, transpose
+from hlofront.primitives.elementwise.compare import ge, lt, select
+from hlofront.primitives.elementwise.elementwise import bitwise_and, sub
+from hlofront.primitives.linalg import ragged_dot as c
+from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
+from hlofront.primitives.linalg.dot_general import Precision, PrecisionLike, dot_general
+from hlofront.primitives.linalg.scaled_dot import dequantized, scaled_dot_p
 
 
 @lower(c.ragged_dot_general_p, platform="gpu")

@@ -9,13 +9,13 @@ from hlofront.base.typing import Shape
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import kernels, types, unknown_sizes
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.kernels import GPUS, Library, by_library
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate, Emit, is_large, replaces
-from hlofront.primitives import random_bits as r
+from hlofront.primitives.random import bits as r
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _state = ShapedArray((2,), _uint64)

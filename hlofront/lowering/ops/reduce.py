@@ -16,8 +16,8 @@ from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.lowering.ops.dot_general import at_least_a_byte, widened
-from hlofront.primitives import reducing as r
-from hlofront.primitives.families import complex_of, real_of
+from hlofront.primitives.arrays import reducing as r
+from hlofront.primitives.elementwise.families import complex_of, real_of
 
 # body(builder, *accumulated, *elements) -> the new accumulated values.
 Body = Callable[Concatenate[Builder, ...], Sequence[Value]]

@@ -18,10 +18,10 @@ from hlofront.lowering.ops.reduce_window import (
     emit_reduce_window,
     emit_select_and_scatter,
 )
-from hlofront.primitives import elementwise as e
-from hlofront.primitives import reducing as folds
-from hlofront.primitives.shaping import broadcast
-from hlofront.primitives.windowed import Windows
+from hlofront.primitives.arrays import reducing as folds
+from hlofront.primitives.arrays.shaping import broadcast
+from hlofront.primitives.arrays.windowed import Windows
+from hlofront.primitives.elementwise import elementwise as e
 
 
 def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:

@@ -12,8 +12,8 @@ from hlofront.bridge.mlir import Value, context, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
-from hlofront.core.sharded_types import without_splits
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sharding.sharded_types import without_splits
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types, unknown_sizes
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.reduce import (
@@ -26,9 +26,10 @@ from hlofront.lowering.ops.reduce import (
     scalars_of,
     zero,
 )
-from hlofront.primitives import compare, reducing
-from hlofront.primitives import windowed as w
-from hlofront.primitives.windowed import Windows
+from hlofront.primitives.arrays import reducing
+from hlofront.primitives.arrays import windowed as w
+from hlofront.primitives.arrays.windowed import Windows
+from hlofront.primitives.elementwise import compare
 
 # XLA takes seconds for each window of this many elements, almost all of them padding: arrays as
 # large as that are rare.

@@ -12,8 +12,8 @@ from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.gather import dimension_fields
-from hlofront.primitives import scattering as s
-from hlofront.primitives.gathering import GatherScatterMode
+from hlofront.primitives.arrays import scattering as s
+from hlofront.primitives.arrays.gathering import GatherScatterMode
 
 
 @lower(

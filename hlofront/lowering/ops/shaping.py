@@ -7,8 +7,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives import shaping as p
-from hlofront.primitives.tiling import tile_p
+from hlofront.primitives.arrays import shaping as p
+from hlofront.primitives.arrays.tiling import tile_p
 
 
 @lower(p.broadcast_in_dim_p)

@@ -12,9 +12,9 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
-from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.rules import lower
+from hlofront.core.sharding.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.sharding.partition import PartitionSpec, axes_of
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder, hoisted_arguments, large_constants

@@ -4,17 +4,17 @@ from typing import Any
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
-from hlofront.core.partition import UNCONSTRAINED, axes_of
-from hlofront.core.requested_shardings import spec_of_rank
 from hlofront.core.rules import lower
+from hlofront.core.sharding.partition import UNCONSTRAINED, axes_of
+from hlofront.core.sharding.requested_shardings import spec_of_rank
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import (
     DescribedSharding,
     is_described,
     sharding_attribute,
 )
-from hlofront.primitives.placing import argument_sharding_p, sharding_constraint_p
-from hlofront.primitives.resharding import reshard_p
+from hlofront.primitives.sharding.placing import argument_sharding_p, sharding_constraint_p
+from hlofront.primitives.sharding.resharding import reshard_p
 
 
 def constrained(build: Builder, x: Value, sharding: DescribedSharding, aval: ShapedArray) -> Value:

@@ -2,9 +2,9 @@
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import SizeExpression
+from hlofront.core.sizes.symbolic import SizeExpression
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives.sizes import dim_as_value_p
+from hlofront.primitives.arrays.sizes import dim_as_value_p
 
 
 @lower(dim_as_value_p)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import is_unreduced
-from hlofront.primitives import slicing as p
+from hlofront.primitives.arrays import slicing as p
 
 
 @lower(p.slice_p)

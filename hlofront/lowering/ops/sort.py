@@ -9,16 +9,16 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
-from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
-from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.core.sizes.dimensions import canonical_axis
+from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.dot_general import BELOW_A_BYTE, at_least_a_byte, widened
 from hlofront.lowering.ops.reduce import StartValue, scalars_of
-from hlofront.primitives import reducing
-from hlofront.primitives import sorting as s
-from hlofront.primitives.families import real_of
+from hlofront.primitives.arrays import reducing
+from hlofront.primitives.arrays import sorting as s
+from hlofront.primitives.elementwise.families import real_of
 
 _truth = ShapedArray((), np.dtype(np.bool_))
 _int32 = np.dtype(np.int32)

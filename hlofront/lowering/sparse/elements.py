@@ -9,15 +9,15 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder, in_function
-from hlofront.primitives import sparse_elements as s
-from hlofront.primitives.compare import ne, select
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full
-from hlofront.primitives.elementwise import div, rem
-from hlofront.primitives.reducing import reduce_or
-from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape, transpose
-from hlofront.primitives.slicing import concatenate
-from hlofront.primitives.sparse_layout import (
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.reducing import reduce_or
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, expand_dims, reshape, transpose
+from hlofront.primitives.arrays.slicing import concatenate
+from hlofront.primitives.elementwise.compare import ne, select
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import div, rem
+from hlofront.primitives.sparse import elements as s
+from hlofront.primitives.sparse.layout import (
     SparseInfo,
     add_at,
     columns,

@@ -4,12 +4,12 @@ from hlofront.base.typing import Array, DType
 from hlofront.lowering.sparse import elements
 from hlofront.lowering.sparse.elements import by_tracing
 from hlofront.lowering.sparse.products import dot_general_of_sparse
-from hlofront.primitives import sparse_matrices as s
-from hlofront.primitives.compare import lt, select
-from hlofront.primitives.creation import full
-from hlofront.primitives.shaping import squeeze
-from hlofront.primitives.sparse_layout import SparseInfo, columns
-from hlofront.primitives.sparse_rows import rows_of_indices
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.shaping import squeeze
+from hlofront.primitives.elementwise.compare import lt, select
+from hlofront.primitives.sparse import matrices as s
+from hlofront.primitives.sparse.layout import SparseInfo, columns
+from hlofront.primitives.sparse.rows import rows_of_indices
 
 
 def _lower(kind: s.MatrixFormat) -> None:

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 
 from hlofront.base.typing import Array, DType, Shape
 from hlofront.lowering.sparse.elements import by_tracing, sum_duplicates
-from hlofront.primitives import sparse_products as s
-from hlofront.primitives.compare import eq, select
-from hlofront.primitives.contraction_numbers import remaining_axes
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creation import full
-from hlofront.primitives.dot_general import dot_general, product_dtype
-from hlofront.primitives.elementwise import bitwise_and, bitwise_not, mul
-from hlofront.primitives.reducing import reduce_and, reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.slicing import concatenate
-from hlofront.primitives.sparse_layout import (
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.reducing import reduce_and, reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.arrays.slicing import concatenate
+from hlofront.primitives.elementwise.compare import eq, select
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import bitwise_and, bitwise_not, mul
+from hlofront.primitives.linalg.contraction_numbers import remaining_axes
+from hlofront.primitives.linalg.dot_general import dot_general, product_dtype
+from hlofront.primitives.sparse import products as s
+from hlofront.primitives.sparse.layout import (
     BcooLayout,
     SparseInfo,
     add_at,

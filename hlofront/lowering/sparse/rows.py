@@ -3,9 +3,9 @@
 from hlofront.base.typing import Array, DType
 from hlofront.lowering.sparse.elements import by_tracing, extract, fromdense, todense
 from hlofront.lowering.sparse.products import dot_general_of_sparse
-from hlofront.primitives import sparse_rows as s
-from hlofront.primitives.sparse_layout import SparseInfo, common_batch, with_batch
-from hlofront.primitives.sparse_products import Numbers
+from hlofront.primitives.sparse import rows as s
+from hlofront.primitives.sparse.layout import SparseInfo, common_batch, with_batch
+from hlofront.primitives.sparse.products import Numbers
 
 
 @by_tracing(s.bcsr_todense_p)

@@ -8,8 +8,8 @@ from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.lowering.core import kernels
 from hlofront.lowering.core.builder import Builder
-from hlofront.primitives.callbacks import pure_callback_p
-from hlofront.primitives.sparse_solving import solve_on_host, spsolve_p
+from hlofront.primitives.calls.callbacks import pure_callback_p
+from hlofront.primitives.sparse.solving import solve_on_host, spsolve_p
 
 
 @lower(spsolve_p, platform="cpu")

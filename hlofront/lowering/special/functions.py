@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.special import incomplete_beta, incomplete_gamma
-from hlofront.primitives import special as s
+from hlofront.primitives.elementwise import special as s
 
 _FLOAT32 = np.dtype(np.float32)
 

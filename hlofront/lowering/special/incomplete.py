@@ -25,8 +25,8 @@ from hlofront.lowering.core.formulas import (
     polynomial,
     where,
 )
-from hlofront.primitives.converting import convert
-from hlofront.primitives.reducing import reduce_or
+from hlofront.primitives.arrays.reducing import reduce_or
+from hlofront.primitives.elementwise.converting import convert
 
 _BOOL = ShapedArray((), np.dtype(np.bool_))
 _INT = ShapedArray((), np.dtype(np.int32))

@@ -6,11 +6,11 @@ from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.higher_order.scan import scan
 from hlofront.lowering.core.builder import Builder, in_function
-from hlofront.primitives.elementwise import add, mul
-from hlofront.primitives.families import operand_shape
-from hlofront.primitives.polynomials import polynomial_p
-from hlofront.primitives.shaping import ascending, broadcast_in_dim
-from hlofront.primitives.slicing import stack
+from hlofront.primitives.arrays.shaping import ascending, broadcast_in_dim
+from hlofront.primitives.arrays.slicing import stack
+from hlofront.primitives.elementwise.elementwise import add, mul
+from hlofront.primitives.elementwise.families import operand_shape
+from hlofront.primitives.elementwise.polynomials import polynomial_p
 
 # The number of coefficients up to which Horner's rule is straight code, without a loop.
 _UNROLL = 8

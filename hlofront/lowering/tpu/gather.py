@@ -10,12 +10,12 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array
 from hlofront.lowering.replacements import Candidate, Emit, replaces, traced
-from hlofront.primitives.compare import eq, select_n
-from hlofront.primitives.creation import full_like, index_like
-from hlofront.primitives.elementwise import clamp
-from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
-from hlofront.primitives.reducing import least_value, reduce_max
-from hlofront.primitives.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.arrays.creation import full_like, index_like
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
+from hlofront.primitives.arrays.reducing import least_value, reduce_max
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.elementwise.compare import eq, select_n
+from hlofront.primitives.elementwise.elementwise import clamp
 
 # Longer rows are not read whole.
 _LONGEST = 1024

@@ -16,7 +16,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.reduce import reduce_lower
 from hlofront.lowering.replacements import Candidate, Emit, replaces
-from hlofront.primitives.reducing import reduce_sum_p
+from hlofront.primitives.arrays.reducing import reduce_sum_p
 
 
 class _Product(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, overload
 from hlofront import Array
 from hlofront.numpy.linalg.decompositions import EighResult, EigResult, SVDResult
 from hlofront.numpy.linalg.determinants import SlogdetResult
-from hlofront.primitives.dot_general import PrecisionLike
+from hlofront.primitives.linalg.dot_general import PrecisionLike
 from hlofront.typing import ArrayLike, DTypeLike
 
 PartitionSpec: TypeAlias = Any

@@ -7,13 +7,14 @@ import numpy as np
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.like import operation_like
+from hlofront.numpy.arrays.sorting import argsort
+from hlofront.numpy.indexing.taking import take_along_axis
 from hlofront.numpy.linalg.matrices import inexact
-from hlofront.numpy.sorting import argsort
-from hlofront.numpy.taking import take_along_axis
-from hlofront.primitives import elementwise, factoring, spectral
-from hlofront.primitives.converting import convert
-from hlofront.primitives.matrices import adjoint, along_rows, swap
+from hlofront.numpy.support.like import operation_like
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg import factoring, spectral
+from hlofront.primitives.linalg.matrices import adjoint, along_rows, swap
 
 
 class EighResult(NamedTuple):

@@ -14,12 +14,16 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_factored
-from hlofront.numpy.like import operation_like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
-from hlofront.primitives import compare, creation, elementwise
-from hlofront.primitives.converting import convert, stop_gradient, strong
-from hlofront.primitives.factoring import geqrf, lu
-from hlofront.primitives.matrices import (
+from hlofront.numpy.support.like import operation_like
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_prod, reduce_sum
+from hlofront.primitives.arrays.shaping import expand_dims, rev, squeeze
+from hlofront.primitives.arrays.slicing import slice
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert, stop_gradient, strong
+from hlofront.primitives.linalg.factoring import geqrf, lu
+from hlofront.primitives.linalg.matrices import (
     along_rows,
     broadcast_matrices,
     diagonal,
@@ -28,10 +32,7 @@ from hlofront.primitives.matrices import (
     take_rows,
     upper_triangle,
 )
-from hlofront.primitives.reducing import reduce_max, reduce_prod, reduce_sum
-from hlofront.primitives.shaping import expand_dims, rev, squeeze
-from hlofront.primitives.slicing import slice
-from hlofront.primitives.solving import triangular_solve
+from hlofront.primitives.linalg.solving import triangular_solve
 
 _int32 = np.dtype(np.int32)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.promotion import operands, promote_dtypes_inexact
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.promotion import operands, promote_dtypes_inexact
 
 
 def inexact(name: str, *args: ArrayLike) -> list[Array]:

@@ -10,18 +10,19 @@ from hlofront.base.dtypes import default_dtype, finfo, is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DType
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.like import like, operation_like
+from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.numpy.linalg.decompositions import svd
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.systems import inv
-from hlofront.numpy.promotion import host_scalar, operand
-from hlofront.numpy.reductions import sum_over
-from hlofront.primitives import compare, creation, elementwise, reducing
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.matrices import real_part
-from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
-from hlofront.primitives.slicing import index_in_dim
+from hlofront.numpy.statistics.reductions import sum_over
+from hlofront.numpy.support.like import like, operation_like
+from hlofront.numpy.support.promotion import host_scalar, operand
+from hlofront.primitives.arrays import creation, reducing
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
+from hlofront.primitives.arrays.slicing import index_in_dim
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.linalg.matrices import real_part
 from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)

@@ -11,17 +11,17 @@ import numpy as np
 
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.numpy import contraction, matrices, tensor_products
-from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.einsum import einsum
-from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.systems import inv
-from hlofront.numpy.promotion import check_arraylike, operand, operands
-from hlofront.primitives.dot_general import Precision
-from hlofront.primitives.matrices import broadcast_matrices, identity, swap
+from hlofront.numpy.products import contraction, matrices, tensor_products
+from hlofront.numpy.support.annotations import OutSharding
+from hlofront.numpy.support.like import like, operation_like
+from hlofront.numpy.support.promotion import check_arraylike, operand, operands
+from hlofront.primitives.linalg.dot_general import Precision
+from hlofront.primitives.linalg.matrices import broadcast_matrices, identity, swap
 
 if TYPE_CHECKING:
-    from hlofront.primitives.dot_general import PrecisionLike
+    from hlofront.primitives.linalg.dot_general import PrecisionLike
 
 # NumPy has these functions since 2.0.
 _newer: Any = np.linalg

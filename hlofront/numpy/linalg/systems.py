@@ -12,18 +12,23 @@ from hlofront.base.dtypes import default_dtype, finfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
+from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.matrix_solve import solve_general
-from hlofront.numpy.like import like, operation_like
+from hlofront.numpy.arrays.shape import moveaxis
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
-from hlofront.numpy.promotion import host_scalar, operand
-from hlofront.numpy.reductions import sum_over
-from hlofront.numpy.shape import moveaxis
-from hlofront.primitives import compare, creation, elementwise, spectral
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.factoring import symmetrize
-from hlofront.primitives.matrices import (
+from hlofront.numpy.statistics.reductions import sum_over
+from hlofront.numpy.support.like import like, operation_like
+from hlofront.numpy.support.promotion import host_scalar, operand
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, squeeze, transpose
+from hlofront.primitives.arrays.slicing import slice_in_dim
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.linalg import spectral
+from hlofront.primitives.linalg.factoring import symmetrize
+from hlofront.primitives.linalg.matrices import (
     adjoint,
     along_columns,
     along_rows,
@@ -35,9 +40,6 @@ from hlofront.primitives.matrices import (
     real_dtype,
     real_part,
 )
-from hlofront.primitives.reducing import reduce_max, reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze, transpose
-from hlofront.primitives.slicing import slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from hlofront.bridge.arrays import assembled
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.members import device_of, sharding_of
 from hlofront.core.aval import ShapedArray
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.trace import Tracer
 from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.shardings import Index, on_device
-from hlofront.primitives.placing import CopySemantics
+from hlofront.primitives.sharding.placing import CopySemantics
 from hlofront.runtime.array.key_array import KeyArray, base_of
 from hlofront.runtime.array.transfer import device_put, over_context, put_leaf
 from hlofront.runtime.sharding.storage import stored_sharding

@@ -9,18 +9,18 @@ from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.rules import run
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.trace import Tracer, as_array
 from hlofront.pjrt.named_shardings import NamedSharding
-from hlofront.primitives import process_parts
-from hlofront.primitives.placing import CopySemantics
-from hlofront.primitives.process_parts import (
+from hlofront.primitives.collectives import process_parts
+from hlofront.primitives.collectives.process_parts import (
     global_array_to_host_local_array_p,
     host_local_array_to_global_array_p,
     processes_along,
 )
+from hlofront.primitives.sharding.placing import CopySemantics
 from hlofront.runtime.array.assembling import make_array_from_single_device_arrays
 from hlofront.runtime.array.transfer import put_leaf
 

@@ -17,8 +17,8 @@ from hlofront.core.aval import ShapedArray, Split, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
 from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.layouts import Format, Layout
-from hlofront.primitives.keys import Generator, KeyDType
-from hlofront.primitives.placing import CopySemantics
+from hlofront.primitives.random.keys import Generator, KeyDType
+from hlofront.primitives.sharding.placing import CopySemantics
 from hlofront.runtime.array import shards, transfer
 from hlofront.runtime.sharding.storage import element_rank, sharding_of_keys, stored_sharding
 

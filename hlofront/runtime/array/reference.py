@@ -9,9 +9,9 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, register_value_type, typeof
 from hlofront.core.references import AbstractRef, RefMeta
 from hlofront.core.trace import engine
-from hlofront.primitives.converting import convert, copy_p
-from hlofront.primitives.creation import empty
-from hlofront.primitives.references import (
+from hlofront.primitives.arrays.creation import empty
+from hlofront.primitives.elementwise.converting import convert, copy_p
+from hlofront.primitives.references.references import (
     RefIndex,
     RefIndexer,
     addupdate,
@@ -21,7 +21,7 @@ from hlofront.primitives.references import (
     get,
     new_ref_p,
 )
-from hlofront.primitives.references import set as set_elements
+from hlofront.primitives.references.references import set as set_elements
 
 if TYPE_CHECKING:
     from hlofront.pjrt.layouts import Format

@@ -10,8 +10,8 @@ from hlofront.bridge.arrays import assembled
 from hlofront.bridge.client import ArrayImpl, Device, LoadedExecutable, result_handler
 from hlofront.bridge.members import is_committed, pjrt_layout_of, sharding_of
 from hlofront.core.aval import ShapedArray
-from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.lowering_request import LoweringRequest
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.transforms.stage import stage

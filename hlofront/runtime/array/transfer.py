@@ -24,9 +24,9 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.partition import PartitionSpec
-from hlofront.core.requested_shardings import over_devices
 from hlofront.core.rules import run
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sharding.requested_shardings import over_devices
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
 from hlofront.pjrt.deletion import check_not_deleted
@@ -34,9 +34,9 @@ from hlofront.pjrt.host_value import host_value, prefetch
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.pjrt.named_shardings import has_summands
 from hlofront.pjrt.shardings import Index
-from hlofront.primitives import placing
-from hlofront.primitives.creation import of_rank
-from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
+from hlofront.primitives.arrays.creation import of_rank
+from hlofront.primitives.sharding import placing
+from hlofront.primitives.sharding.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.relayout import laid_out
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,

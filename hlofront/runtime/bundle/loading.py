@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
 from hlofront.bridge import foreign
 from hlofront.bridge.client import Device
-from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.trace import Tracer
 from hlofront.pjrt import clients
 from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, read

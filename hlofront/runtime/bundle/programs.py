@@ -15,8 +15,8 @@ from hlofront.bridge.kernels import load_host_kernels
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.mesh import Mesh
-from hlofront.core.symbolic_sizes import is_symbolic_dim
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sizes.symbolic import is_symbolic_dim
 from hlofront.higher_order.exported_call import call_of
 from hlofront.pjrt import cache_file
 from hlofront.runtime.bundle.bundle_file import (

@@ -8,7 +8,7 @@ from typing import Any
 from hlofront.base.boundary import boundary
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import Device, NamedSharding, Sharding
-from hlofront.core.mesh import Mesh
+from hlofront.core.sharding.mesh import Mesh
 from hlofront.pjrt import cache_file
 from hlofront.pjrt.targets import Target, target
 from hlofront.runtime.bundle.bundle_file import (

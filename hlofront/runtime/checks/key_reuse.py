@@ -15,15 +15,23 @@ from hlofront.base.errors import KeyReuseError
 from hlofront.base.typing import NumPyArray
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.subprograms import Program, Subprogram, inputs_among, opened, subprograms_of
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import (
+    Program,
+    Subprogram,
+    inputs_among,
+    opened,
+    subprograms_of,
+)
 from hlofront.higher_order.random_gamma import random_gamma_p
 from hlofront.higher_order.while_loop import while_p
-from hlofront.primitives import compare, converting, keys, shaping, slicing
-from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
-from hlofront.primitives.gathering import gather_p
-from hlofront.primitives.keys import is_key
-from hlofront.primitives.scattering import scatter_p
+from hlofront.primitives.arrays import shaping, slicing
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from hlofront.primitives.arrays.gathering import gather_p
+from hlofront.primitives.arrays.scattering import scatter_p
+from hlofront.primitives.elementwise import compare, converting
+from hlofront.primitives.random import keys
+from hlofront.primitives.random.keys import is_key
 from hlofront.runtime.array.key_array import KeyArray
 
 _USES = frozenset({keys.random_split_p, keys.random_bits_p, random_gamma_p})

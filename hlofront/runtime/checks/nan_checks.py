@@ -10,13 +10,13 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.config import debug_infs, debug_nans
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from hlofront.core.mesh_context import NO_MESH
 from hlofront.core.names import replayed_traceback
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.subprograms import Subprogram, split_inputs
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import Subprogram, split_inputs
+from hlofront.core.sharding.mesh_context import NO_MESH
 from hlofront.core.trace import engine, interpreting_with
 from hlofront.higher_order.jit_call import jit_p
-from hlofront.primitives.slicing import index_in_dim
+from hlofront.primitives.arrays.slicing import index_in_dim
 from hlofront.runtime.checks.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import EAGER, stage
 

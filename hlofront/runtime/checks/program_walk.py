@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
-from hlofront.core.subprograms import (
+from hlofront.core.programs.subprograms import (
     Subprogram,
     branches_of,
     condition_of,

@@ -12,7 +12,7 @@ from hlofront.bridge.compile_process import SubprocessExecutable
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.bridge.worker_process import WorkerEnded
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_beside_others, compile_options, mlir_lock

@@ -8,7 +8,7 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.base.typing import Array
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from hlofront.core.subprograms import all_programs
+from hlofront.core.programs.subprograms import all_programs
 
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
 _report_frames = options["jax_captured_constants_report_frames"]

@@ -18,9 +18,9 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge.client import Device, LoadedExecutable
 from hlofront.bridge.kernels import load_host_kernels
 from hlofront.core.aval import AbstractValue
-from hlofront.core.digest import program_digest
 from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.programs.digest import program_digest
 from hlofront.pjrt import cache_key, clients
 from hlofront.pjrt.cache_store import Store, abridged
 from hlofront.pjrt.compile import compile_options, compiler_settings

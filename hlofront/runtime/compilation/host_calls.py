@@ -20,7 +20,7 @@ from hlofront.bridge import failures, state
 from hlofront.bridge.client import Client, host_transfers
 from hlofront.core.aval import ShapedArray
 from hlofront.pjrt import clients
-from hlofront.primitives.reducing import greatest_value, least_value
+from hlofront.primitives.arrays.reducing import greatest_value, least_value
 from hlofront.runtime.array.key_array import array_of
 from hlofront.runtime.sharding.cpu_queue import on_cpu
 from hlofront.runtime.sharding.placement import (

@@ -13,8 +13,8 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge.client import profile_of_json
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.print import print_jaxpr
-from hlofront.core.subprograms import all_equations
+from hlofront.core.programs.print import print_jaxpr
+from hlofront.core.programs.subprograms import all_equations
 
 if TYPE_CHECKING:
     from hlofront.lowering.module import Module

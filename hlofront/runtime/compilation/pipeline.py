@@ -16,10 +16,10 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.option import changed_options
 from hlofront.bridge.client import LoadedExecutable, is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.lowering_request import ChangedOptions, LoweringRequest
-from hlofront.core.program_cache import DerivedCache
+from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.rule_checks import checked
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
 from hlofront.pjrt.compile import (

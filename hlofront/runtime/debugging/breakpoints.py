@@ -15,8 +15,8 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
-from hlofront.primitives import callbacks
-from hlofront.primitives.converting import stop_gradient
+from hlofront.primitives.calls import callbacks
+from hlofront.primitives.elementwise.converting import stop_gradient
 from hlofront.runtime.dispatch.callbacks import pure_callback
 
 # The variables of a frame by name: their traced arrays, and other values wrapped.

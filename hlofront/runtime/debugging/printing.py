@@ -11,8 +11,8 @@ from hlofront.base.errors import without_operands
 from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, leaked
 from hlofront.pjrt import clients
-from hlofront.primitives import callbacks
-from hlofront.primitives.callbacks import FlatDebugCallback, debug_callback_p, debug_print_p
+from hlofront.primitives.calls import callbacks
+from hlofront.primitives.calls.callbacks import FlatDebugCallback, debug_callback_p, debug_print_p
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.compilation.host_calls import call_on_the_host
 

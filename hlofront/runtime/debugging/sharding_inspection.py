@@ -11,7 +11,7 @@ from hlofront.base.tree import PyTree
 from hlofront.bridge.client import Sharding
 from hlofront.core.rules import run
 from hlofront.core.trace import process
-from hlofront.primitives.sharding_inspection import inspect_sharding_p
+from hlofront.primitives.sharding.inspection import inspect_sharding_p
 
 
 @boundary

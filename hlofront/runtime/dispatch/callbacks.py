@@ -15,7 +15,7 @@ from hlofront.core.rules import run
 from hlofront.core.trace import process
 from hlofront.higher_order import callback_batching
 from hlofront.pjrt import clients
-from hlofront.primitives.callbacks import (
+from hlofront.primitives.calls.callbacks import (
     FlatCallback,
     check_vmap_method,
     io_callback_p,

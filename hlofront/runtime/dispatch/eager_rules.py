@@ -8,11 +8,11 @@ from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import typeof
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
-from hlofront.core.program_cache import DerivedCache
+from hlofront.core.programs.program_cache import DerivedCache
+from hlofront.core.programs.subprograms import Subprogram, with_program
 from hlofront.core.rules import run, subprograms
-from hlofront.core.subprograms import Subprogram, with_program
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.platform import number_for, platform_index_p
@@ -21,7 +21,7 @@ from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.named_shardings import with_all_determined
-from hlofront.primitives.placing import CopySemantics, argument_sharding_p
+from hlofront.primitives.sharding.placing import CopySemantics, argument_sharding_p
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 from hlofront.runtime.dispatch.references import distinct_references, run_program

@@ -19,10 +19,10 @@ from hlofront.bridge.client import Device, LoadedExecutable, Sharding, result_ha
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractToken, AbstractValue, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt.clients import check_not_forked
 from hlofront.pjrt.executable import cost_of
-from hlofront.primitives.barriers import Token
+from hlofront.primitives.calls.barriers import Token
 from hlofront.runtime.array.key_array import KeyArray, base_of, key_handler
 from hlofront.runtime.array.relayout import (
     default_mode,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hlofront.bridge.client import is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.program_cache import DerivedCache
+from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.runtime.compilation import run_log
 from hlofront.runtime.compilation.pipeline import (
     Compilation,

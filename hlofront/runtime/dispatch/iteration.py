@@ -10,8 +10,8 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import is_eager
 from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.host_value import host_value
-from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
-from hlofront.primitives.slicing import unstack
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_in_dim
+from hlofront.primitives.arrays.slicing import unstack
 from hlofront.runtime.array.array import member
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.sharding.placement import host_put, placement_of, resharding

@@ -17,8 +17,8 @@ from hlofront.bridge.client import Device, PjitFunction
 from hlofront.bridge.members import clear_call_cache
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
-from hlofront.core.mesh_context import NO_MESH, context_mesh
 from hlofront.core.references import is_reference
+from hlofront.core.sharding.mesh_context import NO_MESH, context_mesh
 from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refuse_options
 from hlofront.pjrt import clients

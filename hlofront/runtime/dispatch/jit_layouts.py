@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hlofront.base.tree import KeyPath, keystr, tree_flatten, tree_flatten_with_path
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.core.aval import ShapedArray
-from hlofront.core.layout_modes import LayoutModes
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt.layouts import Format, LayoutChoice
 from hlofront.runtime.compilation.traced_program import TracedProgram
 from hlofront.transforms.flatten import ShapeDtypeStruct

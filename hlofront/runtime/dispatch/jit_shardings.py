@@ -12,14 +12,18 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, NamedSharding, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import device_list_of, device_of
 from hlofront.core.aval import ShapedArray, spec_of, typeof
-from hlofront.core.mesh import AbstractMesh, Mesh, entered_mesh
-from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
-from hlofront.core.requested_shardings import named_sharding, over_devices, spec_of_rank
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh, entered_mesh
+from hlofront.core.sharding.mesh_context import context_mesh, get_abstract_mesh
+from hlofront.core.sharding.partition import UNCONSTRAINED, PartitionSpec
+from hlofront.core.sharding.requested_shardings import named_sharding, over_devices, spec_of_rank
 from hlofront.core.trace import is_eager
 from hlofront.pjrt.named_shardings import is_abstract
 from hlofront.pjrt.shardings import on_device
-from hlofront.primitives.placing import CopySemantics, argument_sharding, sharding_constraint
+from hlofront.primitives.sharding.placing import (
+    CopySemantics,
+    argument_sharding,
+    sharding_constraint,
+)
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
 from hlofront.runtime.sharding.device_assignment import check_on_device, check_requested, placed

@@ -14,16 +14,16 @@ from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.bridge.client import Device
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.shard_map import ShardMapParams, mesh_of
 from hlofront.pjrt import clients
 from hlofront.pjrt.named_shardings import NamedSharding
-from hlofront.primitives.process_parts import processes_along
-from hlofront.primitives.shaping import expand_dims, squeeze
+from hlofront.primitives.arrays.shaping import expand_dims, squeeze
+from hlofront.primitives.collectives.process_parts import processes_along
 from hlofront.runtime.array.host_local import (
     global_array_to_host_local_array_impl,
     host_local_array_to_global_array_impl,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.references import is_reference, touches_references
 from hlofront.higher_order import discharging as discharging
 from hlofront.higher_order.jit_call import with_captured

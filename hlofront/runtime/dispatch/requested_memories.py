@@ -11,10 +11,10 @@ from hlofront.base.typing import Array, Value
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.members import memory_kind_of
 from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray
-from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.program_cache import once_per_program
-from hlofront.primitives.placing import CopySemantics, device_put, memory_space_of
+from hlofront.core.programs.evaluate import eval_jaxpr
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.primitives.sharding.placing import CopySemantics, device_put, memory_space_of
 from hlofront.runtime.compilation.traced_program import FlatShardings
 from hlofront.transforms.stage import stage
 

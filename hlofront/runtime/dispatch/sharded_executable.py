@@ -18,7 +18,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.clients import check_processes
 from hlofront.pjrt.deletion import check_not_deleted
-from hlofront.primitives.keys import is_key
+from hlofront.primitives.random.keys import is_key
 from hlofront.runtime.array.key_array import key_handler
 from hlofront.runtime.compilation.disk_cache import ProgramCall
 from hlofront.runtime.dispatch.executable import (

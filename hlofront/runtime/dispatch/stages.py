@@ -16,8 +16,8 @@ from hlofront.bridge.members import raw_platform_of
 from hlofront.bridge.xla_faults import Guard
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.lowering_request import LoweringRequest
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (

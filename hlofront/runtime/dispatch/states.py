@@ -4,7 +4,11 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hlofront.base.tree import PyTree
-from hlofront.primitives.mutable_values import keep_states, on_passed_states, passed_states
+from hlofront.primitives.references.mutable_values import (
+    keep_states,
+    on_passed_states,
+    passed_states,
+)
 
 
 class _Jitted(Protocol):

@@ -13,18 +13,18 @@ from hlofront.bridge import mlir
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.effects import ordered_effects
-from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.lowering_request import LoweringRequest
 from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.subprograms import all_equations
 from hlofront.core.references import is_reference
-from hlofront.core.subprograms import all_equations
 from hlofront.higher_order.exported_call import call_exported_p, unknown_sizes_of
 from hlofront.lowering.extension.rules import builder_rule
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt import clients
 from hlofront.pjrt.compile import mlir_lock
-from hlofront.primitives.creation import full
+from hlofront.primitives.arrays.creation import full
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.compilation.pipeline import cpu_settings_for
 from hlofront.runtime.dispatch.jit import Jitted

@@ -9,7 +9,7 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.client import NamedSharding
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
-from hlofront.core.size_equations import Solution
+from hlofront.core.sizes.equations import Solution
 from hlofront.higher_order.exported_call import unknown_sizes_of
 from hlofront.runtime.export.checks import DisabledSafetyCheck
 

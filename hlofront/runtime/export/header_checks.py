@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hlofront.core.aval import MemorySpace
-from hlofront.core.mesh import AxisType
-from hlofront.core.partition import UnreducedKind
+from hlofront.core.sharding.mesh import AxisType
+from hlofront.core.sharding.partition import UnreducedKind
 
 # Raise a HeaderError unless a value, which is at `where` in a header, is valid.
 Check = Callable[[Any, str], None]

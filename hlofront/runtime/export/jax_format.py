@@ -13,11 +13,11 @@ import numpy as np
 from hlofront.base.dtypes import float0
 from hlofront.base.tree import PyTreeDef
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
-from hlofront.core.partition import PartitionSpec, UnreducedKind, axes_of
-from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
+from hlofront.core.sharding.mesh import AbstractDevice, AbstractMesh, AxisType
+from hlofront.core.sharding.partition import PartitionSpec, UnreducedKind, axes_of
+from hlofront.core.sizes.scopes import SymbolicScope, symbolic_shape
 from hlofront.pjrt.named_shardings import NamedSharding
-from hlofront.primitives.keys import KeyDType, generator_named, key_dtype_of
+from hlofront.primitives.random.keys import KeyDType, generator_named, key_dtype_of
 from hlofront.runtime.export.checks import DisabledSafetyCheck
 from hlofront.runtime.export.containers import Node, node_of, structure_of
 from hlofront.runtime.export.effect_names import effect_name, effect_named

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from hlofront.base.boundary import boundary
 from hlofront.bridge import foreign
-from hlofront.core.size_scopes import SymbolicScope
-from hlofront.core.symbolic_sizes import SizeExpression
+from hlofront.core.sizes.scopes import SymbolicScope
+from hlofront.core.sizes.symbolic import SizeExpression
 from hlofront.pjrt import cache_file
 from hlofront.runtime.export import header_checks, jax_format
 from hlofront.runtime.export.checks import DisabledSafetyCheck

@@ -20,12 +20,12 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.client import Device
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType, Mesh
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
-from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
-from hlofront.core.symbolic_sizes import is_symbolic_dim
+from hlofront.core.sharding.mesh import AbstractDevice, AbstractMesh, AxisType, Mesh
+from hlofront.core.sharding.partition import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
+from hlofront.core.sizes.scopes import SymbolicScope, symbolic_shape
+from hlofront.core.sizes.symbolic import is_symbolic_dim
 from hlofront.pjrt.named_shardings import NamedSharding
-from hlofront.primitives.keys import KeyDType, generator_named, key_dtype_of
+from hlofront.primitives.random.keys import KeyDType, generator_named, key_dtype_of
 from hlofront.runtime.export.containers import Node, node_of, structure_of
 
 # A record of a header, as the module json reads it.

@@ -18,9 +18,9 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.kernels import load_host_kernels
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.core.aval import AbstractValue
-from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, run
+from hlofront.core.sharding.layout_modes import LayoutModes
 from hlofront.pjrt import cache_file, clients
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.host_value import host_value

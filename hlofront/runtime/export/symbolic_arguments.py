@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hlofront.base import tree, tree_prefixes
 from hlofront.base.tree import PyTree
-from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
+from hlofront.core.sizes.scopes import SymbolicScope, symbolic_shape
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 

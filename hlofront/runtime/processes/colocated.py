@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import tree_leaves
 from hlofront.bridge.client import ArrayImpl, Device
-from hlofront.core.mesh import Mesh
+from hlofront.core.sharding.mesh import Mesh
 from hlofront.pjrt import devices
 
 _Arguments = ParamSpec("_Arguments")

@@ -14,12 +14,12 @@ from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten, tree_map
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.client import ArrayImpl, Device
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.pjrt import devices
 from hlofront.pjrt.named_shardings import NamedSharding
-from hlofront.primitives.placing import CopySemantics
-from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.arrays.reducing import reduce_sum
+from hlofront.primitives.sharding.placing import CopySemantics
 from hlofront.runtime.array.assembling import make_array_from_callback
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.dispatch.jit import jit

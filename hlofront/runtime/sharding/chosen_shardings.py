@@ -13,10 +13,10 @@ from hlofront.bridge.client import (
 )
 from hlofront.core.aval import AbstractValue, ShapedArray, spec_of
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.requested_shardings import spec_of_rank
+from hlofront.core.sharding.requested_shardings import spec_of_rank
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
 from hlofront.pjrt.shardings import over_mesh
-from hlofront.primitives.keys import is_key
+from hlofront.primitives.random.keys import is_key
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
 from hlofront.runtime.sharding.storage import stored, stored_sharding
 from hlofront.runtime.sharding.typed import in_memory_of

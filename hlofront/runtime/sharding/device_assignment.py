@@ -19,21 +19,21 @@ from hlofront.bridge.members import (
     sharding_of,
 )
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.partition import PartitionSpec
-from hlofront.core.program_cache import once_per_program
-from hlofront.core.requested_shardings import asks_nothing
-from hlofront.core.subprograms import Program, may_hold_programs, opened, subprograms_of
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.programs.subprograms import Program, may_hold_programs, opened, subprograms_of
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.partition import PartitionSpec
+from hlofront.core.sharding.requested_shardings import asks_nothing
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
-from hlofront.primitives.placing import (
+from hlofront.primitives.sharding.placing import (
     argument_sharding_p,
     device_put_p,
     memory_space_of,
     sharding_constraint_p,
 )
-from hlofront.primitives.resharding import reshard_p
+from hlofront.primitives.sharding.resharding import reshard_p
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 

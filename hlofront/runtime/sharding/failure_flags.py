@@ -10,11 +10,11 @@ from hlofront.base.typing import Array
 from hlofront.bridge.arrays import batched_device_put
 from hlofront.bridge.client import Device, result_handler
 from hlofront.core.aval import ShapedArray
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.pjrt.host_value import host_value
 from hlofront.pjrt.shardings import over_mesh
-from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.arrays.reducing import reduce_sum
 from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.first_run import note_launch

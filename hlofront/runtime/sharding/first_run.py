@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.programs.digest import program_digest
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.process_group import current_group
 from hlofront.pjrt.program_comparison import CallbackFailure, CallbackOutcome, ComparedProgram

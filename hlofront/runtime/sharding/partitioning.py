@@ -19,14 +19,14 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.lowering_request import LoweringRequest
-from hlofront.core.mesh import AxisType, Mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import AxisType, Mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.lowering.core.module_state import ManualMesh
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding, reordered, replicated
 from hlofront.pjrt.partitioning import PartitionCall
-from hlofront.primitives.keys import is_key
+from hlofront.primitives.random.keys import is_key
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.storage import stored_sharding
 from hlofront.transforms.flatten import ShapeDtypeStruct, stage_tree

@@ -21,7 +21,7 @@ from hlofront.bridge.client import (
 from hlofront.bridge.members import device_of, is_committed, memory_kind_of, sharding_of
 from hlofront.core.aval import MemorySpace, ShapedArray, host_values
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.mesh_context import context_mesh
+from hlofront.core.sharding.mesh_context import context_mesh
 from hlofront.pjrt import clients
 from hlofront.pjrt.deletion import check_not_deleted
 from hlofront.pjrt.shardings import on_device as on_device

@@ -34,9 +34,9 @@ from hlofront.pjrt.hlo_shardings import REPLICATED, tiles_of
 from hlofront.pjrt.host_value import host_value
 from hlofront.pjrt.named_shardings import added_up, has_summands, hlo_sharding, reordered
 from hlofront.pjrt.shardings import Index, on_device
-from hlofront.primitives.resharding import check_kinds
-from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import slice as slice_of
+from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.arrays.slicing import slice as slice_of
+from hlofront.primitives.sharding.resharding import check_kinds
 from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several

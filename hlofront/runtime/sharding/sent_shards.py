@@ -22,16 +22,16 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharding.mesh import Mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.higher_order.shard_map import shard_map
 from hlofront.pjrt.shardings import on_device, over_mesh
-from hlofront.primitives.collective_exchanges import ppermute
-from hlofront.primitives.collectives import axis_index
-from hlofront.primitives.compare import select
-from hlofront.primitives.creation import full
-from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
-from hlofront.primitives.shaping import reshape
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.collectives.collectives import axis_index
+from hlofront.primitives.collectives.exchanges import ppermute
+from hlofront.primitives.elementwise.compare import select
 from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment

@@ -8,12 +8,12 @@ from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of, memory_kind_of
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
 from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.mesh_context import context_mesh
-from hlofront.core.partition import PartitionSpec
-from hlofront.core.program_cache import once_per_program
+from hlofront.core.programs.program_cache import once_per_program
+from hlofront.core.sharding.mesh import AbstractMesh, Mesh
+from hlofront.core.sharding.mesh_context import context_mesh
+from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.pjrt.shardings import over_mesh
-from hlofront.primitives.placing import memory_space_of
+from hlofront.primitives.sharding.placing import memory_space_of
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     assignment_of_shardings,

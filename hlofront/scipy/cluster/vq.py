@@ -6,8 +6,8 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.primitives.weak_types import weak_tangents
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives.elementwise.weak_types import weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["vq"]

@@ -12,12 +12,17 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import fori_loop
 from hlofront.higher_order.polar import qdwh
 from hlofront.numpy.linalg.matrices import inexact, matrices
-from hlofront.numpy.promotion import operands, promote_dtypes_complex
+from hlofront.numpy.support.promotion import operands, promote_dtypes_complex
 from hlofront.numpy.vectorize import vectorize
-from hlofront.primitives import compare, creation, elementwise, factoring, spectral
-from hlofront.primitives.converting import convert
-from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
-from hlofront.primitives.matrices import (
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.arrays.slicing import concatenate, index_in_dim, pad, slice_in_dim
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.weak_types import weak_tangents
+from hlofront.primitives.linalg import factoring, spectral
+from hlofront.primitives.linalg.matrices import (
     adjoint,
     along_columns,
     along_rows,
@@ -30,9 +35,6 @@ from hlofront.primitives.matrices import (
     real_dtype,
     upper_triangle,
 )
-from hlofront.primitives.shaping import reshape
-from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
-from hlofront.primitives.weak_types import weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.linalg.systems import factor
 

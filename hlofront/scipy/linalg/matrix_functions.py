@@ -18,10 +18,13 @@ from hlofront.higher_order.library_loops import cond, fori_loop, scan
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.numpy.linalg.norms import norm
 from hlofront.numpy.linalg.systems import solve_matrices
-from hlofront.numpy.promotion import promote_dtypes_complex
-from hlofront.primitives import compare, creation, elementwise, reducing, spectral
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.matrices import (
+from hlofront.numpy.support.promotion import promote_dtypes_complex
+from hlofront.primitives.arrays import creation, reducing
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.linalg import spectral
+from hlofront.primitives.linalg.matrices import (
     adjoint,
     along_columns,
     along_rows,
@@ -32,8 +35,7 @@ from hlofront.primitives.matrices import (
     real_dtype,
     upper_triangle,
 )
-from hlofront.primitives.shaping import broadcast_in_dim, reshape
-from hlofront.primitives.solving import triangular_solve
+from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.grad import jvp
 from hlofront.transforms.vmap import vmap

@@ -13,16 +13,17 @@ from hlofront.base.dtypes import check_user_dtype_supported, is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.numpy.creation import asarray
+from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.linalg.matrices import inexact
-from hlofront.numpy.promotion import operands, promote_dtypes
-from hlofront.primitives import creation, elementwise
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.gathering import GatherDimensionNumbers, gather
-from hlofront.primitives.matrices import along_columns, along_rows, conjugate
-from hlofront.primitives.shaping import broadcast_in_dim, reshape
-from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
-from hlofront.primitives.weak_types import times_one
+from hlofront.numpy.support.promotion import operands, promote_dtypes
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, gather
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
+from hlofront.primitives.arrays.slicing import concatenate, pad, slice_in_dim
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.elementwise.weak_types import times_one
+from hlofront.primitives.linalg.matrices import along_columns, along_rows, conjugate
 from hlofront.runtime.dispatch.operation import operation
 
 

@@ -17,11 +17,15 @@ from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, s
 from hlofront.numpy.linalg import determinants
 from hlofront.numpy.linalg import systems as numpy_systems
 from hlofront.numpy.linalg.matrices import inexact, matrices
-from hlofront.numpy.promotion import promote_dtypes_complex
+from hlofront.numpy.support.promotion import promote_dtypes_complex
 from hlofront.numpy.vectorize import vectorize
-from hlofront.primitives import compare, creation, elementwise, factoring, spectral
-from hlofront.primitives.converting import convert
-from hlofront.primitives.matrices import (
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.reducing import reduce_min, reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.elementwise import compare, elementwise
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg import factoring, spectral
+from hlofront.primitives.linalg.matrices import (
     adjoint,
     along_columns,
     along_rows,
@@ -31,9 +35,7 @@ from hlofront.primitives.matrices import (
     product,
     swap,
 )
-from hlofront.primitives.reducing import reduce_min, reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, squeeze
-from hlofront.primitives.solving import triangular_solve
+from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)

@@ -12,20 +12,32 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.library_loops import scan, while_loop
-from hlofront.numpy.promotion import operands
-from hlofront.primitives import compare, creation, spectral
-from hlofront.primitives.converting import convert
-from hlofront.primitives.elementwise import abs, add, bitwise_and, div, max, mul, neg, real, sub
-from hlofront.primitives.matrices import (
+from hlofront.numpy.support.promotion import operands
+from hlofront.primitives.arrays import creation
+from hlofront.primitives.arrays.reducing import reduce_max, reduce_min, reduce_or, reduce_sum
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.arrays.slicing import pad, slice_in_dim
+from hlofront.primitives.elementwise import compare
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import (
+    abs,
+    add,
+    bitwise_and,
+    div,
+    max,
+    mul,
+    neg,
+    real,
+    sub,
+)
+from hlofront.primitives.linalg import spectral
+from hlofront.primitives.linalg.matrices import (
     adjoint,
     along_columns,
     conjugate,
     identity,
     real_part,
 )
-from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_or, reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim
-from hlofront.primitives.slicing import pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)

@@ -10,7 +10,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import while_loop
-from hlofront.primitives.dot_general import Precision
+from hlofront.primitives.linalg.dot_general import Precision
 
 # The constants that Nocedal and Wright recommend for quasi-Newton methods.
 _ENOUGH_DECREASE = 1e-4

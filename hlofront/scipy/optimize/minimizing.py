@@ -16,8 +16,8 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import fori_loop, while_loop
 from hlofront.numpy.linalg.norms import norm as norm_of
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives import elementwise
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.elementwise import elementwise
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.optimize.line_search import (
     LineSearchStep,

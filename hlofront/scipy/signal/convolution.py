@@ -13,12 +13,12 @@ from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axes
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.primitives import elementwise
-from hlofront.primitives.conv import conv_general_dilated
-from hlofront.primitives.dot_general import PrecisionLike
-from hlofront.primitives.shaping import rev
+from hlofront.core.sizes.dimensions import canonical_axes
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives.arrays.shaping import rev
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.linalg.conv import conv_general_dilated
+from hlofront.primitives.linalg.dot_general import PrecisionLike
 from hlofront.runtime.dispatch.operation import operation
 
 _MODES = ("full", "same", "valid")

@@ -15,10 +15,10 @@ from hlofront.base.dtypes import is_complex, to_complex_dtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
-from hlofront.primitives import elementwise
-from hlofront.primitives.matrices import real_dtype
+from hlofront.core.sizes.dimensions import canonical_axis
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.linalg.matrices import real_dtype
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.signal.trends import detrend as without_trend
 from hlofront.scipy.signal.windows import WindowName, window_of

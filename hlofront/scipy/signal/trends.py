@@ -10,11 +10,11 @@ import hlofront.numpy as jnp
 from hlofront.base.choices import check_choice
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.promotion import promote_args_inexact
-from hlofront.primitives.converting import convert
-from hlofront.primitives.matrices import real_dtype
-from hlofront.primitives.weak_types import weak_tangents
+from hlofront.core.sizes.dimensions import canonical_axis
+from hlofront.numpy.support.promotion import promote_args_inexact
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.weak_types import weak_tangents
+from hlofront.primitives.linalg.matrices import real_dtype
 from hlofront.runtime.dispatch.operation import operation
 
 

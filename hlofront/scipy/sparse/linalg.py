@@ -17,13 +17,13 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.higher_order.library_loops import fori_loop, while_loop
 from hlofront.higher_order.linear_solve import custom_linear_solve
+from hlofront.numpy.arrays.raveling import ravel_pytree
 from hlofront.numpy.linalg.decompositions import qr
-from hlofront.numpy.promotion import promote_own_dtypes
-from hlofront.numpy.raveling import ravel_pytree
-from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert
-from hlofront.primitives.dot_general import Precision, dot_general
-from hlofront.primitives.solving import triangular_solve
+from hlofront.numpy.support.promotion import promote_own_dtypes
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.linalg.dot_general import Precision, dot_general
+from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.transforms.linear_transpose import linear_transpose
 

@@ -15,9 +15,9 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
-from hlofront.numpy.promotion import promote_args_inexact
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.weak_types import strong_cotangents, times_one, weak_tangents
+from hlofront.numpy.support.promotion import promote_args_inexact
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.elementwise.weak_types import strong_cotangents, times_one, weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["Rotation", "Slerp"]

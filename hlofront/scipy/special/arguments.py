@@ -13,9 +13,9 @@ from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
-from hlofront.primitives.converting import convert, strong
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.promotion import broadcast_together, promote_args_inexact
+from hlofront.primitives.elementwise.converting import convert, strong
 
 # A result: one array, or a pair.
 _Result = TypeVar("_Result", Array, tuple[Array, Array])

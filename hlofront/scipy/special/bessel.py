@@ -14,10 +14,10 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.library_loops import fori_loop, scan
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.near_zero import bessel_i0, bessel_i1
-from hlofront.primitives import special
-from hlofront.primitives.converting import convert
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.near_zero import bessel_i0, bessel_i1
+from hlofront.primitives.elementwise import special
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
 

@@ -11,9 +11,9 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
-from hlofront.primitives import elementwise
-from hlofront.primitives.converting import strong
-from hlofront.primitives.weak_types import times_one
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import strong
+from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import define_slopes, floats, in_float32, inexact_arrays
 from hlofront.scipy.special.series import polynomial

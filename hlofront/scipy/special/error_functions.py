@@ -11,9 +11,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives import special
-from hlofront.primitives.weak_types import times_one
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.elementwise import special
+from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import (
     float32_or_64,

@@ -12,9 +12,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
 from hlofront.higher_order.library_loops import fori_loop
-from hlofront.numpy.creation import asarray
-from hlofront.primitives import special
-from hlofront.primitives.weak_types import times_one
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.elementwise import special
+from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats

@@ -12,9 +12,9 @@ from hlofront.base.dtypes import is_complex, to_complex_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
-from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.weak_types import times_one
+from hlofront.primitives.elementwise import elementwise
+from hlofront.primitives.elementwise.converting import convert, strong
+from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import quotients
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats

@@ -13,9 +13,9 @@ from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives import elementwise, special
-from hlofront.primitives.converting import strong
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.elementwise import elementwise, special
+from hlofront.primitives.elementwise.converting import strong
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import (
     define_slopes,

@@ -12,8 +12,8 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import as_custom_jvp
 from hlofront.higher_order.library_loops import fori_loop
-from hlofront.numpy.creation import asarray
-from hlofront.primitives import special
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.primitives.elementwise import special
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.hypergeometric_sums import (

@@ -17,9 +17,9 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.higher_order.library_loops import fori_loop, while_loop
-from hlofront.primitives import special
-from hlofront.primitives.barriers import optimization_barrier
-from hlofront.primitives.converting import reduce_precision
+from hlofront.primitives.calls.barriers import optimization_barrier
+from hlofront.primitives.elementwise import special
+from hlofront.primitives.elementwise.converting import reduce_precision
 from hlofront.scipy.special.series import STIRLING, polynomial
 from hlofront.transforms.grad import jvp
 

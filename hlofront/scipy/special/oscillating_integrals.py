@@ -11,11 +11,11 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
-from hlofront.numpy.near_zero import sine_over
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives import special
-from hlofront.primitives.converting import convert, reduce_precision
-from hlofront.primitives.weak_types import times_one
+from hlofront.numpy.support.near_zero import sine_over
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.elementwise import special
+from hlofront.primitives.elementwise.converting import convert, reduce_precision
+from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, strong_floats

@@ -9,10 +9,10 @@ import numpy as np
 import hlofront.numpy as jnp
 from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.manual_axes import SAME
+from hlofront.core.sharding.manual_axes import SAME
 from hlofront.higher_order.library_loops import cond, while_loop
-from hlofront.primitives.dynamic_slicing import dynamic_slice
-from hlofront.primitives.sorting import sort
+from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice
+from hlofront.primitives.arrays.sorting import sort
 
 # A function of a mask and of arrays, which returns as many arrays as there are `others`.
 OfMasked = Callable[..., Sequence[Array]]

@@ -14,9 +14,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.library_loops import fori_loop
-from hlofront.numpy.creation import asarray
-from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
-from hlofront.primitives import elementwise
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.support.promotion import broadcast_together, promote_args_inexact
+from hlofront.primitives.elementwise import elementwise
 from hlofront.runtime.dispatch.operation import operation
 
 

@@ -12,9 +12,9 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
-from hlofront.numpy.promotion import promote_args_inexact
-from hlofront.primitives.converting import strong
-from hlofront.primitives.weak_types import strong_cotangents, times_one, weak_tangents
+from hlofront.numpy.support.promotion import promote_args_inexact
+from hlofront.primitives.elementwise.converting import strong
+from hlofront.primitives.elementwise.weak_types import strong_cotangents, times_one, weak_tangents
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import log1p
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.weak_types import weak_tangents
+from hlofront.primitives.elementwise.converting import stop_gradient
+from hlofront.primitives.elementwise.weak_types import weak_tangents
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.special.gamma_functions import betaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of

@@ -14,9 +14,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.nn import logsumexp
 from hlofront.numpy.linalg.matrices import inexact
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives.factoring import cholesky
-from hlofront.primitives.solving import triangular_solve
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.linalg.factoring import cholesky
+from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.error_functions import ndtr
 

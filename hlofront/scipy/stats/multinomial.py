@@ -9,7 +9,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaln

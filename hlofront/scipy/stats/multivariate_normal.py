@@ -9,8 +9,8 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.matrices import inexact
-from hlofront.primitives.factoring import cholesky
-from hlofront.primitives.solving import triangular_solve
+from hlofront.primitives.linalg.factoring import cholesky
+from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["logpdf", "pdf"]

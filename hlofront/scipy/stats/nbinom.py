@@ -5,7 +5,7 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.primitives.converting import stop_gradient
+from hlofront.primitives.elementwise.converting import stop_gradient
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.special.gamma_functions import betaln
 from hlofront.scipy.stats.arguments import cotangents, exp_of, functions_of, with_constants

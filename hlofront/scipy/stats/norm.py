@@ -5,8 +5,8 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.numpy.promotion import check_arraylike
-from hlofront.primitives.weak_types import strong_cotangents
+from hlofront.numpy.support.promotion import check_arraylike
+from hlofront.primitives.elementwise.weak_types import strong_cotangents
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
 from hlofront.scipy.stats.arguments import (
     exp_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.primitives.weak_types import weak_tangents
+from hlofront.primitives.elementwise.weak_types import weak_tangents
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import (
     cotangents,

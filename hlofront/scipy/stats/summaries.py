@@ -12,8 +12,8 @@ from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
-from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
+from hlofront.core.sizes.dimensions import canonical_axis
+from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
 from hlofront.runtime.dispatch.operation import operation
 
 

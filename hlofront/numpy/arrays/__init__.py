@@ -1,0 +1,1 @@
+"""Creation, shape and order of arrays."""

@@ -1,0 +1,1 @@
+"""Reading and updating arrays by indices and masks."""

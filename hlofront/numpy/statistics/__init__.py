@@ -1,0 +1,1 @@
+"""Reductions: sums, moments, quantiles, histograms."""

@@ -1,0 +1,1 @@
+"""What the functions of hlofront.numpy are written with."""

@@ -1,0 +1,45 @@
+"""Functions that change only the weak type of tangents or cotangents."""
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.aval import typeof
+from hlofront.core.trace import process
+from hlofront.primitives.arrays.creation import scalar_of
+from hlofront.primitives.elementwise.converting import convert, convert_element_type_p, strong
+from hlofront.primitives.elementwise.elementwise import mul
+
+
+def times_one(x: ArrayLike) -> Array:
+    """Return an array strongly typed: a weakly typed one of floats or complex numbers, times one.
+
+    The cotangents of `x` are strongly typed as well; those that a conversion to a strong type gives
+    are weakly typed. JAX's are strong where a formula has a constant of its argument's dtype.
+    """
+    aval = typeof(x)
+    if not aval.weak_type or not issubdtype(aval.dtype, np.inexact):
+        return strong(x)
+    return mul(x, scalar_of(1, aval.dtype))
+
+
+def strong_cotangents(x: ArrayLike) -> Array:
+    """Return an array of the type of `x` whose cotangents are strongly typed; strong `x` itself.
+
+    JAX gathers elements where hlofront selects or slices them, and a gather's cotangents are
+    strongly typed, as they are added to zeros which are.
+    """
+    aval = typeof(x)
+    return convert(times_one(x), aval.dtype, aval.weak_type)
+
+
+def weak_tangents(x: Array) -> Array:
+    """Return an array of the type of `x`; if that is weakly typed, its tangents are as well.
+
+    JAX types them this way if a function is jitted on its own, as the functions of jax.numpy are.
+    """
+    aval = typeof(x)
+    if not aval.weak_type:
+        return x
+    params = {"new_dtype": aval.dtype, "weak_type": True, "sharding": None}
+    return process(convert_element_type_p, (x,), params)

@@ -1,0 +1,359 @@
+"""Primitives of placement on devices: device_put, sharding_constraint, argument_sharding."""
+
+import enum
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.aval import MemorySpace as MemorySpace
+from hlofront.core.aval import ShapedArray, Split
+from hlofront.core.axes import AxisData
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, batch_with_axis, infer, infers_whole_types, jvp, transpose
+from hlofront.core.sharding.mesh_context import EMPTY, NO_MESH, get_abstract_mesh, types_vary
+from hlofront.core.sharding.partition import PartitionSpec, axes_of
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.trace import process
+from hlofront.primitives.rules.derivatives import linear
+
+
+class CopySemantics(enum.IntEnum):
+    """The ways in which device_put may use the memory of its operand."""
+
+    REUSE_INPUT = 0
+    DONATE_INPUT = 1
+    ALWAYS_COPY = 2
+
+    def __repr__(self) -> str:
+        return f"ArrayCopySemantics.{self.name}"
+
+    __str__ = __repr__
+
+
+# Parameters, per operand: the target device or sharding (None: the current or default one), the
+# source, and the copy semantics. Within a compiled program all values are on its device, so the
+# operation does nothing there.
+device_put_p = Primitive("device_put", multiple_results=True)
+device_put_p.moves_memory = True
+infers_whole_types.add(device_put_p)
+
+
+def device_put(
+    operands: Sequence[ArrayLike | Zero],
+    devices: Sequence[object],
+    srcs: Sequence[object],
+    copy_semantics: Sequence[CopySemantics],
+) -> list[Array]:
+    """Bind device_put: move each operand to its device; the public one is in runtime/array.
+
+    Args:
+      operands: the arrays to move.
+      devices: the target device or sharding of each operand, or None.
+      srcs: the source device or sharding of each operand, or None; cotangents move back to it.
+      copy_semantics: the permitted use of each operand's memory.
+    """
+    manual = get_abstract_mesh().manual_axes
+    if manual:
+        if types_vary():
+            for target in devices:
+                _refuse_manual_axes("device_put", target)
+        devices = [_without_axes(target, manual) for target in devices]
+    return process(
+        device_put_p,
+        tuple(operands),
+        {
+            "devices": tuple(devices),
+            "srcs": tuple(srcs),
+            "copy_semantics": tuple(copy_semantics),
+        },
+    )
+
+
+def _refuse_manual_axes(function: str, sharding: Any) -> None:
+    """Raise ValueError for a sharding along axes over which shard_map runs the current function."""
+    spec = getattr(sharding, "spec", None)
+    manual = get_abstract_mesh().manual_axes
+    if spec is None or not manual:
+        return
+    for name in (*spec.names(), *spec.unreduced):
+        if name in manual:
+            raise ValueError(
+                f"the sharding of {function} contains a manual axis, {name!r} of {spec}: inside of "
+                "shard_map over it each device has its own part, which this axis does not split"
+            )
+
+
+def _without_axes(sharding: Any, names: Sequence[Hashable]) -> Any:
+    """Return a sharding that splits no array along these axes of its mesh."""
+    spec = getattr(sharding, "spec", None)
+    if spec is None or frozenset(names).isdisjoint(spec.names()):
+        return sharding
+    entries = [tuple([n for n in axes_of(entry) if n not in names]) for entry in spec.partitions]
+    return sharding.update(spec=spec.update(partitions=entries))
+
+
+def memory_space_of(kind: str | None) -> MemorySpace:
+    """Return the memory space of a memory kind, such as "pinned_host"; None is the default kind."""
+    return MemorySpace.Host if kind == MemorySpace.Host.value else MemorySpace.Device
+
+
+def _space_after(aval: ShapedArray, target: object) -> MemorySpace:
+    """Return the memory space of a value after device_put to a target."""
+    if target is None or target is MemorySpace.Any:
+        return aval.memory_space
+    if isinstance(target, MemorySpace):
+        return target
+    # A Format has a sharding, and a device has its default memory.
+    target = getattr(target, "sharding", target)
+    return memory_space_of(getattr(target, "memory_kind", None))
+
+
+@infer(device_put_p)
+def _(
+    *avals: ShapedArray,
+    devices: Sequence[object],
+    srcs: Sequence[object],
+    copy_semantics: Sequence[CopySemantics],
+) -> list[ShapedArray]:
+    return [
+        _on(target, aval.update(memory_space=_space_after(aval, target)))
+        for aval, target in zip(avals, devices, strict=True)
+    ]
+
+
+def _on(target: Any, aval: ShapedArray) -> ShapedArray:
+    """Return the type of an array that is moved to a device or a sharding, split as that says."""
+    mesh = getattr(target, "mesh", None)
+    if mesh is not None:
+        return aval.update(sharding=Split(mesh.abstract_mesh, target.spec))
+    if aval.split is not None and (hasattr(target, "device_set") or hasattr(target, "id")):
+        return aval.update(sharding=Split(EMPTY, PartitionSpec()))
+    return aval
+
+
+@jvp(device_put_p)
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    devices: Sequence[object],
+    srcs: Sequence[object],
+    copy_semantics: Sequence[CopySemantics],
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    outputs = device_put(primals, devices, srcs, copy_semantics)
+    known = [i for i, tangent in enumerate(tangents) if not isinstance(tangent, Zero)]
+    results = list(tangents)
+    if known:
+        moved = device_put(
+            [tangents[i] for i in known],
+            [devices[i] for i in known],
+            [srcs[i] for i in known],
+            [copy_semantics[i] for i in known],
+        )
+        for i, tangent in zip(known, moved, strict=True):
+            results[i] = tangent
+    return outputs, results
+
+
+@transpose(device_put_p)
+def _(
+    cotangents: Sequence[Cotangent],
+    *_: Operand,
+    devices: Sequence[object],
+    srcs: Sequence[object],
+    copy_semantics: Sequence[CopySemantics],
+) -> Sequence[Cotangent | None]:
+    if CopySemantics.DONATE_INPUT in copy_semantics:
+        raise ValueError(
+            "device_put with donate=True cannot be transposed: the way back would need the buffer "
+            "that was given away. Leave donate out where derivatives are taken."
+        )
+    known = [i for i, cotangent in enumerate(cotangents) if not isinstance(cotangent, Zero)]
+    results = list(cotangents)
+    if known:
+        moved = device_put(
+            [cotangents[i] for i in known],
+            [srcs[i] for i in known],
+            [devices[i] for i in known],
+            [CopySemantics.ALWAYS_COPY] * len(known),
+        )
+        for i, cotangent in zip(known, moved, strict=True):
+            results[i] = cotangent
+    return results
+
+
+@batch(device_put_p)
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    devices: Sequence[object],
+    srcs: Sequence[object],
+    copy_semantics: Sequence[CopySemantics],
+) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+    return device_put(values, devices, srcs, copy_semantics), axes
+
+
+# ---- how a value is split ------------------------------------------------------------------------
+
+# The identity, whose result has the sharding of the parameter.
+sharding_constraint_p = Primitive("sharding_constraint")
+linear(sharding_constraint_p)
+# It is about axes of type Auto, which are not in types.
+infers_whole_types.add(sharding_constraint_p)
+
+
+def sharding_constraint(
+    x: ArrayLike, sharding: object, unconstrained_dims: frozenset[int] = frozenset()
+) -> Array:
+    """Return x with its sharding constrained; `with_sharding_constraint` is the user's interface.
+
+    Args:
+      x: the array to constrain.
+      sharding: the sharding of the result.
+      unconstrained_dims: the axes whose sharding XLA chooses.
+    """
+    _refuse_manual_axes("a constraint", sharding)
+    mesh = get_abstract_mesh()
+    params = {
+        "sharding": sharding,
+        "layout": None,
+        "context_mesh": NO_MESH if mesh.empty else mesh,
+        "unconstrained_dims": unconstrained_dims,
+    }
+    return process(sharding_constraint_p, (x,), params)
+
+
+@infer(sharding_constraint_p)
+def _(
+    x: ShapedArray,
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: frozenset[int],
+) -> ShapedArray:
+    return x
+
+
+@transpose(sharding_constraint_p)
+def _(
+    cotangent: ArrayLike,
+    x: Operand,
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: frozenset[int],
+) -> Sequence[Cotangent | None]:
+    return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
+
+
+@batch_with_axis(sharding_constraint_p)
+def _(
+    axis_data: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: frozenset[int],
+) -> tuple[ArrayLike, BatchAxis]:
+    """Constrain a batched value; vmap's spmd_axis_name, or else XLA, shards its batch axis."""
+    (x,), (axis,) = values, axes
+    if axis is None:
+        return sharding_constraint(x, sharding, unconstrained_dims), None
+    sharding, unconstrained_dims = _batched(axis_data, axis, sharding, unconstrained_dims)
+    return sharding_constraint(x, sharding, unconstrained_dims), axis
+
+
+def _batched(
+    axis_data: AxisData, axis: int, sharding: Any, unconstrained_dims: frozenset[int]
+) -> tuple[object, frozenset[int]]:
+    """Return a sharding, and the axes that it leaves to XLA, for values with a batch axis."""
+    names = axis_data.spmd_name
+    if names and not hasattr(sharding, "spec"):
+        raise ValueError(
+            f"vmap with spmd_axis_name={names} splits its axis along axes of a mesh, and the "
+            f"constraint inside, {sharding}, has no mesh: give it a NamedSharding, or leave "
+            "spmd_axis_name out"
+        )
+    moved = frozenset(dim + (dim >= axis) for dim in unconstrained_dims)
+    if not names and hasattr(sharding, "spec"):
+        moved |= {axis}
+    # A sharding without `with_axis` is on one device, and fits the batched value unchanged.
+    if hasattr(sharding, "with_axis"):
+        sharding = sharding.with_axis(axis, names)
+    return sharding, moved
+
+
+# The identity, for a result that is an argument of a jitted function with this sharding in its
+# in_shardings. In a program it is a constraint. Outside of programs, as under grad or vmap, it does
+# what a call of the jitted function does: it moves an argument that has the sharding on other
+# devices, and refuses one that is split differently. If `from_anywhere`, as for jit(device=), it
+# moves any argument.
+argument_sharding_p = Primitive("argument_sharding")
+linear(argument_sharding_p)
+infers_whole_types.add(argument_sharding_p)
+
+
+def argument_sharding(
+    x: ArrayLike,
+    name: str,
+    sharding: object,
+    from_anywhere: bool,
+    unconstrained_dims: frozenset[int] = frozenset(),
+) -> Array:
+    """Return an argument of a jitted function with the sharding that jit was given for it.
+
+    Args:
+      x: the argument.
+      name: its name in messages.
+      sharding: the sharding.
+      from_anywhere: whether an argument that is split otherwise is moved, too.
+      unconstrained_dims: the axes whose sharding XLA chooses inside of a program.
+    """
+    _refuse_manual_axes(name, sharding)
+    params = {
+        "name": name,
+        "sharding": sharding,
+        "from_anywhere": from_anywhere,
+        "unconstrained_dims": unconstrained_dims,
+    }
+    return process(argument_sharding_p, (x,), params)
+
+
+@infer(argument_sharding_p)
+def _(x: ShapedArray, **_: object) -> ShapedArray:
+    return x
+
+
+@transpose(argument_sharding_p)
+def _(
+    cotangent: ArrayLike,
+    x: Operand,
+    *,
+    name: str,
+    sharding: object,
+    from_anywhere: bool,
+    unconstrained_dims: frozenset[int],
+) -> Sequence[Cotangent | None]:
+    return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
+
+
+@batch_with_axis(argument_sharding_p)
+def _(
+    axis_data: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    name: str,
+    sharding: object,
+    from_anywhere: bool,
+    unconstrained_dims: frozenset[int],
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (axis,) = values, axes
+    if axis is not None:
+        sharding, unconstrained_dims = _batched(axis_data, axis, sharding, unconstrained_dims)
+    return argument_sharding(x, name, sharding, from_anywhere, unconstrained_dims), axis
