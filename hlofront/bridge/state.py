@@ -43,11 +43,17 @@ if jaxlib_version < (0, 10, 2):
     )
 
 
+# The function of the import system that imports a module; `importlib.util.find_spec`, which only
+# asks whether there is one, calls the finders from another.
+_IMPORTING = "_find_and_load_unlocked"
+
+
 class _JaxIsRefused:
     """An import finder that refuses `import jax`, but lets code check whether jax is installed.
 
     jaxlib's C++ also imports `jax` in rare paths and handles its absence, so this also keeps an
-    installed jax from being imported without the user's knowledge.
+    installed jax from being imported without the user's knowledge. Where none is installed, the
+    error says how hlofront takes its place.
     """
 
     def find_spec(
@@ -59,6 +65,14 @@ class _JaxIsRefused:
             if finder is not self and finder.find_spec(name, path, target) is not None:
                 # Loaders need no base class at run time, and importing it would take time.
                 return importlib.machinery.ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
+        # Frame 1 belongs to the import system's loop over the finders, frame 2 to its caller.
+        if sys._getframe(2).f_code.co_name == _IMPORTING:  # pyright: ignore[reportPrivateUsage]
+            raise ModuleNotFoundError(
+                "No module named 'jax': hlofront takes its place only on request. Write `import "
+                "hlofront.as_jax` before the imports that need jax, or run the program with "
+                "`python -m hlofront as-jax PROGRAM`.",
+                name=name,
+            )
         return None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
