@@ -16,8 +16,8 @@ def costs(program: object, target: Target | Description | str | None = None) -> 
     """Return the operations, bytes and time of a program, by instruction and by source line.
 
     The operations and bytes follow from shapes; the time is a lower bound from the target's
-    published rates: see docs/costs.md. The peak of memory is that of XLA's buffers for a result of
-    `compile`, and follows from the schedule for texts.
+    published rates: see docs/reference/costs.md. The peak of memory is that of XLA's buffers for a
+    result of `compile`, and follows from the schedule for texts.
 
     Args:
       program: a result of `compile`; HLO text, the path of an HLO file, or a result of `parse`;

@@ -221,7 +221,7 @@ def costs(
     writes its result, and values that are on the chip move nothing; a loop runs as often as its
     trip count. The time of an instruction is a lower bound from the device's published rates: the
     greatest of its operations by the peak rates of the units that compute them, its bytes by the
-    bandwidth of the memory, and what it sends by that of the links. docs/costs.md says more.
+    bandwidth of the memory, and what it sends by that of the links: docs/reference/costs.md.
 
     Args:
       program: HLO text, the path of an HLO file, a result of `parse`, or an object whose

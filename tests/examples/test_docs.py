@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-PAGES = sorted((pathlib.Path(__file__).parents[2] / "docs").glob("*.md"))
+PAGES = sorted((pathlib.Path(__file__).parents[2] / "docs").rglob("*.md"))
 WITH_EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 
 

@@ -1,4 +1,4 @@
-"""The engine of docs/engine_in_100_lines.md computes what hlofront does, and XLA runs its text."""
+"""The engine of engine_in_100_lines.md computes what hlofront does, and XLA runs its text."""
 
 import doctest
 import pathlib
@@ -13,7 +13,7 @@ from hlofront.bridge import mlir
 from hlofront.pjrt.clients import local_devices
 from hlofront.pjrt.compile import compile_module, compile_options
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "engine_in_100_lines.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "explanation" / "engine_in_100_lines.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 CODE = "\n".join(re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)

@@ -208,7 +208,7 @@ def test_compare_has_limits_and_markdown(model, capsys):
 
 
 def test_the_workflow_in_the_documentation_calls_commands_that_exist():
-    text = (pathlib.Path(__file__).parents[2] / "docs" / "pull_requests.md").read_text()
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "howto" / "pull_requests.md").read_text()
     (workflow,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     (command,) = re.findall(r"python -m hlofront (.*?) > comment.md", workflow, re.DOTALL)
     command = command.replace("${{ github.base_ref }}", "main")

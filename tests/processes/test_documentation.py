@@ -1,4 +1,4 @@
-"""The program of docs/many_processes.md runs over processes as the page says."""
+"""The program of docs/howto/many_processes.md runs over processes as the page says."""
 
 import io
 import pathlib
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 @pytest.mark.long
 def test_the_program_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    page = (ROOT / "docs" / "many_processes.md").read_text()
+    page = (ROOT / "docs" / "howto" / "many_processes.md").read_text()
     program = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
     script = tmp_path / "train.py"
     script.write_text(program)

@@ -1,0 +1,1 @@
+"""Makes the pages of the site that no one writes by hand, when Sphinx starts."""
