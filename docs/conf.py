@@ -25,8 +25,6 @@ extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design"]
 root_doc = "index"
 exclude_patterns = ["_build", "_generated", "generate", "**.ipynb_checkpoints"]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext", ".ipynb": "myst-nb"}
-# In generated pages of the API, `name` links to the name's description, if there is one.
-default_role = "py:obj"
 
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
@@ -34,6 +32,10 @@ myst_links_external_new_tab = False
 # Tests run the notebooks; the site shows the outputs that they keep.
 nb_execution_mode = "off"
 nb_merge_streams = True
+
+maximum_signature_line_length = 88
+# Sphinx copies the whole tree of contents for each page, which takes most of the time with them.
+toc_object_entries = False
 
 html_theme = "furo"
 html_title = "hlofront"

@@ -6,7 +6,9 @@ import re
 import shutil
 from typing import Any
 
-from generate import links
+from sphinx.addnodes import desc_signature, pending_xref
+
+from generate import api, links
 
 DOCS, ROOT = links.DOCS, links.ROOT
 # Parts of pages that are copied from the repository, with links that hold on the site.
@@ -60,12 +62,20 @@ def connect(app: Any, source_url: str) -> None:
     def make(app: Any) -> None:
         copy_parts(source_url)
         copy_notebooks(source_url)
+        api.write_all(DOCS / "reference" / "api", write)
 
     def read(app: Any, name: str, source: list[str]) -> None:
         path = pathlib.Path(app.env.doc2path(name))
         if path.suffix == ".md":
             source[0] = links.for_site(source[0], path.parent, source_url)
 
+    def flatten(app: Any, doctree: Any) -> None:
+        # Sphinx would search all names for each type in a signature: they are left as text.
+        for signature in doctree.findall(desc_signature):
+            for reference in [*signature.findall(pending_xref)]:
+                reference.replace_self(reference.children)
+
+    app.connect("doctree-read", flatten)
     app.connect("builder-inited", make)
     app.connect("source-read", read)
 

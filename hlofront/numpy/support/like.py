@@ -1,7 +1,8 @@
-"""The decorator `@like(np.sin)`, which appends NumPy's documentation to a function's own."""
+"""The decorator `@like(np.sin)`, which appends to a docstring what differs from NumPy."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,37 +10,31 @@ from hlofront.runtime.dispatch.operation import operation
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_DIFFERENCES = (
-    "Arrays are immutable: there is no `out`, and nothing is done in place. Dtypes meet by JAX's\n"
-    "rules of promotion, 64-bit ones are narrowed unless x64 is on, and results are arrays, also\n"
-    "where NumPy gives scalars."
-)
+_DIFFERENCES = """\
+It follows numpy.{name}, except that arrays are immutable: there is no `out`, and nothing is done in
+place. Dtypes are promoted by JAX's rules, 64-bit ones are narrowed unless x64 is on, lists must be
+converted by `jnp.array`, and results are arrays, also where NumPy returns scalars."""
 
 
 def like(reference: object) -> Callable[[F], F]:
-    """Return a decorator that appends NumPy's documentation to the function's own.
+    """Return a decorator that appends what differs from NumPy's function to a docstring.
 
     Args:
-      reference: the function of NumPy that this one follows. Its text is read from the installed
-        NumPy, and is not a part of this package.
+      reference: the function of NumPy that this one follows.
     """
 
-    def borrow(fun: F) -> F:
-        own = fun.__doc__
-        borrowed = reference.__doc__
+    def append(fun: F) -> F:
         # Under `python -OO` there are no docstrings.
-        if own is not None and borrowed:
-            name = getattr(reference, "__name__", "")
-            fun.__doc__ = (
-                f"{own}\n\n{_DIFFERENCES}\n\nThe documentation of numpy.{name}:\n\n{borrowed}"
-            )
+        if fun.__doc__ is not None:
+            differences = _DIFFERENCES.format(name=getattr(reference, "__name__", ""))
+            fun.__doc__ = f"{inspect.cleandoc(fun.__doc__)}\n\n{differences}"
         return fun
 
-    return borrow
+    return append
 
 
 def operation_like(reference: object, **options: object) -> Callable[[Callable[..., object]], Any]:
-    """Return a decorator that makes a function an operation with NumPy's documentation.
+    """Return a decorator that makes a function an operation that follows one of NumPy.
 
     Args:
       reference: the function of NumPy that this one follows.
