@@ -121,7 +121,7 @@ class Collectives:
             "bytes moved",
             "runs",
             "at least",
-            "beside it",
+            "overlapped by",
             "type",
             "source",
         )
