@@ -9,7 +9,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import tree_leaves
 from hlofront.inspect.cost import costs
 from hlofront.inspect.jitted import jitted
-from hlofront.pjrt.targets import Target
+from hlofront.pjrt.targets import Target, target_of
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.cost.memory_use import buffer_lines, memory_use, size_text
@@ -76,7 +76,8 @@ def fits(
       f: a function of arrays, jitted or not.
       specs: the function's arguments: arrays, or objects with a shape and dtype.
       target: the device, attached or not, as `hlofront.target` takes it: "cuda:h100",
-        "tpu:v5e:1x1". By default the device on which the function would run.
+        "tpu:v5e:1x1". By default the devices of the arguments' shardings, else the device on which
+        the function would run.
       margin: the fraction of the memory that must stay free for the runtime and other programs.
 
     Raises:
@@ -88,6 +89,9 @@ def fits(
     device_target = find_target(target) if isinstance(target, str) else target
     with device_target if device_target is not None else contextlib.nullcontext():
         lowered = jitted(f).lower(*specs)
+        if device_target is None:
+            # The shardings of the arguments may be over devices of a target.
+            device_target = target_of(lowered._first_device)
         try:
             compiled = lowered.compile()
         except JaxRuntimeError as error:

@@ -49,6 +49,16 @@ def test_the_device_at_hand():
     assert found.fits in (True, None) and found.argument_bytes == 4 * (32 + 16)
 
 
+@pytest.mark.slow
+def test_the_devices_of_shardings_are_the_target():
+    """They are not attached, so that they cannot be asked for their memory."""
+    pytest.importorskip("libtpu")
+    devices = np.array(jax.target("tpu:v5e:2x2").devices)
+    split = jax.NamedSharding(jax.sharding.Mesh(devices, ("x",)), jax.P("x"))
+    found = jax.fits(f, jax.ShapeDtypeStruct((8, 8), jnp.float32, sharding=split), spec(8, 2))
+    assert found and found.device == "tpu:v5e:2x2" and found.available_bytes > 8 << 30
+
+
 def test_a_compiler_without_memory_for_a_trial_is_an_answer(monkeypatch):
     """XLA's compiler for GPUs runs kernels to choose among them, and fails where none has room."""
 
