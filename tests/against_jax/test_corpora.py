@@ -5,6 +5,7 @@ import pytest
 from tests.against_jax.describe import names_of
 
 CORPORA = (
+    "corpus_assembled_dtypes",
     "corpus_experimental",
     "corpus_interpreters",
     "corpus_names_experimental",

@@ -91,6 +91,8 @@ assert "only supports tiled=True" in raised(process_allgather, x)
 for data, shape in [(rows, None), (rows, (8, 2)), (whole, (8, 2))]:
     assert (process_allgather(make(split, data, shape), tiled=True) == whole).all(), shape
 assert make(same, rows).shape == (4, 2)
+wide = make(split, rows.astype(np.float64))
+assert wide.dtype == np.float32 and (process_allgather(wide, tiled=True) == whole).all()
 assert "should match either global or process shape" in raised(make, split, rows[:3], (8, 2))
 assert "has Nones" in raised(make, split, rows, (None, 2))
 square = jax.make_mesh((2, 2), ("x", "y"), (jax.sharding.AxisType.Auto,) * 2)

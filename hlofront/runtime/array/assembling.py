@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.base.dtypes import array_dtype, check_user_dtype_supported
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
@@ -64,14 +64,16 @@ def make_array_from_single_device_arrays(
                 "make_array_from_single_device_arrays takes arrays on devices: got an element of "
                 f"type {type(array).__name__}. Put it on its device with device_put."
             )
+    if dtype is not None:
+        dtype = check_user_dtype_supported(dtype, "make_array_from_single_device_arrays")
     if arrays:
         dtypes = {array.aval.dtype for array in arrays}
         if len(dtypes) > 1:
             raise ValueError(f"the arrays have different dtypes: {sorted(map(str, dtypes))}")
         (common_dtype,) = dtypes
-        if dtype is not None and dtype_of(dtype) != common_dtype:
+        if dtype is not None and dtype != common_dtype:
             raise ValueError(
-                f"dtype={dtype_of(dtype)} was given, and the arrays' dtype is {common_dtype}. "
+                f"dtype={dtype} was given, and the arrays' dtype is {common_dtype}. "
                 "Leave it out, or convert the arrays."
             )
     elif dtype is None:
@@ -79,7 +81,7 @@ def make_array_from_single_device_arrays(
             "with no arrays on devices of this process the dtype must be given: pass dtype"
         )
     else:
-        common_dtype = array_dtype(dtype_of(dtype))
+        common_dtype = dtype
     weak = all(array.aval.weak_type for array in arrays) if arrays else False
     aval = aval_split_by(sharding, ShapedArray(shape, common_dtype, weak))
     parts = _in_order(arrays, aval, sharding)
@@ -153,6 +155,8 @@ def make_array_from_callback(
                 f"one, which it does only for programs: got {sharding}"
             )
     target = check_sharding(target, "make_array_from_callback")
+    if dtype is not None:
+        dtype = check_user_dtype_supported(dtype, "make_array_from_callback")
     shape = tuple(shape)
     made: list[tuple[Index, ArrayLike]] = []
     arrays: list[Array] = []
@@ -263,7 +267,7 @@ def _from_parts(sharding: Sharding, data: ArrayLike, shape: Sequence[int] | None
         return values[tuple(own)]
 
     values = np.asarray(data)
-    return make_array_from_callback(whole, sharding, part, values.dtype)
+    return make_array_from_callback(whole, sharding, part, array_dtype(values.dtype))
 
 
 def _whole_shape(sharding: Sharding, own_shape: tuple[int, ...]) -> tuple[int, ...]:
