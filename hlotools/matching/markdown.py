@@ -69,6 +69,8 @@ def code(text: str) -> str:
 def _change_text(change: Change) -> str:
     sources = change.sources
     lines = ", ".join(code(source) for source in sources[:3]) + (", ..." if sources[3:] else "")
-    folded = f" (with {len(change.parts)} changes that follow)" if change.parts else ""
+    more = len(change.parts)
+    follow = "1 change that follows" if more == 1 else f"{more} changes that follow"
+    folded = f" (with {follow})" if more else ""
     effect = f" **{change.effect}**" if change.effect and str(change.effect) else ""
     return code(change.sentence) + folded + effect + (f" at {lines}" if lines else "")

@@ -107,6 +107,17 @@ def test_equal_programs_have_no_causes_but_their_flags():
     assert cause.kind == "flag" and cause.parts == ()
 
 
+def test_a_single_change_that_follows_is_counted_as_one():
+    narrow = lambda x, w: jnp.tanh(x.astype(jnp.bfloat16) @ w).sum()
+    difference = diff(
+        (lambda x, w: jnp.tanh(x @ w).sum(), f32(8, 64), f32(64, 32)),
+        (narrow, f32(8, 64), f32(64, 32)),
+    )
+    counts = [len(cause.parts) for cause in causes_of(difference)]
+    text = difference.markdown()
+    assert counts == [1] and "(with 1 change that follows)" in text
+
+
 def test_json_and_pages_have_the_effects_under_their_cause():
     difference = diff((layer, X, W), (layer, f32(16, 64), W))
     (told,) = json.loads(difference.json())["changes"]
