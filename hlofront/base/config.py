@@ -24,6 +24,7 @@ from hlofront.base.option import (
     choice,
     optional,
     options,
+    warn_of_unknown_variables,
     words,
 )
 from hlofront.base.option import Option as Option
@@ -246,6 +247,7 @@ def _fill(table: dict[str, tuple[Any, ...]], affects_trace: bool) -> None:
 
 _fill(_OF_PROGRAMS, True)
 _fill(_OF_THE_HOST, False)
+warn_of_unknown_variables()
 
 
 # ---- context managers --------------------------------------------------------------------------

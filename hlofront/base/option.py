@@ -6,9 +6,11 @@ import itertools
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
+from hlofront.base import source
 from hlofront.bridge import state
 
 if TYPE_CHECKING:
@@ -470,7 +472,7 @@ class Config:
         raise AttributeError(f"set an option with config.update({name!r}, {value!r})")
 
     def __dir__(self) -> list[str]:
-        return [*object.__dir__(self), *options]
+        return sorted({*object.__dir__(self), *options})
 
     def __repr__(self) -> str:
         changed = [
@@ -523,6 +525,41 @@ def _no_option(name: object) -> AttributeError:
     ]
     hint = f": did you mean {near[0]}?" if near else "; config.values has them all"
     return AttributeError(f"Unrecognized config option: {name}{hint}")
+
+
+# Environment variables that are not options: of the start of a process, and of hlofront's tests.
+_OTHER_VARIABLES = (
+    "HLOFRONT_AS_JAX",
+    "HLOFRONT_ALL_MESHES",
+    "HLOFRONT_ASK_JAX",
+    "HLOFRONT_CHROMIUM",
+    "HLOFRONT_LIBRARIES_PYTHON",
+    "HLOFRONT_ORACLE_PYTHON",
+    "HLOFRONT_TEST_STAND_IN",
+)
+
+
+def warn_of_unknown_variables() -> None:
+    """Warn of environment variables that begin with HLOFRONT_ and that nothing reads."""
+    for name in os.environ:
+        if not name.startswith("HLOFRONT_") or name in _OTHER_VARIABLES:
+            continue
+        known = [option.environment for option in options.values()]
+        if name not in known:
+            import difflib
+
+            # The beginning, which all have, would make each name near to all.
+            start = len("HLOFRONT_")
+            names = [each[start:] for each in (*known, "HLOFRONT_AS_JAX") if "HLOFRONT_" in each]
+            near = difflib.get_close_matches(name[start:], names, n=1)
+            hint = (
+                f"did you mean HLOFRONT_{near[0]}?" if near else "config.values lists the options"
+            )
+            warnings.warn(
+                f"the environment variable {name} has no effect, as hlofront has no such option: "
+                f"{hint}",
+                stacklevel=source.frames_to_user(),
+            )
 
 
 config = Config()

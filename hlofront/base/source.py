@@ -161,7 +161,9 @@ def frames_to_user() -> int:
     level = 1
     while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
-        level += 1
+        # Python does not count the frames of the import system.
+        if not frame.f_code.co_filename.startswith("<frozen importlib"):
+            level += 1
     return level
 
 

@@ -3,9 +3,11 @@
 import json
 import os
 import pydoc
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -385,6 +387,10 @@ def test_a_watcher_sees_each_change_and_may_refuse_it(own_option):
     assert own_option.value == 5 and state.thread_options.value == ()
 
 
+def test_the_config_lists_each_name_once():
+    assert len(dir(config)) == len({*dir(config)})
+
+
 # ---- the environment ---------------------------------------------------------------------------
 
 
@@ -422,6 +428,44 @@ def test_a_bad_environment_variable_is_an_error_that_names_it(variable, value, w
     monkeypatch.delitem(options, option.name)
     with pytest.raises(ValueError, match=f"{variable} takes {wanted}.*, but is '{value}'"):
         module.add_option(option.name, option.default, option.kind, option.doc)
+
+
+def test_an_unknown_environment_variable_is_told_with_the_nearest(
+    monkeypatch,
+):
+    monkeypatch.setenv("HLOFRONT_WARN_RECOMPILE", "1")
+    monkeypatch.setenv("HLOFRONT_NOTHING_LIKE_IT", "1")
+    monkeypatch.setenv("HLOFRONT_AS_JAX", "1")
+    with pytest.warns(UserWarning) as caught:
+        option_module.warn_of_unknown_variables()
+    said = sorted(str(warning.message) for warning in caught)
+    assert len(said) == 2
+    assert said[0].startswith("the environment variable HLOFRONT_NOTHING_LIKE_IT has no effect")
+    assert said[1].endswith("did you mean HLOFRONT_WARN_RECOMPILES?")
+
+
+def test_unknown_environment_variables_are_told_at_the_line_that_imports_hlofront(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nimport hlofront.base.config\n")
+    done = subprocess.run(
+        [sys.executable, program],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HLOFRONT_FENCE": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.startswith(f"{program}:2: UserWarning: ")
+    assert "did you mean HLOFRONT_FENCES?" in done.stderr
+
+
+def test_the_variables_of_the_tests_are_known():
+    """Who works on hlofront has some of them in the shell."""
+    text = "".join(
+        path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)
+    )
+    read = {*re.findall(r"\.get\(\"(HLOFRONT_\w+)\"", text), "HLOFRONT_ALL_MESHES"}
+    known = {option.environment for option in options.values()}
+    assert read - known <= {*option_module._OTHER_VARIABLES}
 
 
 # ---- options without effect ----------------------------------------------------------------------
