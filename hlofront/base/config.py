@@ -169,6 +169,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is a folder to which traces, compilations and cache lookups are logged: `python -m "
         "hlofront log` reads it",
     ),
+    "hlofront_progress": (
+        True,
+        "says on a terminal what XLA or a command does, where that takes long",
+    ),
     "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax_array_garbage_collection_guard": (

@@ -3,9 +3,12 @@
 import sys
 import threading
 
+from hlofront.base.progress import ProgressLine, is_shown
+
 # The seconds that an operation may take before its progress is printed.
 PATIENCE = 1.0
 _timer: threading.Timer | None = None
+_line: ProgressLine | None = None
 
 
 def say(text: str) -> None:
@@ -14,18 +17,28 @@ def say(text: str) -> None:
 
 
 def announce(text: str) -> None:
-    """Print a progress message on stderr after a delay; the next call or `finish` cancels it."""
-    global _timer
+    """Say on stderr what is being done, if it takes long, until the next call or `finish`.
+
+    On a terminal the line counts the seconds, and is erased at the end.
+    """
+    global _timer, _line
     finish()
     if PATIENCE <= 0:
         say(text)
-        return
-    _timer = threading.Timer(PATIENCE, say, (text,))
-    _timer.daemon = True
-    _timer.start()
+    elif is_shown():
+        _line = ProgressLine(lambda: text, PATIENCE)
+        _line.__enter__()
+    else:
+        _timer = threading.Timer(PATIENCE, say, (text,))
+        _timer.daemon = True
+        _timer.start()
 
 
 def finish() -> None:
-    """Cancel the pending progress message, as the work is done."""
+    """End the progress message, as the work is done."""
+    global _line
     if _timer is not None:
         _timer.cancel()
+    if _line is not None:
+        _line.__exit__()
+        _line = None

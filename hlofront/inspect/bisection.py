@@ -145,7 +145,7 @@ def bisect(
         timed = when is not None and when.strip().startswith("run_seconds")
 
         def compiled(name: str) -> Column:
-            return under_jaxlib(artifact, name, run=timed, tell=tell)
+            return under_jaxlib(artifact, name, run=timed, tell=say)
 
     else:
         if file is None:
@@ -154,11 +154,18 @@ def bisect(
         names = revisions_between(pathlib.Path(path), str(at))
 
         def compiled(name: str) -> Column:
-            return at_revision(pathlib.Path(path), function_name, specs, name, tell)
+            return at_revision(pathlib.Path(path), function_name, specs, name, say)
 
     if len(names) < 2:
         raise ValueError(f"bisect requires at least two versions: {jaxlib or at} has {len(names)}")
-    return _Search(names, compiled, question).run()
+    search = _Search(names, compiled, question)
+
+    def say(text: str) -> None:
+        # Both ends, and then each version halves those between; skipped ones come on top.
+        most = 2 + (len(names) - 2).bit_length()
+        tell(f"{text} ({len(search.tried) + 1} of about {most})")
+
+    return search.run()
 
 
 class _Search:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.tree import PyTree, tree_leaves, tree_map
 from hlofront.bridge import profiler as bridge
 from hlofront.inspect.cost import description_for, description_of
@@ -38,6 +39,7 @@ def profile(
     warm_ups: int = 2,
     target: Target | Description | str | None = None,
     log_dir: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], object] = lambda text: None,
 ) -> Callable[..., Profile]:
     """Return a function that runs `function` under XLA's profiler, and returns its times by line.
 
@@ -53,6 +55,7 @@ def profile(
       target: the device whose rates give bounds for the times, such as "cuda:h100"; by default
         no bounds.
       log_dir: a folder to write the profile to, as `jax.profiler.trace` does; None to write none.
+      tell: called with a line of text before runs that take long.
 
     Raises:
       ProfileError: if the profiler recorded no operation of the program.
@@ -78,6 +81,7 @@ def profile(
         if described is not None:
             described = description_for(compiled, described)
         measured = compiled if options else staged
+        name = source.callable_name(function)
         is_donated = any(info.donated for info in tree_leaves(lowered.args_info))
 
         def run() -> float:
@@ -87,13 +91,20 @@ def profile(
             block_until_ready(measured(*call[0], **call[1]))
             return time.perf_counter() - start
 
-        for _ in range(warm_ups):
+        for number in range(warm_ups):
+            tell(f"running {name}: warm-up {number + 1} of {warm_ups}")
             run()
         recording = bridge.ProfileOptions()
         # The events of Python functions would slow down what is measured.
         recording.python_tracer_level = 0
         with ProfileSession(log_dir, profiler_options=recording) as session:
-            walls = [run() for _ in range(runs)]
+            tell(f"running {name} {runs} times")
+            walls: list[float] = []
+            for number in range(runs):
+                # Short runs follow each other without interruption.
+                if walls and walls[-1] > 1:
+                    tell(f"running {name}: run {number + 1} of {runs}")
+                walls.append(run())
         assert session.record is not None
         space = parse_xplane(session.record.content)
         wall = sum(walls) / runs

@@ -62,6 +62,7 @@ def columns(*flops):
     """Return a compiler of versions 0.1.N with these numbers of operations; None fails."""
 
     def under(artifact, name, *, run, tell):
+        tell(f"compiling {name}")
         number = flops[int(name.rpartition(".")[2])]
         if number is None:
             return failed(f"jaxlib {name}", "no such luck")
@@ -90,6 +91,20 @@ def test_a_condition_splits_the_versions(monkeypatch, flops, before, after, most
     assert f"first changed: jaxlib {names[after]} (not yet: jaxlib {names[before]})" in (
         report.text()
     )
+
+
+def test_it_tells_which_version_of_about_how_many_it_compiles(monkeypatch):
+    monkeypatch.setattr(bisection, "under_jaxlib", columns(1, 1, 1, 1, 1, 1, 1, 5))
+    names = ",".join(f"0.1.{i}" for i in range(8))
+    told = []
+    bisect(lambda x: x, 1.0, jaxlib=names, when="flops > 2", tell=told.append)
+    assert told == [
+        "compiling 0.1.0 (1 of about 5)",
+        "compiling 0.1.7 (2 of about 5)",
+        "compiling 0.1.3 (3 of about 5)",
+        "compiling 0.1.5 (4 of about 5)",
+        "compiling 0.1.6 (5 of about 5)",
+    ]
 
 
 def test_both_ends_must_differ(monkeypatch):

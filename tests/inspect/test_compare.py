@@ -60,7 +60,9 @@ def test_without_a_run():
 
 
 def test_targets():
-    found = compare.compare(f, x, target=["cpu", "cpu"])
+    told = []
+    found = compare.compare(f, x, target=["cpu", "cpu"], tell=told.append)
+    assert told == ["compiling for cpu (1 of 2)", "compiling for cpu (2 of 2)"]
     assert found.equal and all(column.flops > 0 for column in found.columns)
 
 
@@ -171,7 +173,9 @@ def test_revisions(repository, capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0)
     target = f"{repository}:step"
     code, out, err = run(capsys, "compare", target, "--at", "HEAD~2", "--at", "HEAD~1")
-    assert code == 0 and "no difference" in out and "compiling model.py:step at HEAD~2" in err
+    assert (
+        code == 0 and "no difference" in out and "compiling model.py:step at HEAD~2 (1 of 2)" in err
+    )
     code, out, _ = run(capsys, "compare", target, "--at", "HEAD~1", "--at", "HEAD", "--json")
     assert code == 1
     found = json.loads(out)

@@ -1,6 +1,7 @@
 """`python -m hlofront profile` and `hlotools.profile`: measured time by source line."""
 
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import hlofront.numpy as jnp
 import hlotools
 from hlofront import inspect
 from hlofront.cli.main import main
+from hlofront.inspect import profiling
 from hlotools.ir.hlo_parser import parse
 from hlotools.profiles.operations import Interval, own_times, program_times
 from hlotools.profiles.profile import joined, operations_inside
@@ -89,6 +91,19 @@ def test_the_slow_line_is_the_first_row(file):
     assert re.search(r"^wall time: .*, including$", text, re.MULTILINE)
     for title in ("in operations", "between operations", "before and after them"):
         assert title in text
+
+
+def test_it_tells_how_far_it_is_where_runs_are_long(monkeypatch):
+    # Each run takes two seconds by this clock.
+    monkeypatch.setattr(profiling.time, "perf_counter", itertools.count(0, 2).__next__)
+    told = []
+    profiling.profile(jnp.sin, runs=3, warm_ups=1, tell=told.append)(jnp.ones(3))
+    assert told == [
+        "running sin: warm-up 1 of 1",
+        "running sin 3 times",
+        "running sin: run 2 of 3",
+        "running sin: run 3 of 3",
+    ]
 
 
 def test_figures_as_json(file):

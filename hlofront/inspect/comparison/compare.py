@@ -226,13 +226,20 @@ def compare(
     if at and file is None:
         raise ValueError("compare at git revisions requires file='FILE:FUNCTION'")
     columns: list[Column] = []
+    most = len(jaxlib) + len(target) + len(at)
+
+    def say(text: str) -> None:
+        tell(f"{text} ({len(columns) + 1} of {most})" if most > 1 else text)
+
     if jaxlib:
         artifact = Artifact(jitted(function).lower(*args))
-        columns += [under_jaxlib(artifact, each, run=run, tell=tell) for each in jaxlib]
-    columns += [here(each, function, args, each, tell) for each in target]
-    if at:
-        path, _, name = str(file).rpartition(":")
-        columns += [at_revision(pathlib.Path(path), name, specs, each, tell) for each in at]
+        for each in jaxlib:
+            columns.append(under_jaxlib(artifact, each, run=run, tell=say))
+    for each in target:
+        columns.append(here(each, function, args, each, say))
+    path, _, name = str(file).rpartition(":")
+    for each in at:
+        columns.append(at_revision(pathlib.Path(path), name, specs, each, say))
     if len(columns) == 1:
         columns.insert(0, here("here", function, args, tell=tell))
     return Comparison(getattr(function, "__name__", "function"), columns)

@@ -14,6 +14,7 @@ from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.events import timed
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.option import changed_options
+from hlofront.base.progress import progress_line
 from hlofront.bridge.client import LoadedExecutable, is_absent
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.lowering_request import ChangedOptions, LoweringRequest
@@ -236,7 +237,8 @@ class Compilation:
         name = self._request.name
         with run_log.compiling(name, self._devices), timed(events.COMPILE, fun_name=name) as clock:
             try:
-                made, compiled = self._compiled(module, host_failures)
+                with progress_line(self._describe):
+                    made, compiled = self._compiled(module, host_failures)
             except JaxRuntimeError as error:
                 raised = explained(error, name, lambda: module.hlo_text(True))
                 if raised is error:
@@ -248,6 +250,12 @@ class Compilation:
         if cache_entry is not None:
             cache_entry.keep(made, module, clock.seconds)
         return compiled
+
+    def _describe(self) -> str:
+        """Return what XLA compiles, for the line of progress."""
+        info = self._program.debug_info
+        name = info.func_src_info if info else self._request.name
+        return f"XLA compiles {name}"
 
     def _is_keyed_by_digest(self) -> bool:
         # A key with source lines is known only after lowering.
