@@ -29,7 +29,7 @@ def add_parser(commands: "Commands") -> None:
     as_jax = add_command(commands, "as-jax", "a script whose `import jax` gives hlofront", _HELP)
     as_jax.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module")
     as_jax.add_argument("script", metavar="SCRIPT", help="a Python file, or a module after -m")
-    as_jax.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    as_jax.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     as_jax.set_defaults(run=_run)
 
 

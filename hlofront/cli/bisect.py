@@ -28,7 +28,7 @@ def add_parser(commands: "Commands") -> None:
     bisect = add_command(
         commands, "bisect", "the first version at which a program changes", _BISECT_HELP
     )
-    bisect.add_argument("target_function", metavar="FILE:FUNCTION")
+    bisect.add_argument("target_function", metavar="FILE:FUNCTION", help="the function")
     add_args(bisect)
     ranges = bisect.add_mutually_exclusive_group(required=True)
     ranges.add_argument("--jaxlib", metavar="A..B", help="versions, or a list: 0.10.2,0.11.2")

@@ -27,13 +27,29 @@ def add_parser(commands: "Commands") -> None:
     compare = add_command(
         commands, "compare", "a function under other jaxlibs, devices, revisions", _COMPARE_HELP
     )
-    compare.add_argument("target_function", metavar="FILE:FUNCTION")
+    compare.add_argument("target_function", metavar="FILE:FUNCTION", help="the function")
     add_args(compare)
     compare.add_argument(
-        "--jaxlib", action="append", default=[], metavar="VERSION", help="'current' is this one"
+        "--jaxlib",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="compile with it; 'current' is this one; may be repeated",
     )
-    compare.add_argument("--target", action="append", default=[], metavar="DEVICE")
-    compare.add_argument("--at", action="append", default=[], metavar="REVISION")
+    compare.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="compile for it, attached or not; may be repeated",
+    )
+    compare.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="REVISION",
+        help="compile the function as it is at this git revision; may be repeated",
+    )
     compare.add_argument("--no-run", action="store_true", help="only compile, without timing runs")
     add_outputs(compare)
     compare.set_defaults(run=_run)

@@ -40,9 +40,11 @@ def add_parser(commands: "Commands") -> None:
     )
     add_args(cost)
     cost.add_argument("--target", metavar="DEVICE", help="compile for it, attached or not")
-    cost.add_argument("--by", choices=("line", "instruction"), default="line")
-    cost.add_argument("--most", type=int, default=20, help="how many rows")
-    cost.add_argument("--json", action="store_true")
+    cost.add_argument(
+        "--by", choices=("line", "instruction"), default="line", help="what a row is of (line)"
+    )
+    cost.add_argument("--most", type=int, default=20, metavar="N", help="how many rows (20)")
+    cost.add_argument("--json", action="store_true", help="print JSON, with all rows")
     cost.add_argument("--html", metavar="OUT", help="write the program as a page, costs as color")
     add_color(cost)
     cost.set_defaults(run=_run)

@@ -39,7 +39,7 @@ def add_parser(commands: "Commands") -> None:
         metavar="N",
         help="the number of programs, slowest first, that get a page of their HLO (20)",
     )
-    command.add_argument("--most", type=int, default=10, help="how many rows to print")
+    command.add_argument("--most", type=int, default=10, metavar="N", help="how many rows (10)")
     command.add_argument("--json", action="store_true", help="print the events as JSON")
     command.set_defaults(run=_run)
 

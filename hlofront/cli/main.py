@@ -17,6 +17,7 @@ from hlofront.cli import (
     bundle,
     cache,
     compare,
+    completion,
     cost,
     diff,
     doctor,
@@ -27,15 +28,27 @@ from hlofront.cli import (
     run,
     show,
 )
+from hlofront.cli.options import CommandParser
 from hlofront.inspect.target import UsageError
 from hlotools.ir.hlo import HloSyntaxError
 from hlotools.terminal_text import visible
 
+_DESCRIPTION = """\
+Shows, compares and measures the programs that XLA makes of Python functions.
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m hlofront", description=__doc__)
+  python -m hlofront show model.py:step       # jaxpr, StableHLO, optimized HLO, cost, memory
+  python -m hlofront COMMAND --help           # explains a command, with examples
+"""
+
+
+def parser() -> CommandParser:
+    top = CommandParser(
+        prog="python -m hlofront",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     top.add_argument("--version", action="version", version=f"hlofront {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", title="commands", metavar="COMMAND")
     for command in (
         show,
         diff,
@@ -50,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
         as_jax,
         replacements,
         run,
+        completion,
     ):
         command.add_parser(commands)
     for each in commands.choices.values():
@@ -69,9 +83,13 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     if argv is None:
         # The script that an installation puts on the PATH is not the user's program.
         register_exclusion(sys.argv[0])
-    options, unknown = parser().parse_known_args(argv)
+    top = parser()
+    options, unknown = top.parse_known_args(argv)
     if unknown:
-        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        getattr(options, "parser", top).refuse(unknown)
+    if options.command is None:
+        top.print_help(out)
+        return 0
     try:
         return options.run(options, out)
     except (UsageError, HloSyntaxError, TargetError, PluginError) as error:

@@ -1,10 +1,36 @@
-"""Options that several commands of the command line share."""
+"""The parser of the command line, and options that several commands share."""
 
 import argparse
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors about unknown words suggest known ones."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Raise the error for a command, or the value of an option, that is not a choice."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = list(map(str, action.choices))
+        hint = did_you_mean(str(value), choices) or f" (choose from {', '.join(choices)})"
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
+
+    def refuse(self, unknown: list[str]) -> None:
+        """End the process with an error about arguments that the command does not have."""
+        known = self._option_string_actions
+        hints = [did_you_mean(word.partition("=")[0], known) for word in unknown]
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(hints)}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the known word nearest to a word, or "" if none is near."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.65)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def add_command(

@@ -54,9 +54,11 @@ def add_parser(commands: "Commands") -> None:
     command.add_argument(
         "--keep", metavar="FOLDER", help="write the profile, for XProf and Perfetto, here as well"
     )
-    command.add_argument("--by", choices=("line", "operation"), default="line")
-    command.add_argument("--most", type=int, default=20, help="how many rows")
-    command.add_argument("--json", action="store_true")
+    command.add_argument(
+        "--by", choices=("line", "operation"), default="line", help="what a row is of (line)"
+    )
+    command.add_argument("--most", type=int, default=20, metavar="N", help="how many rows (20)")
+    command.add_argument("--json", action="store_true", help="print JSON, with all rows")
     command.add_argument(
         "--html", metavar="OUT", help="write the program as a page, times as color"
     )
@@ -110,7 +112,12 @@ def _measured(options: argparse.Namespace) -> Profile:
     args = arguments_for(module, options.target_function, options.args)
     announce(f"running {options.target_function}")
     return measure(
-        function, runs=runs, warm_ups=warm_ups, target=options.target, log_dir=options.keep
+        function,
+        runs=runs,
+        warm_ups=warm_ups,
+        target=options.target,
+        log_dir=options.keep,
+        tell=announce,
     )(*args)
 
 

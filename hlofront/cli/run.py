@@ -39,7 +39,7 @@ def add_parser(commands: "Commands") -> None:
     )
     run.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module")
     run.add_argument("script", metavar="SCRIPT", help="a Python file, or a module after -m")
-    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     run.set_defaults(run=_run)
 
 
