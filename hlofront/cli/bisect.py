@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -55,8 +55,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     from hlofront.inspect.bisection import bisect
     from hlofront.inspect.comparison.environments import NoEnvironment
 
-    function, module = load_function(options.target_function)
-    args = arguments_for(module, options.target_function, options.args)
+    function, args = load_call(options.target_function, options.args)
     try:
         bisection = bisect(
             function,

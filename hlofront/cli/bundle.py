@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError("give the file to write: -o step.hlob")
     function, module = load_function(options.what)
     calls = [
-        bundle.arguments(*arguments_for(module, options.what, specs))
+        bundle.arguments(*arguments_for(function, module, options.what, specs))
         for specs in options.args or (None,)
     ]
     announce(f"compiling {options.what}")

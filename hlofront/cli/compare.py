@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.diff import print_difference, status_of
 from hlofront.cli.options import add_args, add_command, add_outputs
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -60,8 +60,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
     if not (options.jaxlib or options.target or options.at):
         raise UsageError("give at least one --jaxlib VERSION, --target DEVICE or --at REVISION")
-    function, module = load_function(options.target_function)
-    args = arguments_for(module, options.target_function, options.args)
+    function, args = load_call(options.target_function, options.args)
     comparison = compare(
         function,
         *args,

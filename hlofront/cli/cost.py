@@ -13,7 +13,7 @@ from hlofront.cli.program_files import (
 )
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.jitted import jitted
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.ir.program_text import TITLES
 from hlotools.terminal_colors import Painter
@@ -55,8 +55,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
     if is_program(options.target_function):
         return _cost_of_program(options, out)
-    function, module = load_function(options.target_function)
-    args = arguments_for(module, options.target_function, options.args)
+    function, args = load_call(options.target_function, options.args)
     if options.html:
         write_page(options.html, function, args, "hlo", options.target)
         if not options.json:

@@ -14,7 +14,7 @@ from hlofront.inspect.comparison.columns import (
 )
 from hlofront.inspect.difference import side_of_traced
 from hlofront.inspect.jitted import jitted
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.matching.difference import Side
 
@@ -37,8 +37,7 @@ def function_side(text: str, setting: str, name: str, options: argparse.Namespac
         path, _, function_name = text.rpartition(":")
         column = at_revision(pathlib.Path(path), function_name, options.args, name, announce)
         return _compiled_side(text, column)
-    function, module = load_function(text)
-    args = arguments_for(module, text, options.args)
+    function, args = load_call(text, options.args)
     staged = jitted(function)
     if setting == "--jaxlib":
         artifact = Artifact(staged.lower(*args))

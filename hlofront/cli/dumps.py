@@ -11,7 +11,7 @@ from typing import TextIO
 from hlofront.cli.program_files import write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.dumps import dumped
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
@@ -130,8 +130,7 @@ def _module(options: argparse.Namespace) -> Iterator[DumpedModule]:
         except ValueError as error:
             raise UsageError(f"{options.function}: {error}") from error
         return
-    function, module = load_function(options.function)
-    args = arguments_for(module, options.function, options.args)
+    function, args = load_call(options.function, options.args)
     announce(f"compiling {options.function}")
     with tempfile.TemporaryDirectory() as temporary:
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import is_program, naming_errors, read_program, write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 from hlotools.profiles.profile import Profile, profile
 from hlotools.profiles.xplane import ProfileError
 from hlotools.terminal_colors import Painter
@@ -108,8 +108,7 @@ def _measured(options: argparse.Namespace) -> Profile:
     warm_ups = 2 if options.warm_up is None else options.warm_up
     if runs < 1 or warm_ups < 0:
         raise UsageError("--runs is 1 or more, and --warm-up 0 or more")
-    function, module = load_function(options.target_function)
-    args = arguments_for(module, options.target_function, options.args)
+    function, args = load_call(options.target_function, options.args)
     announce(f"running {options.target_function}")
     return measure(
         function,

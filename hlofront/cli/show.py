@@ -18,7 +18,7 @@ from hlofront.cli.program_files import (
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.stages import SHOWN, STAGES, sections
 from hlofront.inspect.program_page import page
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target
 from hlotools.cost.collectives import collectives
 from hlotools.cost.memory_use import memory_use
@@ -112,8 +112,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     targets = [target(name) for name in options.target]
     for each in targets:
         _ = each.devices  # Raises here if a device is missing, before any output.
-    function, module = load_function(options.function)
-    args = arguments_for(module, options.function, options.args)
+    function, args = load_call(options.function, options.args)
     if options.html:
         return _page(options, function, args)
     wanted = tuple(options.stage or SHOWN)

@@ -79,12 +79,12 @@ def sections(
             title = _TITLES["hlo"] + which + _guards(compiled[which])
             yield StageText("hlo", title, text, "hlo")
     if "sharding" in wanted:
-        for which, lowered in made.items():
+        for (which, lowered), target in zip(made.items(), targets or (None,), strict=True):
             # Programs for one device have nothing to show, unless only this stage is requested.
             from hlofront.inspect.sharding import is_split, sharding_text
 
             if is_split(lowered) or len(wanted) == 1:
-                text = sharding_text(lowered, compiled[which])
+                text = sharding_text(lowered, compiled[which], target)
                 yield StageText("sharding", _TITLES["sharding"] + which, text, "text")
     if "cost" in wanted:
         yield StageText("cost", _TITLES["cost"], cost_text(compiled), "text")

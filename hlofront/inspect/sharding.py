@@ -9,6 +9,7 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import Program, called_by, inputs_among, opened
 from hlofront.inspect.cost import description_for
 from hlofront.inspect.program_mesh import mesh_of
+from hlofront.pjrt.targets import Target
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
@@ -95,12 +96,28 @@ def is_split(stage: Compiled | Lowered) -> bool:
     return type(stage._where) is DeviceAssignment
 
 
-def sharding_text(lowered: Lowered, compiled: Compiled) -> str:
-    """Return how a program is split over devices, as text: its mesh, values and collectives."""
+_SHARDED_ARGUMENTS = """\
+one device: nothing is split. {name} has {count}: arguments with shardings over them, which
+example_args of the file may return, split the program. From hlofront.sharding:
+
+  mesh = Mesh(hlofront.target("{name}").devices, ("x",))
+  hlofront.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, PartitionSpec("x")))"""
+
+
+def sharding_text(lowered: Lowered, compiled: Compiled, target: Target | None = None) -> str:
+    """Return how a program is split over devices, as text: its mesh, values and collectives.
+
+    Args:
+      lowered, compiled: the program.
+      target: the target that it is compiled for; of its devices the program may use only one.
+    """
     mesh = mesh_of(lowered)
     where = lowered._where
     if type(where) is not DeviceAssignment:
-        return "one device: nothing is split"
+        count = 1 if target is None else len(target.devices)
+        if target is None or count == 1:
+            return "one device: nothing is split"
+        return _SHARDED_ARGUMENTS.format(count=count, name=target.name)
     count = f"{where.device_count} devices"
     head = f"{count} without a mesh" if mesh is None else f"{count}, as a mesh of {mesh}"
     values = [*end_shardings(compiled), *value_shardings(lowered)]

@@ -1,6 +1,7 @@
 """The command-line argument `FILE:FUNCTION`: loading of the function and of its arguments."""
 
 import importlib.util
+import inspect
 import pathlib
 import sys
 from collections.abc import Callable
@@ -64,20 +65,52 @@ def _load(path: pathlib.Path) -> ModuleType:
     return module
 
 
-def arguments_for(module: ModuleType, target: str, specs: str | None) -> tuple[object, ...]:
+def load_call(target: str, specs: str | None) -> tuple[Callable[..., object], tuple[object, ...]]:
+    """Return the function that `path/to/file.py:name` names, and its arguments.
+
+    Raises:
+      UsageError: as `load_function` and `arguments_for` do.
+    """
+    function, module = load_function(target)
+    return function, arguments_for(function, module, target, specs)
+
+
+def arguments_for(
+    function: Callable[..., object], module: ModuleType, target: str, specs: str | None
+) -> tuple[object, ...]:
     """Return the arguments from `--args`, or from `example_args` of the function's file.
 
     `example_args` is a tuple or list of the arguments, a function that returns one, or a single
     argument.
 
     Raises:
-      UsageError: if there are neither, or the specs cannot be parsed.
+      UsageError: if there are neither, the specs cannot be parsed, or the function takes another
+        number of arguments.
     """
-    if specs is not None:
+    if specs is None:
+        args, origin = _example_args(module, target), "example_args"
+    else:
         try:
-            return tuple(parse_specs(specs))
+            args, origin = tuple(parse_specs(specs)), "--args"
         except ValueError as error:
             raise UsageError(f"--args: {error}") from error
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # Some callables of C have none.
+        return args
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        count = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
+        names = ", ".join(map(str, signature.parameters.values()))
+        raise UsageError(
+            f"{target} takes ({names}), and {origin} has {count}: {error}. Give all of them in "
+            "--args, or in example_args of the file"
+        ) from None
+    return args
+
+
+def _example_args(module: ModuleType, target: str) -> tuple[object, ...]:
     make = getattr(module, "example_args", None)
     if make is None:
         raise UsageError(

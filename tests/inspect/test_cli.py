@@ -4,6 +4,7 @@ import io
 import json
 import pathlib
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.source import unregister_exclusion
 from hlofront.cli.main import main
+from hlofront.inspect.sharding import sharding_text
 
 PROGRAM = '''
 """A file to show."""
@@ -241,3 +243,38 @@ def test_styles_of_the_stages(style):
         assert ("test_cli.py" in text) == with_lines
     with pytest.raises(ValueError, match="a style is one of"):
         lowered.as_text(style="pretty")
+
+
+@pytest.mark.parametrize(
+    ("specs", "told"),
+    [
+        ("f32[2,3]", "--args has 1 argument: missing a required argument: 'w'"),
+        ("f32[2,3], f32[3,4], i32", "--args has 3 arguments: too many positional arguments"),
+        (None, "example_args has 2 arguments: too many positional arguments"),
+    ],
+)
+def test_a_wrong_number_of_arguments_is_told_in_one_sentence(specs, told, file, capsys):
+    function, takes = ("plain", "(x)") if specs is None else ("step", "(x, w)")
+    code, text = run("show", f"{file}:{function}", *(["--args", specs] if specs else []))
+    error = capsys.readouterr().err
+    assert (code, text) == (2, "") and len(error.splitlines()) == 1
+    assert f":{function} takes {takes}, and {told}" in error and "example_args" in error
+
+
+def test_where_a_target_has_several_devices_it_is_told_how_to_use_them(file):
+    jitted = jax.jit(lambda x: x * 2)
+    lowered = jitted.lower(jnp.ones(4))
+    target = types.SimpleNamespace(name="tpu:v5e:2x2", devices=[None] * 4)
+    text = sharding_text(lowered, lowered.compile(), target)
+    assert text.startswith("one device: nothing is split. tpu:v5e:2x2 has 4: arguments with shard")
+    assert 'Mesh(hlofront.target("tpu:v5e:2x2").devices, ("x",))' in text
+    code, text = run("show", f"{file}:step", "--stage", "sharding", "--target", "cpu")
+    assert code == 0 and text == "one device: nothing is split\n"
+
+
+def test_arguments_that_are_trees(file, tmp_path):
+    path = tmp_path / "trees.py"
+    path.write_text("def loss(params, x):\n    return x @ params['w1'] + params['b'][0]\n")
+    specs = "{w1: f32[2,3], b: [f32[3], i32[]]}, f32[4,2]"
+    code, text = run("show", f"{path}:loss", "--args", specs, "--stage", "jaxpr")
+    assert code == 0 and "a:f32[3] b:i32[] c:f32[2,3] d:f32[4,2]" in text

@@ -5,14 +5,13 @@ import pathlib
 import sys
 
 from hlofront.inspect.comparison.columns import here
-from hlofront.inspect.target import UsageError, arguments_for, load_function
+from hlofront.inspect.target import UsageError, load_call
 
 
 def main() -> int:
     answer, label, target, *specs = sys.argv[1:]
     try:
-        function, module = load_function(target)
-        args = arguments_for(module, target, specs[0] if specs else None)
+        function, args = load_call(target, specs[0] if specs else None)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
