@@ -1,100 +1,110 @@
-"""Trains a small neural network on scikit-learn's handwritten digits, each step one jitted program.
+"""Trains a convolutional network to classify handwritten digits, with Adam and one call per epoch.
 
-Run it:   python examples/digits.py
+An epoch is a `lax.scan` over shuffled batches, so that Python is left after 22 steps, not after
+each. You see the loss, the accuracy on digits that were held out, and which ones are confused. At
+the end it writes a page of the compiled step, each source line next to the operations it became.
+
+Run it:   python examples/digits.py [EPOCHS]
 See it:   python -m hlofront show examples/digits.py:step
 """
 
-import itertools
+import pathlib
+import sys
+import tempfile
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront.example_libraries.optimizers import adam
 
-SIZES = (64, 128, 64, 10)
-BATCH = 64
-EPOCHS = 40
-RATE = 0.2
-TRAINED_ON = 1437  # the rest, 360 digits, is for testing
+BATCH, TRAINED_ON = 64, 1437  # the rest, 360 digits, is for testing
+OPTIMIZER = adam(2e-3)
 
 
-def initial(sizes=SIZES, seed=0):
-    """The layers, as a list of dicts: weights f32[in, out] and biases f32[out]."""
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            "weights": jnp.asarray(rng.normal(size=(n, m)) / np.sqrt(n), dtype=jnp.float32),
-            "biases": jnp.zeros(m),
-        }
-        for n, m in itertools.pairwise(sizes)
-    ]
+def initial(seed=0):
+    """The parameters: kernels f32[3, 3, in, out] of two convolutions, and a dense layer."""
+    keys = jax.random.split(jax.random.key(seed), 3)
+    he = jax.nn.initializers.he_normal()
+    return {
+        "conv1": he(keys[0], (3, 3, 1, 16)),
+        "conv2": he(keys[1], (3, 3, 16, 32)),
+        "dense": he(keys[2], (4 * 4 * 32, 10)) / 4,
+        "bias": jnp.zeros(10),
+    }
 
 
-def logits(layers, image):
-    """What the network says of one image, f32[64]: a score per digit, f32[10]."""
-    *hidden, last = layers
-    activation = image
-    for layer in hidden:
-        activation = jnp.tanh(activation @ layer["weights"] + layer["biases"])
-    return activation @ last["weights"] + last["biases"]
+def convolve(images, kernel, stride):
+    """Convolve images f32[n, height, width, in], with zeros around them."""
+    return jax.lax.conv_general_dilated(
+        images, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
 
 
-# The network is written for one image; vmap makes it one for many.
-batched_logits = jax.vmap(logits, in_axes=(None, 0))
+def logits(params, images):
+    """The scores of images f32[n, 8, 8, 1] per digit, f32[n, 10]."""
+    x = jax.nn.relu(convolve(images, params["conv1"], stride=1))
+    x = jax.nn.relu(convolve(x, params["conv2"], stride=2))
+    return x.reshape(len(x), -1) @ params["dense"] + params["bias"]
 
 
-def loss(layers, images, digits):
-    """The mean cross entropy of images f32[n, 64] that show these digits, i32[n]."""
-    scores = batched_logits(layers, images)
-    highest = scores.max(axis=1, keepdims=True)
-    log_total = jnp.log(jnp.exp(scores - highest).sum(axis=1)) + highest[:, 0]
-    right = jnp.take_along_axis(scores, digits[:, None], axis=1)[:, 0]
-    return jnp.mean(log_total - right)
+def loss(params, images, digits):
+    """The mean cross entropy of images that show these digits, i32[n]."""
+    scores = jax.nn.log_softmax(logits(params, images))
+    return -jnp.mean(jnp.take_along_axis(scores, digits[:, None], axis=1))
 
 
 @jax.jit
-def step(layers, images, digits):
-    """One step of gradient descent: the loss before it, and the layers after it."""
-    value, gradient = jax.value_and_grad(loss)(layers, images, digits)
-    return value, jax.tree.map(lambda p, g: p - RATE * g, layers, gradient)
+def step(state, images, digits):
+    """One step of Adam: the optimizer's state after it, and the loss before it."""
+    value, gradient = jax.value_and_grad(loss)(OPTIMIZER.params_fn(state), images, digits)
+    return OPTIMIZER.update_fn(0, gradient, state), value
 
 
 @jax.jit
-def accuracy(layers, images, digits):
-    """The share of images whose digit has the highest score, f32[]."""
-    return jnp.mean(jnp.argmax(batched_logits(layers, images), axis=1) == digits)
+def epoch(state, key, images, digits):
+    """Steps over all images once, in batches of a random order: the state, and the mean loss."""
+    order = jax.random.permutation(key, len(images))
+    batches = order[: len(order) // BATCH * BATCH].reshape(-1, BATCH)
+    state, losses = jax.lax.scan(lambda s, i: step(s, images[i], digits[i]), state, batches)
+    return state, losses.mean()
+
+
+def load():
+    """Images f32[1797, 8, 8, 1] in [0, 1], in a random order, and what they show, i32[1797]."""
+    data = load_digits()
+    order = np.random.default_rng(1).permutation(len(data.target))
+    images = (data.images[order, ..., None] / 16).astype(np.float32)
+    return images, data.target[order].astype(np.int32)
 
 
 def example_args():
     """What `python -m hlofront show examples/digits.py:step` calls `step` with."""
     images, digits = load()
-    return initial(), images[:BATCH], digits[:BATCH]
+    return OPTIMIZER.init_fn(initial()), images[:BATCH], digits[:BATCH]
 
 
-def load():
-    """Images f32[1797, 64] in [0, 1], in a random order, and the digits that they show, i32."""
-    data = load_digits()
-    order = np.random.default_rng(1).permutation(len(data.target))
-    return (data.data[order] / 16).astype(np.float32), data.target[order].astype(np.int32)
-
-
-def main():
+def main(epochs=10):
     """Train, print how it goes, and return the accuracy on digits that were not trained on."""
     images, digits = load()
-    test = slice(TRAINED_ON, None)
-    layers = initial()
-    rng = np.random.default_rng(2)
-    for epoch in range(1, EPOCHS + 1):
-        order = rng.permutation(TRAINED_ON)
-        for start in range(0, TRAINED_ON - BATCH + 1, BATCH):
-            chosen = order[start : start + BATCH]
-            value, layers = step(layers, images[chosen], digits[chosen])
-        if epoch % 10 == 0:
-            tested = float(accuracy(layers, images[test], digits[test]))
-            print(f"epoch {epoch}: loss {float(value):.4f}, test accuracy {tested:.1%}")
-    return tested
+    training = jnp.asarray(images[:TRAINED_ON]), jnp.asarray(digits[:TRAINED_ON])
+    unseen, answers = images[TRAINED_ON:], digits[TRAINED_ON:]
+    state = OPTIMIZER.init_fn(initial())
+    for number, key in enumerate(jax.random.split(jax.random.key(2), epochs), 1):
+        state, value = epoch(state, key, *training)
+        guesses = np.asarray(logits(OPTIMIZER.params_fn(state), unseen).argmax(axis=1))
+        accuracy = np.mean(guesses == answers)
+        print(f"epoch {number}: loss {float(value):.4f}, test accuracy {accuracy:.1%}")
+    wrong = [f"{a} as {g}" for a, g in zip(answers, guesses, strict=True) if a != g]
+    print(f"confused: {', '.join(wrong) or 'none'}")
+
+    page = jax.inspect.page(step.lower(*example_args()).compile())
+    path = pathlib.Path(tempfile.gettempdir(), "digits_step.html")
+    path.write_text(page, encoding="utf-8")
+    print(f"the step, each line next to its operations: {path}, {len(page) // 1024} KiB")
+    return accuracy
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

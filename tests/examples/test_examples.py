@@ -33,13 +33,6 @@ def test_kmeans_clusters_as_well_as_scikit_learn():
     assert abs(ours - theirs) < (8 if ours > 1 else 0.08)
 
 
-def test_digits_learns():
-    pytest.importorskip("sklearn")
-    text = run(str(EXAMPLES / "digits.py"))
-    last = float(re.findall(r"test accuracy (\d+\.\d+)%", text)[-1])
-    assert last >= 95.0
-
-
 @pytest.mark.parametrize(("devices", "exchanged"), [("8", "{'all-reduce': 2}"), ("1", "{}")])
 def test_sharded_learns_on_any_number_of_devices(devices, exchanged):
     text = run(str(EXAMPLES / "sharded.py"), JAX_NUM_CPU_DEVICES=devices, JAX_PLATFORMS="cpu")
