@@ -1,9 +1,9 @@
-"""Writes the stubs of hlofront's public modules: `python scripts/write_stubs.py [--check]`.
+"""Writes the stubs of hlofront's public modules: `python scripts/write_stubs.py [FOLDER]`.
 
 Most functions are C++ objects or are made by makers, and modules load on first use, so that type
 checkers and editors see little in the sources. This asks the running package what it offers, with
-which parameters, and writes that down beside it. `--check` writes nothing, and fails where what
-stands there is not what would be written.
+which parameters. Stubs are not in the repository: installing hlofront and `./check` write them next
+to the modules or, with FOLDER, to the same places below it.
 """
 
 import ast
@@ -11,22 +11,26 @@ import contextlib
 import functools
 import importlib
 import inspect
+import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import types
 from collections.abc import Iterator
 from typing import Any, get_args
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+# The package of this checkout, also while it is being installed.
+sys.path.insert(0, str(ROOT))
+# One array is made, to see its members.
+os.environ["JAX_PLATFORMS"] = "cpu"
 
 import stub_types as known
 
 from hlofront.base.typing import DTypeLike
 from hlofront.primitives.linalg.dot_general import PrecisionLike
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
 MODULES = (
     *("", "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "random", "nn"),
     *("nn.initializers", "image", "ops", "scipy", "scipy.cluster", "scipy.linalg"),
@@ -298,19 +302,23 @@ class Stub:
             for name in group:
                 if name in self.needed and name not in defined:
                     self.imports.add((home, name, name))
-        lines = [
-            f"from {home} import {there} as {here}\n"
-            if here in self.public or there != here
-            else f"from {home} import {there}\n"
-            for home, there, here in self.imports
-        ]
+        lines: set[str] = set()
+        for home, there, here in self.imports:
+            if here in self.public and there != here:
+                # In a stub only `import x as x` hands a name on.
+                lines.add(f"from {home} import {there} as _{here}\n")
+                body = f"{here} = _{here}\n{body}"
+            elif here in self.public or there != here:
+                lines.add(f"from {home} import {there} as {here}\n")
+            else:
+                lines.add(f"from {home} import {there}\n")
         for name in sorted(_BUILTIN & defined):
             # Said of types: `bool` is also the name of a dtype here.
             body = re.sub(rf"(?<=[:>|\[] ){name}\b(?!:)|(?<=\[){name}\b", f"builtins.{name}", body)
-            lines.append("import builtins\n")
+            lines.add("import builtins\n")
         for module, line in (("np", "import numpy as np\n"), ("os", "import os\n")):
             if re.search(rf"\b{module}\.", body):
-                lines.append(line)
+                lines.add(line)
         return f"{_HEAD}\n{''.join(sorted(lines))}\n{body}"
 
 
@@ -492,33 +500,16 @@ def stubs() -> Iterator[tuple[pathlib.Path, str]]:
         yield pathlib.Path(str(stub.module.__file__)).with_suffix(".pyi"), stub.text()
 
 
-def main(arguments: list[str]) -> int:
-    stale = 0
-    for path, text in _formatted(dict(stubs())).items():
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        if "--check" in arguments:
-            print(f"{path.relative_to(ROOT)} is stale: run python scripts/write_stubs.py")
-        else:
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote {path.relative_to(ROOT)}")
-    return 1 if stale and "--check" in arguments else 0
-
-
-def _formatted(texts: dict[pathlib.Path, str]) -> dict[pathlib.Path, str]:
-    """The texts as ruff writes them: all in one run, elsewhere."""
-    with tempfile.TemporaryDirectory() as folder:
-        elsewhere = {path: pathlib.Path(folder, *path.relative_to(ROOT).parts) for path in texts}
-        for path, copy in elsewhere.items():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(texts[path], encoding="utf-8")
-        command = [sys.executable, "-m", "ruff"]
-        settings = ["--config", str(ROOT / "pyproject.toml"), folder]
-        for verb in (["check", "--select", "I,F401,UP", "--fix-only", "-q"], ["format", "-q"]):
-            subprocess.run([*command, *verb, *settings], check=True)
-        return {path: copy.read_text(encoding="utf-8") for path, copy in elsewhere.items()}
+def main(arguments: list[str]) -> None:
+    folder = pathlib.Path(arguments[0]) if arguments else ROOT
+    for path, text in stubs():
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Another process, such as an editor, may read it at any time.
+        written = target.with_suffix(f".pyi.{os.getpid()}")
+        written.write_text(text, encoding="utf-8")
+        written.replace(target)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

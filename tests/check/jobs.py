@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -77,7 +76,7 @@ def linters() -> list[Job]:
 
 def pyright() -> Job:
     """Return the job that checks types, of this Python's packages."""
-    return Job("pyright", ("pyright", "-p", "pyproject.toml", "--pythonpath", sys.executable), 140)
+    return Job("pyright", ("tests.check.types",), 150)
 
 
 def conventions(*more: str) -> Job:

@@ -1,8 +1,6 @@
 """Files are small, open with a sentence and swallow no errors; public modules hold no code."""
 
 import ast
-import subprocess
-import sys
 
 import pytest
 
@@ -24,13 +22,6 @@ def test_files_stay_small():
         ],
         f"files have fewer than {LONGEST} lines: split by topic",
     )
-
-
-def test_the_file_tree_is_what_the_docstrings_say():
-    """FILES.md names every source file, so that a newcomer finds what each one is for."""
-    command = [sys.executable, "scripts/write_file_tree.py", "--check"]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
 
 
 def test_modules_open_with_one_sentence():

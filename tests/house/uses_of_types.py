@@ -64,7 +64,7 @@ def arrays(y: jax.Array) -> None:
     y.nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression]
 
 
-def functions(y: jax.Array) -> None:
+def functions(y: jnp.ndarray) -> None:
     assert_type(jnp.sum(y, axis=(0, 1), where=y > 0), jax.Array)
     assert_type(jnp.linspace(0, 1, 5), jax.Array)
     assert_type(jnp.linspace(0, 1, 5, retstep=True), tuple[jax.Array, jax.Array])
@@ -84,6 +84,7 @@ def functions(y: jax.Array) -> None:
     assert_type(lax.scan(lambda carry, x: (carry * 2, x), y, y)[0], jax.Array)
     assert_type(stats.norm.logpdf(0.3, loc=1) + special.gammaln(2.0), jax.Array)
     assert_type(nn.softmax(y, axis=-1), jax.Array)
+    assert_type(nn.swish(y), jax.Array)
     assert_type(nn.initializers.he_normal()(random.key(0), (3, 4), jnp.float32), Any)
     assert_type(random.choice(random.key(0), y, (3,), replace=False), jax.Array)
     jnp.sum(y, axes=0)  # pyright: ignore[reportCallIssue]

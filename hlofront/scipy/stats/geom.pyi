@@ -1,7 +1,0 @@
-# Written by scripts/write_stubs.py from the running package: do not edit.
-
-from hlofront import Array
-from hlofront.typing import ArrayLike
-
-def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array: ...
-def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array: ...
