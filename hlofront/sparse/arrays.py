@@ -3,7 +3,7 @@
 import abc
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from hlofront.base import tree
 from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
@@ -125,6 +125,21 @@ class JAXSparse(abc.ABC):
     __rsub__ = _refused("__rsub__")
     __getitem__ = _refused("__getitem__")
     sum = _refused("sum")
+
+
+class SparseFormat(JAXSparse):
+    """The base class of the formats of this package, whose buffers are attributes."""
+
+    # The buffers, the stored elements first.
+    _bufs: ClassVar[property]
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
+        return self._bufs, {"shape": self.shape}
 
 
 _LEAF = tree.tree_structure(0)

@@ -1,19 +1,32 @@
 """The base class of sparse arrays with batch, sparse and dense axes, and how vmap maps them."""
 
 import abc
+import operator
 from collections.abc import Callable, Sequence
-from typing import Self, TypeVar
+from typing import ClassVar, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
-from hlofront.base.typing import Array, DType, DTypeLike, Params
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import check_user_dtype_supported
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import Tracer, process
+from hlofront.numpy.arrays.creation import asarray
+from hlofront.numpy.statistics.reductions import max as array_max
+from hlofront.numpy.statistics.reductions import sum as array_sum
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.arrays.reducing import reduce_or
 from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.elementwise.compare import ne
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.sparse.layout import SparseInfo
-from hlofront.sparse.arrays import JAXSparse
+from hlofront.sparse.arrays import SparseFormat
 from hlofront.transforms.vmappable import register_vmappable
 
 
-class BatchedSparse(JAXSparse):
+class BatchedSparse(SparseFormat):
     """The base class of BCOO and BCSR, whose axes are batch axes, then sparse, then dense ones.
 
     Attributes:
@@ -27,10 +40,26 @@ class BatchedSparse(JAXSparse):
     indices_sorted: bool
     unique_indices: bool
 
-    @property
+    # The primitive that makes the buffers of a dense array, and what their order is known to be.
+    _fromdense_p: ClassVar[Primitive]
+    _order_of_dense: ClassVar[Params] = {}
+
+    def __init__(
+        self,
+        args: Sequence[ArrayLike],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
+        super().__init__(args, shape=shape)
+        self._take([x if isinstance(x, Array) else asarray(x) for x in args])
+
     @abc.abstractmethod
-    def _bufs(self) -> tuple[Array, ...]:
-        """The buffers, the stored elements first."""
+    def _take(self, buffers: Sequence[Array]) -> None:
+        """Set the buffers; raise ValueError unless they fit each other and the shape."""
 
     @property
     @abc.abstractmethod
@@ -43,11 +72,6 @@ class BatchedSparse(JAXSparse):
         return self.data.ndim - self.n_batch - 1
 
     @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
     def _info(self) -> SparseInfo:
         return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
 
@@ -58,6 +82,32 @@ class BatchedSparse(JAXSparse):
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
         return self._bufs, self._info._asdict()
+
+    @classmethod
+    @boundary
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> Self:
+        """Return the array of this format of a dense one, as `bcoo_fromdense` does for BCOO."""
+        caller = f"{cls.__name__.lower()}_fromdense"
+        mat = numbers_as_array(mat)
+        check_roles(mat.ndim, n_batch, n_dense)
+        if nse is None:
+            nse = number_of_elements(mat, n_batch, n_dense, caller, cls.__name__)
+        params = {
+            "nse": stored_count(nse),
+            "n_batch": n_batch,
+            "n_dense": n_dense,
+            "index_dtype": np.dtype(check_user_dtype_supported(index_dtype, caller)),
+        }
+        buffers = process(cls._fromdense_p, (mat,), params)
+        return cls(tuple(buffers), shape=mat.shape, **cls._order_of_dense)
 
     @classmethod
     @abc.abstractmethod
@@ -84,6 +134,52 @@ class BatchedSparse(JAXSparse):
                 "then change the roles of axes with update_layout"
             )
         return cls._of_scipy_matrix(mat, index_dtype or np.int32)
+
+
+def number_of_elements(mat: Array, n_batch: int, n_dense: int, caller: str, name: str) -> int:
+    """Return the greatest number of nonzero positions in an element of an array's batch.
+
+    Raises:
+      ConcretizationTypeError: if the array is traced.
+    """
+    if isinstance(mat, Tracer):
+        raise ConcretizationTypeError(
+            mat,
+            f"The error arose for the nse argument of {caller}. In order for {name}.fromdense() to "
+            "be used in traced/compiled code, you must pass a concrete value to the nse (number "
+            "of stored elements) argument.",
+        )
+    mask = ne(mat, full(mat.shape, 0, mat.dtype))
+    mask = reduce_or(mask, range(mat.ndim - n_dense, mat.ndim))
+    counts = array_sum(mask, axis=tuple(range(n_batch, mask.ndim)))
+    return int(array_max(counts)) if counts.size else 0
+
+
+def numbers_as_array(mat: ArrayLike) -> Array:
+    """Return an array whose elements can be summed: booleans become int32, weakly typed."""
+    mat = asarray(mat)
+    return convert(mat, np.dtype(np.int32), True) if mat.dtype == np.bool_ else mat
+
+
+def stored_count(nse: SupportsIndex) -> int:
+    """Return a number of stored elements as an int.
+
+    Raises:
+      TypeError: if it is not an integer, or negative.
+    """
+    nse = operator.index(nse)
+    if nse < 0:
+        raise TypeError(f"nse, the number of stored elements, is at least 0: got {nse}")
+    return nse
+
+
+def check_roles(ndim: int, n_batch: int, n_dense: int) -> None:
+    """Raise ValueError unless `n_batch` batch and `n_dense` dense axes fit into `ndim` axes."""
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
+        raise ValueError(
+            f"an array of {ndim} axes has no {n_batch} batch axes and {n_dense} dense ones: both "
+            "are at least 0, and together at most the number of axes"
+        )
 
 
 _Format = TypeVar("_Format", bound=BatchedSparse)

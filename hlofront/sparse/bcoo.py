@@ -3,29 +3,23 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import SupportsIndex
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.arrays.filling import zeros
 from hlofront.numpy.arrays.ranges import arange
-from hlofront.numpy.statistics.reductions import max as array_max
-from hlofront.numpy.statistics.reductions import sum as array_sum
 from hlofront.primitives.arrays.creation import full
-from hlofront.primitives.arrays.reducing import reduce_or
 from hlofront.primitives.arrays.shaping import broadcast_in_dim
-from hlofront.primitives.elementwise.compare import ne, select
-from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.compare import select
 from hlofront.primitives.sparse import elements as sparse_elements
 from hlofront.primitives.sparse.layout import all_zero, layout_of, row_constant
-from hlofront.sparse.batched import BatchedSparse, register_batched
+from hlofront.sparse.batched import BatchedSparse, register_batched, stored_count
 
 
 @tree.register_pytree_node_class
@@ -51,20 +45,13 @@ class BCOO(BatchedSparse):
       unique_indices: whether the caller promises that no position repeats.
     """
 
-    def __init__(
-        self,
-        args: tuple[ArrayLike, ArrayLike],
-        *,
-        shape: Sequence[int],
-        indices_sorted: bool = False,
-        unique_indices: bool = False,
-    ):
-        data, indices = args
-        self.data = data if isinstance(data, Array) else asarray(data)
-        self.indices = indices if isinstance(indices, Array) else asarray(indices)
-        self.indices_sorted = indices_sorted
-        self.unique_indices = unique_indices
-        super().__init__(args, shape=shape)
+    _fromdense_p = sparse_elements.bcoo_fromdense_p
+    _order_of_dense = {"indices_sorted": True, "unique_indices": True}
+
+    _bufs = property(operator.attrgetter("data", "indices"))
+
+    def _take(self, buffers: Sequence[Array]) -> None:
+        self.data, self.indices = buffers
         layout_of(self.data, self.indices, self.shape)
 
     @property
@@ -81,25 +68,6 @@ class BCOO(BatchedSparse):
     def n_sparse(self) -> int:
         """The number of sparse axes."""
         return self.indices.shape[-1]
-
-    @property
-    def _bufs(self) -> tuple[Array, Array]:
-        return self.data, self.indices
-
-    @classmethod
-    def fromdense(
-        cls,
-        mat: ArrayLike,
-        *,
-        nse: int | None = None,
-        index_dtype: DTypeLike = np.int32,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> "BCOO":
-        """Return the BCOO array of a dense one, with `bcoo_fromdense`."""
-        return bcoo_fromdense(
-            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
-        )
 
     @classmethod
     def _of_scipy_matrix(cls, mat: object, index_dtype: DTypeLike) -> "BCOO":
@@ -217,52 +185,6 @@ register_batched(BCOO)
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def number_of_elements(mat: Array, n_batch: int, n_dense: int, caller: str, name: str) -> int:
-    """Return the greatest number of nonzero positions in an element of an array's batch.
-
-    Raises:
-      ConcretizationTypeError: if the array is traced.
-    """
-    if isinstance(mat, Tracer):
-        raise ConcretizationTypeError(
-            mat,
-            f"The error arose for the nse argument of {caller}. In order for {name}.fromdense() to "
-            "be used in traced/compiled code, you must pass a concrete value to the nse (number "
-            "of stored elements) argument.",
-        )
-    mask = ne(mat, full(mat.shape, 0, mat.dtype))
-    mask = reduce_or(mask, range(mat.ndim - n_dense, mat.ndim))
-    counts = array_sum(mask, axis=tuple(range(n_batch, mask.ndim)))
-    return int(array_max(counts)) if counts.size else 0
-
-
-def numbers_as_array(mat: ArrayLike) -> Array:
-    """Return an array whose elements can be summed: booleans become int32, weakly typed."""
-    mat = asarray(mat)
-    return convert(mat, np.dtype(np.int32), True) if mat.dtype == np.bool_ else mat
-
-
-def stored_count(nse: SupportsIndex) -> int:
-    """Return a number of stored elements as an int.
-
-    Raises:
-      TypeError: if it is not an integer, or negative.
-    """
-    nse = operator.index(nse)
-    if nse < 0:
-        raise TypeError(f"nse, the number of stored elements, is at least 0: got {nse}")
-    return nse
-
-
-def check_roles(ndim: int, n_batch: int, n_dense: int) -> None:
-    """Raise ValueError unless `n_batch` batch and `n_dense` dense axes fit into `ndim` axes."""
-    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
-        raise ValueError(
-            f"an array of {ndim} axes has no {n_batch} batch axes and {n_dense} dense ones: both "
-            "are at least 0, and together at most the number of axes"
-        )
-
-
 @boundary
 def bcoo_fromdense(
     mat: ArrayLike,
@@ -287,18 +209,7 @@ def bcoo_fromdense(
       ConcretizationTypeError: if `nse` is None while tracing.
       ValueError: if there are too few axes.
     """
-    mat = numbers_as_array(mat)
-    check_roles(mat.ndim, n_batch, n_dense)
-    if nse is None:
-        nse = number_of_elements(mat, n_batch, n_dense, "bcoo_fromdense", "BCOO")
-    params = {
-        "nse": stored_count(nse),
-        "n_batch": n_batch,
-        "n_dense": n_dense,
-        "index_dtype": np.dtype(check_user_dtype_supported(index_dtype, "bcoo_fromdense")),
-    }
-    buffers = process(sparse_elements.bcoo_fromdense_p, (mat,), params)
-    return BCOO(tuple(buffers), shape=mat.shape, indices_sorted=True, unique_indices=True)
+    return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
 @boundary

@@ -1,13 +1,13 @@
 """Sparse arrays in batched compressed rows: the class BCSR, its making and density."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.numpy.arrays.creation import asarray
@@ -15,13 +15,7 @@ from hlofront.numpy.arrays.filling import zeros
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.sparse import rows as sparse_rows
 from hlofront.sparse.batched import BatchedSparse, register_batched
-from hlofront.sparse.bcoo import (
-    BCOO,
-    check_roles,
-    number_of_elements,
-    numbers_as_array,
-    stored_count,
-)
+from hlofront.sparse.bcoo import BCOO
 
 
 @tree.register_pytree_node_class
@@ -45,20 +39,12 @@ class BCSR(BatchedSparse):
 
     indptr: Array
 
-    def __init__(
-        self,
-        args: tuple[ArrayLike, ArrayLike, ArrayLike],
-        *,
-        shape: Sequence[int],
-        indices_sorted: bool = False,
-        unique_indices: bool = False,
-    ):
-        self.data, self.indices, self.indptr = (
-            x if isinstance(x, Array) else asarray(x) for x in args
-        )
-        self.indices_sorted = indices_sorted
-        self.unique_indices = unique_indices
-        super().__init__(args, shape=shape)
+    _fromdense_p = sparse_rows.bcsr_fromdense_p
+
+    _bufs = property(attrgetter("data", "indices", "indptr"))
+
+    def _take(self, buffers: Sequence[Array]) -> None:
+        self.data, self.indices, self.indptr = buffers
         sparse_rows.check_rows(*map(typeof, self._bufs), self.shape)
 
     @property
@@ -75,14 +61,6 @@ class BCSR(BatchedSparse):
     def n_sparse(self) -> int:
         """The number of sparse axes, which is 2."""
         return 2
-
-    @property
-    def _bufs(self) -> tuple[Array, Array, Array]:
-        return self.data, self.indices, self.indptr
-
-    @property
-    def _sparse_shape(self) -> Shape:
-        return self.shape[self.n_batch : self.n_batch + 2]
 
     @classmethod
     def _empty(
@@ -108,21 +86,6 @@ class BCSR(BatchedSparse):
         data = zeros((*batch, nse, *dense), dtype)
         indices = full((*batch, nse), width, index_dtype)
         return cls((data, indices, full((*batch, rows + 1), 0, index_dtype)), shape=shape)
-
-    @classmethod
-    def fromdense(
-        cls,
-        mat: ArrayLike,
-        *,
-        nse: int | None = None,
-        index_dtype: DTypeLike = np.int32,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> "BCSR":
-        """Return the BCSR array of a dense one, with `bcsr_fromdense`."""
-        return bcsr_fromdense(
-            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
-        )
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> "BCSR":
@@ -212,18 +175,7 @@ def bcsr_fromdense(
       ConcretizationTypeError: if `nse` is None while tracing.
       ValueError: if there are not two axes besides the batch and dense ones.
     """
-    mat = numbers_as_array(mat)
-    check_roles(mat.ndim, n_batch, n_dense)
-    if nse is None:
-        nse = number_of_elements(mat, n_batch, n_dense, "bcsr_fromdense", "BCSR")
-    params = {
-        "nse": stored_count(nse),
-        "n_batch": n_batch,
-        "n_dense": n_dense,
-        "index_dtype": np.dtype(check_user_dtype_supported(index_dtype, "bcsr_fromdense")),
-    }
-    buffers = process(sparse_rows.bcsr_fromdense_p, (mat,), params)
-    return BCSR(tuple(buffers), shape=mat.shape)
+    return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
 @boundary

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params, Shape
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
 from hlofront.numpy.arrays.creation import asarray
@@ -19,8 +20,8 @@ from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.sorting import sort
 from hlofront.primitives.sparse import matrices as primitives
 from hlofront.primitives.sparse.matrices import COOInfo
-from hlofront.sparse.arrays import JAXSparse
-from hlofront.sparse.bcoo import number_of_elements, numbers_as_array, stored_count
+from hlofront.sparse.arrays import JAXSparse, SparseFormat
+from hlofront.sparse.batched import number_of_elements, numbers_as_array, stored_count
 
 
 def _checked_shape(name: str, shape: Sequence[int]) -> tuple[int, int]:
@@ -45,17 +46,7 @@ def _from_dense(
     return mat, process(primitive, (mat,), params)
 
 
-def _diagonal(
-    N: int, M: int, k: int, dtype: DTypeLike | None, index_dtype: DTypeLike
-) -> tuple[Array, Array, Array]:
-    """Return data, rows and columns of ones on diagonal k."""
-    count = max(min(N + min(k, 0), M - max(k, 0)), 0)
-    data = full((count,), 1, check_user_dtype_supported(dtype or float, "eye"))
-    steps = arange(count, dtype=index_dtype)
-    return data, steps + max(-k, 0), steps + max(k, 0)
-
-
-class _Matrix(JAXSparse):
+class _Matrix(SparseFormat):
     """The base class of unbatched sparse matrices, with products by dense vectors and matrices."""
 
     @property
@@ -63,13 +54,7 @@ class _Matrix(JAXSparse):
         """The number of stored elements."""
         return self.data.size
 
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self.data.dtype
-
     @classmethod
-    @abc.abstractmethod
     def _eye(
         cls,
         N: int,
@@ -80,6 +65,15 @@ class _Matrix(JAXSparse):
         index_dtype: DTypeLike = "int32",
     ) -> Self:
         """Return a matrix with ones on diagonal k."""
+        count = max(min(N + min(k, 0), M - max(k, 0)), 0)
+        data = full((count,), 1, check_user_dtype_supported(dtype or float, "eye"))
+        steps = arange(count, dtype=index_dtype)
+        return cls._of_diagonal(data, steps + max(-k, 0), steps + max(k, 0), (N, M), k)
+
+    @classmethod
+    @abc.abstractmethod
+    def _of_diagonal(cls, data: Array, row: Array, col: Array, shape: Shape, k: int) -> Self:
+        """Return a matrix with elements on diagonal k, in these rows and columns."""
 
     @classmethod
     def _empty(
@@ -127,6 +121,7 @@ class COO(_Matrix):
 
     row: Array
     col: Array
+    _bufs = property(attrgetter("data", "row", "col"))
 
     def __init__(
         self,
@@ -137,17 +132,13 @@ class COO(_Matrix):
         cols_sorted: bool = False,
     ):
         self.data, self.row, self.col = map(asarray, args)
-        self._rows_sorted = rows_sorted
-        self._cols_sorted = cols_sorted
+        self.rows_sorted = rows_sorted
+        self.cols_sorted = cols_sorted
         super().__init__(args, shape=shape)
 
     @property
     def _info(self) -> COOInfo:
-        return COOInfo(self.shape, self._rows_sorted, self._cols_sorted)
-
-    @property
-    def _bufs(self) -> tuple[Array, Array, Array]:
-        return self.data, self.row, self.col
+        return COOInfo(self.shape, self.rows_sorted, self.cols_sorted)
 
     @classmethod
     def fromdense(
@@ -157,18 +148,8 @@ class COO(_Matrix):
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
-    def _eye(
-        cls,
-        N: int,
-        M: int,
-        k: int,
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> "COO":
-        """Return a matrix with ones on diagonal k."""
-        buffers = _diagonal(N, M, k, dtype, index_dtype)
-        return cls(buffers, shape=(N, M), rows_sorted=True, cols_sorted=True)
+    def _of_diagonal(cls, data: Array, row: Array, col: Array, shape: Shape, k: int) -> "COO":
+        return cls((data, row, col), shape=shape, rows_sorted=True, cols_sorted=True)
 
     def _sort_indices(self) -> "COO":
         """Return the matrix with its elements sorted by rows, then by columns."""
@@ -189,18 +170,17 @@ class COO(_Matrix):
             raise NotImplementedError(  # JAX raises this class.
                 "axes argument to transpose(): a matrix has one transpose"
             )
-        transposed = COOInfo(self.shape[::-1], self._cols_sorted, self._rows_sorted)
+        transposed = COOInfo(self.shape[::-1], self.cols_sorted, self.rows_sorted)
         return COO((self.data, self.col, self.row), **transposed._asdict())
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], Params]:
+    def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
         return self._bufs, self._info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "COO":
         mat = object.__new__(cls)
         mat.data, mat.row, mat.col = children
-        mat.shape = aux_data["shape"]
-        mat._rows_sorted, mat._cols_sorted = aux_data["rows_sorted"], aux_data["cols_sorted"]
+        mat.__dict__.update(aux_data)
         return mat
 
     def _product(self, other: Array, transpose: bool = False) -> Array:
@@ -215,17 +195,11 @@ class _Compressed(_Matrix):
 
     indices: Array
     indptr: Array
+    _bufs = property(attrgetter("data", "indices", "indptr"))
 
     def __init__(self, args: Sequence[ArrayLike], *, shape: Sequence[int]):
         self.data, self.indices, self.indptr = map(asarray, args)
         super().__init__(args, shape=shape)
-
-    @property
-    def _bufs(self) -> tuple[Array, Array, Array]:
-        return self.data, self.indices, self.indptr
-
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], Params]:
-        return self._bufs, {"shape": self.shape}
 
     @classmethod
     def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> Self:
@@ -254,19 +228,9 @@ class CSR(_Compressed):
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
-    def _eye(
-        cls,
-        N: int,
-        M: int,
-        k: int,
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> "CSR":
-        """Return a matrix with ones on diagonal k."""
-        data, row, col = _diagonal(N, M, k, dtype, index_dtype)
-        indptr = arange(N + 1, dtype=index_dtype) - max(-k, 0)
-        return cls((data, col, indptr.clip(0, row.size)), shape=(N, M))
+    def _of_diagonal(cls, data: Array, row: Array, col: Array, shape: Shape, k: int) -> "CSR":
+        indptr = arange(shape[0] + 1, dtype=row.dtype) - max(-k, 0)
+        return cls((data, col, indptr.clip(0, row.size)), shape=shape)
 
     def todense(self) -> Array:
         """Return the dense matrix."""
@@ -315,17 +279,8 @@ class CSC(_Compressed):
         return csr_fromdense(mat.T, nse=nse, index_dtype=index_dtype).T
 
     @classmethod
-    def _eye(
-        cls,
-        N: int,
-        M: int,
-        k: int,
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> "CSC":
-        """Return a matrix with ones on diagonal k."""
-        return CSR._eye(M, N, -k, dtype=dtype, index_dtype=index_dtype).T
+    def _of_diagonal(cls, data: Array, row: Array, col: Array, shape: Shape, k: int) -> "CSC":
+        return CSR._of_diagonal(data, col, row, shape[::-1], -k).T
 
     def todense(self) -> Array:
         """Return the dense matrix."""
