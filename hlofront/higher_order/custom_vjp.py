@@ -87,9 +87,6 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
 
     Returns:
       A pytree of the structure of `val`. Integers and booleans have zeros of float0.
-
-    Raises:
-      TypeError: if a leaf is not an array or scalar.
     """
 
     def zero(leaf: ArrayLike) -> ArrayLike | SymbolicZero:

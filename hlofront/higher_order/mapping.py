@@ -30,7 +30,6 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
       A pytree of the results, stacked along a new axis 0.
 
     Raises:
-      TypeError: if `f` cannot be called.
       ValueError: if there are no arrays, an array is a scalar, or sizes along axis 0 differ.
     """
     if not callable(f):

@@ -169,7 +169,6 @@ def composite(
       operation: numbers, strings, NumPy arrays and dtypes, and lists, tuples and dicts of those.
 
     Raises:
-      TypeError: if `decomposition` cannot be called.
       UnexpectedTracerError: at the call, if an attribute is traced or `decomposition` closes over
         a traced value.
     """

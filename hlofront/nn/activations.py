@@ -49,9 +49,6 @@ def relu(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape and dtype of `x`; integer for booleans.
-
-    Raises:
-      TypeError: if `x` is neither an array nor a scalar.
     """
     check_arraylike("relu", x)
     return _relu(x)
@@ -77,9 +74,6 @@ def relu6(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
-
-    Raises:
-      TypeError: if `x` is neither an array nor a scalar.
     """
     check_arraylike("relu6", x)
     return _relu6(x)

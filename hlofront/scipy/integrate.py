@@ -23,8 +23,5 @@ def trapezoid(
 
     Returns:
       An array of the shape of `y` without the axis.
-
-    Raises:
-      TypeError: if an operand is neither array nor scalar.
     """
     return trapezoid_of_samples(y, x, dx, axis)

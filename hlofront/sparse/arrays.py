@@ -155,9 +155,6 @@ def todense(arr: JAXSparse | ArrayLike) -> Array:
 
     Returns:
       An array of the shape and dtype of `arr`.
-
-    Raises:
-      TypeError: if `arr` is neither array nor scalar.
     """
     if isinstance(arr, JAXSparse):
         return arr.todense()

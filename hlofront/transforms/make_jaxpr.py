@@ -80,9 +80,6 @@ def make_jaxpr(
     Returns:
       A function of the arguments of `fun`, which may be arrays or ShapeDtypeStructs, that returns
       a closed jaxpr.
-
-    Raises:
-      TypeError: if `fun` cannot be called.
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr requires a function, got {fun!r} of type {type(fun)}")

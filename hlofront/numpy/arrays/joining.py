@@ -85,7 +85,7 @@ def concatenate(
 
     Raises:
       ValueError: if there are no arrays, one has no axes, or there is no such axis.
-      TypeError: if the sizes of other axes differ, or an argument is neither array nor scalar.
+      TypeError: if the sizes of other axes differ.
     """
     arrays = _sequence("concatenate", arrays)
     if axis == 0 and dtype is None:
@@ -100,7 +100,7 @@ def concat(arrays: ArrayLike | Sequence[ArrayLike], /, *, axis: int | None = 0) 
 
     Raises:
       ValueError: if there are no arrays, one has no axes, or there is no such axis.
-      TypeError: if the sizes of other axes differ, or an argument is neither array nor scalar.
+      TypeError: if the sizes of other axes differ.
     """
     return _concatenate(_sequence("concat", arrays), axis)
 

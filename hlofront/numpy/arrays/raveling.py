@@ -34,9 +34,6 @@ def ravel_pytree(pytree: object) -> tuple[Array, Callable[[Array], Any]]:
     Returns:
       (vector, unravel): the elements in the order of the leaves, in their common dtype; and the
       function that makes a tree of such a vector, with leaves of the former shapes and dtypes.
-
-    Raises:
-      TypeError: if a leaf is neither array nor scalar.
     """
     leaves, structure = tree.tree_flatten(pytree)
     if not leaves:

@@ -136,8 +136,7 @@ class ufunc:
           where: must be None.
 
         Raises:
-          TypeError: if there are not `nin` arguments, or an argument is neither an array nor a
-            scalar.
+          TypeError: if there are not `nin` arguments.
           NotImplementedError: for `out` and `where`, as arrays are immutable.
         """
         if out is not None or where is not None:

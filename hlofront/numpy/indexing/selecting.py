@@ -101,7 +101,7 @@ def where(
     `fill_value`.
 
     Raises:
-      TypeError: if only one of `x` and `y` is passed, or an argument is neither array nor scalar.
+      TypeError: if only one of `x` and `y` is passed.
       ValueError: if the shapes do not broadcast.
     """
     if x is None and y is None:

@@ -9,11 +9,7 @@ from hlofront.numpy.support.promotion import operands, promote_dtypes_inexact
 
 
 def inexact(name: str, *args: ArrayLike) -> list[Array]:
-    """Return the arguments as arrays of their common floating or complex dtype.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
-    """
+    """Return the arguments as arrays of their common floating or complex dtype."""
     values, _ = operands(name, args)
     return [asarray(x) for x in promote_dtypes_inexact(*values)]
 

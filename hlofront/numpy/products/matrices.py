@@ -278,7 +278,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """Make a matrix whose rows are the powers of each element, ascending if `increasing`.
 
     Raises:
-      TypeError: if x is of booleans.
+      TypeError: if x is boolean.
       ValueError: if x does not have one axis, or N is negative.
     """
     x = any_operand("vander", x)

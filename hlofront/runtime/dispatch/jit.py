@@ -488,7 +488,6 @@ def jit(
       `eval_shape`, `clear_cache`, `cache_report` (the compilations, with reasons) and `timings`.
 
     Raises:
-      TypeError: if `fun` cannot be called.
       ValueError: if a position or name is not that of a parameter, or both a device and a
         backend are passed, or `inline` is not a boolean and no Inline.
 

@@ -121,9 +121,6 @@ def circulant(c: ArrayLike) -> Array:
     Returns:
       An array of shape (..., n, n) and the dtype of c.
 
-    Raises:
-      TypeError: if c is neither array nor scalar.
-
     Example:
       >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
       Array([[1, 3, 2],
@@ -255,9 +252,6 @@ def fiedler(a: ArrayLike) -> Array:
 
     Returns:
       An array of shape (..., n, n) and the dtype of a.
-
-    Raises:
-      TypeError: if a is neither array nor scalar.
     """
     (_,), (aval,) = operands("fiedler", (a,))
     (a,) = _vectors("fiedler", a, by=strong)
@@ -311,7 +305,6 @@ def block_diag(*arrs: ArrayLike) -> Array:
       without arguments.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument has more than two axes.
     """
     values, avals = operands("block_diag", arrs or (np.zeros((1, 0), np.float32),))

@@ -132,7 +132,6 @@ def lu_factor(
       that each row was exchanged with, in order.
 
     Raises:
-      TypeError: if a is neither array nor scalar.
       ValueError: if a has fewer than two axes.
     """
     return _lu_factor(a)
@@ -291,7 +290,6 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       An array of shape (...) and the inexact dtype of a.
 
     Raises:
-      TypeError: if a is neither array nor scalar.
       ValueError: if the matrices are not square.
     """
     return determinants.det(a)
@@ -310,7 +308,6 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       An array of the shape and inexact dtype of a.
 
     Raises:
-      TypeError: if a is neither array nor scalar.
       ValueError: if the matrices are not square.
     """
     return numpy_systems.inv(a)

@@ -37,7 +37,7 @@ def i0e(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.bessel_i0e(*inexact_arrays("i0e", x))
 
@@ -53,7 +53,7 @@ def i0(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     (x,) = inexact_arrays("i0", x)
     return _weak_as(x, bessel_i0(x))
@@ -70,7 +70,7 @@ def i1e(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.bessel_i1e(*inexact_arrays("i1e", x))
 
@@ -86,7 +86,7 @@ def i1(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     (x,) = inexact_arrays("i1", x)
     return _weak_as(x, bessel_i1(x))

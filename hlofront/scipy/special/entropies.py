@@ -54,9 +54,6 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
     """
     return _x_log_y(*inexact_arrays("xlogy", x, y))
 
@@ -80,9 +77,6 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
     """
     return _x_log1p_y(*inexact_arrays("xlog1py", x, y))
 
@@ -106,7 +100,6 @@ def entr(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
     (x,) = floats("entr", x)
@@ -162,7 +155,6 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
       p, q: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex.
     """
     result = in_float32(_relative_entropy, *floats("rel_entr", p, q))
@@ -179,7 +171,6 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
       p, q: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex.
     """
     p, q = floats("kl_div", p, q)
@@ -210,9 +201,6 @@ def logit(x: ArrayLike) -> Array:
 
     Returns:
       An array of the shape and inexact dtype of x.
-
-    Raises:
-      TypeError: if x is neither array nor scalar.
     """
     result = _logit(*inexact_arrays("logit", x))
     return times_one(result) if result.shape else result
@@ -227,9 +215,6 @@ def expit(x: ArrayLike) -> Array:
 
     Returns:
       An array of the shape and inexact dtype of x.
-
-    Raises:
-      TypeError: if x is neither array nor scalar.
     """
     return elementwise.logistic(*inexact_arrays("expit", x))
 
@@ -276,9 +261,6 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Args:
       x, lmbda: arrays that broadcast.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
     """
     x, lmbda = inexact_arrays("boxcox", x, lmbda)
     return _power_transformation(jnp.log(x), lmbda)
@@ -290,9 +272,6 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Args:
       x, lmbda: arrays that broadcast.
-
-    Raises:
-      TypeError: if an argument is neither array nor scalar.
     """
     x, lmbda = inexact_arrays("boxcox1p", x, lmbda)
     return _power_transformation(jnp.log1p(x), lmbda)

@@ -36,7 +36,7 @@ def erf(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.erf(*inexact_arrays("erf", x))
 
@@ -52,7 +52,7 @@ def erfc(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.erfc(*inexact_arrays("erfc", x))
 
@@ -68,7 +68,7 @@ def erfinv(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.erf_inv(*inexact_arrays("erfinv", x))
 
@@ -208,7 +208,6 @@ def erfcinv(y: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of y.
 
     Raises:
-      TypeError: if y is neither array nor scalar.
       ValueError: if y is complex.
 
     Example:

@@ -62,7 +62,6 @@ def exp1(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
     return in_float32(_exp1, *strong_floats("exp1", x, by=times_one))
@@ -112,7 +111,6 @@ def expi(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
     return in_float32(_expi, *strong_floats("expi", x, by=times_one))

@@ -133,9 +133,6 @@ def wofz(z: ArrayLike) -> Array:
 
     Returns:
       An array of complex numbers.
-
-    Raises:
-      TypeError: if z is neither array nor scalar.
     """
     (z,) = inexact_arrays("wofz", z)
     return _wofz(convert(z, to_complex_dtype(typeof(z).dtype), False))
@@ -206,9 +203,6 @@ def erfcx(x: ArrayLike) -> Array:
 
     Returns:
       An array of the shape and inexact dtype of x.
-
-    Raises:
-      TypeError: if x is neither array nor scalar.
     """
     (x,) = inexact_arrays("erfcx", x)
     if is_complex(typeof(x).dtype):
@@ -248,7 +242,6 @@ def dawsn(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
     return in_float32(_dawsn, *strong_floats("dawsn", x))

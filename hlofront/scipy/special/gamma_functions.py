@@ -49,7 +49,7 @@ def gammaln(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.lgamma(*inexact_arrays("gammaln", x))
 
@@ -67,9 +67,6 @@ def loggamma(x: ArrayLike) -> Array:
 
     Returns:
       An array of the shape and inexact dtype of x.
-
-    Raises:
-      TypeError: if x is neither array nor scalar.
     """
     (x,) = inexact_arrays("loggamma", x)
     if is_complex(typeof(x).dtype):
@@ -194,7 +191,6 @@ def gammasgn(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
     return _sign(*strong_floats("gammasgn", x))
@@ -209,9 +205,6 @@ def gamma(x: ArrayLike) -> Array:
 
     Returns:
       An array of the shape and inexact dtype of x.
-
-    Raises:
-      TypeError: if x is neither array nor scalar.
     """
     (x,) = inexact_arrays("gamma", x)
     if is_complex(typeof(x).dtype):
@@ -231,7 +224,7 @@ def digamma(x: ArrayLike) -> Array:
       An array of the shape and floating-point dtype of x.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or complex.
+      TypeError: if x is complex.
     """
     return special.digamma(*inexact_arrays("digamma", x))
 
@@ -245,7 +238,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if n is not of integers.
     """
     if not issubdtype(typeof(n).dtype, np.integer):
@@ -263,7 +255,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
       a, x: arrays of real numbers that broadcast, a positive and x not negative.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar, or complex.
+      TypeError: if an argument is complex.
     """
     return special.igamma(*inexact_arrays("gammainc", a, x))
 
@@ -276,7 +268,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
       a, x: arrays of real numbers that broadcast, a positive and x not negative.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar, or complex.
+      TypeError: if an argument is complex.
     """
     return special.igammac(*inexact_arrays("gammaincc", a, x))
 
@@ -289,7 +281,6 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
       d: the dimension, known while tracing.
 
     Raises:
-      TypeError: if `a` is neither array nor scalar.
       ConcretizationTypeError: if d is traced.
     """
     check_arraylike("multigammaln", a, d)
@@ -316,7 +307,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
       exact: must be False.
 
     Raises:
-      TypeError: if n is neither array nor scalar, or complex.
+      TypeError: if n is complex.
       NotImplementedError: if `exact` is True, as arrays hold no long integers.
     """
     if exact:
@@ -344,7 +335,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
       repetition: whether an object may be chosen several times.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar, or complex.
+      TypeError: if an argument is complex.
     """
     n, k = inexact_arrays("comb", N, k)
     if not repetition:
@@ -420,7 +411,6 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
       z, m: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex.
     """
     return in_float32(_poch, *strong_floats("poch", z, m))
@@ -457,7 +447,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
       a, b: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar, or complex.
+      TypeError: if an argument is complex.
     """
     a, b = inexact_arrays("betaln", a, b)
     if is_complex(typeof(a).dtype):
@@ -473,7 +463,6 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
       a, b: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex.
     """
     a, b = strong_floats("beta", a, b)
@@ -488,7 +477,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b, x: arrays of real numbers that broadcast, a and b positive, x from 0 to 1.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex; also where the function is differentiated in a or b.
     """
     return special.betainc(*floats("betainc", a, b, x))
@@ -535,7 +523,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       q: real numbers that broadcast with x; 1 gives Riemann's zeta function.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar, or complex.
+      TypeError: if an argument is complex.
       NotImplementedError: if q is not passed.
     """
     if q is None:

@@ -78,7 +78,6 @@ def sici(x: ArrayLike) -> Pair:
       (the sine integral, the cosine integral).
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
     return in_float32(_sici, *strong_floats("sici", x, by=times_one))
@@ -149,7 +148,6 @@ def fresnel(x: ArrayLike) -> Pair:
       (the sine integral, the cosine integral).
 
     Raises:
-      TypeError: if x is neither array nor scalar.
       NotImplementedError: if x is complex.
     """
     check_arraylike("fresnel", x)
@@ -222,7 +220,6 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
       h, a: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex.
     """
     h, a = strong_floats("owens_t", h, a)

@@ -15,7 +15,7 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
       axis: an axis, several, or None for all of them.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or of booleans.
+      TypeError: if x is boolean.
       ValueError: if there is no such axis.
     """
     return normalizing.softmax(x, axis=axis)
@@ -29,7 +29,7 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
       axis: an axis, several, or None for all of them.
 
     Raises:
-      TypeError: if x is neither array nor scalar, or of booleans.
+      TypeError: if x is boolean.
       ValueError: if there is no such axis.
     """
     return normalizing.log_softmax(x, axis=axis)

@@ -28,7 +28,6 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       An array of the shape of x without its first axis.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if the shapes do not fit.
     """
     x, alpha = inexact("dirichlet.logpdf", x, alpha)
@@ -58,7 +57,6 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       alpha: the parameters, positive, of shape (k,).
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if the shapes do not fit.
     """
     return jnp.exp(logpdf(x, alpha))

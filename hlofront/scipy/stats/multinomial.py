@@ -31,7 +31,6 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       An array of the shape that x and p broadcast to, without the last axis.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if x or n is not of integers, or the shapes do not broadcast.
     """
     check_arraylike("multinomial.logpmf", x, n, p)
@@ -58,7 +57,6 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       p: the probability of each outcome, along the last axis.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if x or n is not of integers, or the shapes do not broadcast.
     """
     return jnp.exp(logpmf(x, n, p))

@@ -30,7 +30,6 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
       An array of the shape that the leading axes of the arguments broadcast to.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if the shapes do not fit.
       NotImplementedError: if allow_singular is passed.
     """
@@ -86,7 +85,6 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
       cov: the covariance, of shape (..., n, n), or a number for a multiple of the identity.
 
     Raises:
-      TypeError: if an argument is neither array nor scalar.
       ValueError: if the shapes do not fit.
     """
     return jnp.exp(_logpdf(x, mean, cov))

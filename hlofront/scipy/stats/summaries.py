@@ -67,7 +67,6 @@ def mode(
       A named tuple (mode, count).
 
     Raises:
-      TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, or the policy is unknown.
       NotImplementedError: if the policy is known to SciPy and not supported here.
     """
@@ -122,7 +121,6 @@ def rankdata(
       nan_policy: must be "propagate".
 
     Raises:
-      TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, method or policy.
       NotImplementedError: if the policy is known to SciPy and not supported here.
     """
@@ -180,7 +178,6 @@ def sem(
       keepdims: whether the axis stays, with size 1.
 
     Raises:
-      TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, or the policy is another.
     """
     check_arraylike("sem", a)
