@@ -1,24 +1,21 @@
 """The `find_error` function: the operations at which the relative error of a program jumps."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hlofront.base import tree
-from hlofront.base.boundary import named_as
-from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr
 from hlofront.core.programs.subprograms import all_equations, all_programs, opened
-from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.inspect.error.loops import LoopErrorSearch
 from hlofront.inspect.error.measure import epsilon, is_inexact
 from hlofront.inspect.error.other_jaxlib import OtherJaxlib, jaxlib_version
 from hlofront.inspect.error.references import Float64, OtherDevice, Reference, compiled_call
 from hlofront.inspect.error.report import ErrorOrigin, ErrorReport, ResultError, largest_first
 from hlofront.inspect.error.search import Pair
-from hlofront.inspect.jitted import jitted
+from hlofront.inspect.stepwise.call import names_of, search_on_values
 from hlofront.inspect.stepwise.report_parts import facts
 from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.pjrt.clients import client_for
@@ -92,40 +89,30 @@ def find_error(
             f"against={against!r}"
         )
 
-    def find(*args: object, **kwargs: object) -> ErrorReport:
-        leaves = tree.tree_leaves((args, kwargs))
-        if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
-            raise TypeError(
-                "find_error runs a function on values, and was called while a function is traced: "
-                "call it outside of jit, grad and vmap, as in find_error(grad(f))(x)"
-            )
-        traced = jitted(fun).trace(*args, **kwargs)
-        dynamic = tree.tree_leaves(traced._jitted.plan.dynamic(args, kwargs))
-        program = traced.jaxpr
-        if isinstance(against, Device):
-            reference = OtherDevice(against)
-        elif version is not None:
-            reference = OtherJaxlib(version)
-        else:
-            if not any(map(_is_narrow, _dtypes_in(program.jaxpr))):
-                raise ValueError(
-                    "find_error compares with float64, and this program has no values in a "
-                    "narrower floating-point dtype: give it float32 arguments, or another device "
-                    "as `against`"
-                )
-            # TPUs have no float64.
-            tpu = client_for().platform == "tpu"
-            reference = Float64(client_for("cpu").local_devices()[0] if tpu else None)
-        # Python and NumPy scalars become arrays of the dtypes in the jaxpr.
-        arrays = [x if isinstance(x, Array) else engine().lift(x) for x in dynamic]
+    def search(traced: Traced, arrays: list[ArrayLike]) -> ErrorReport:
+        reference = _reference(against, version, traced.jaxpr)
         if isinstance(reference, OtherJaxlib):
             # Both sides run on CPUs.
             arrays = [device_put(x, reference.host) for x in arrays]
-        with debug_nans(False), debug_infs(False), interpreting_with(engine()):
-            with np.errstate(all="ignore"), reference.running():
-                return _report(traced, program, arrays, reference, tolerance)
+        with reference.running():
+            return _report(traced, arrays, reference, tolerance)
 
-    return named_as(find, fun)
+    return search_on_values("find_error", fun, search)
+
+
+def _reference(against: "str | Device", version: str | None, program: ClosedJaxpr) -> Reference:
+    if isinstance(against, Device):
+        return OtherDevice(against)
+    if version is not None:
+        return OtherJaxlib(version)
+    if not any(map(_is_narrow, _dtypes_in(program.jaxpr))):
+        raise ValueError(
+            "find_error compares with float64, and this program has no values in a narrower "
+            "floating-point dtype: give it float32 arguments, or another device as `against`"
+        )
+    # TPUs have no float64.
+    tpu = client_for().platform == "tpu"
+    return Float64(client_for("cpu").local_devices()[0] if tpu else None)
 
 
 def _dtypes_in(jaxpr: Jaxpr) -> set[DType]:
@@ -145,21 +132,16 @@ def _is_narrow(dtype: DType) -> bool:
 
 
 def _report(
-    traced: Traced,
-    program: ClosedJaxpr,
-    leaves: list[ArrayLike],
-    reference: Reference,
-    tolerance: float | None,
+    traced: Traced, leaves: list[ArrayLike], reference: Reference, tolerance: float | None
 ) -> ErrorReport:
-    info = program.debug_info
+    program = traced.jaxpr
     tolerated = [tolerance or _tolerance(aval.dtype) for aval in program.out_avals]
     least = min(tolerated, default=tolerance or _tolerance(np.float32))
     search = LoopErrorSearch(reference, least)
-    names = (info.arg_names if info else None) or [f"argument {i}" for i in range(len(leaves))]
-    args = [search.input_value(x, f"argument {n}") for n, x in zip(names, leaves, strict=True)]
+    names, paths = names_of(program)
+    args = [search.input_value(x, name) for name, x in zip(names, leaves, strict=True)]
     lean, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     results = search.run(discharge_program(lean).program, args)[: len(program.out_avals)]
-    paths = (info.result_paths if info else None) or [f"result[{i}]" for i in range(len(results))]
     errors = _result_errors(program, leaves, search, results, paths, tolerated)
     trails: dict[Start, Trail] = {}
     for value, each in zip(results, errors, strict=True):
@@ -170,7 +152,7 @@ def _report(
     reached = {start.equation for start in trails}
     others = {start: None for start in search.starts if start.equation not in reached}
     return ErrorReport(
-        function=info.func_src_info if info else traced.fun_name,
+        function=program.debug_info.func_src_info if program.debug_info else traced.fun_name,
         against=reference.label,
         tolerance=least,
         results=errors,
@@ -229,9 +211,7 @@ def _once(
         times[key] = times.get(key, 0) + 1
         if key not in largest or operation.error > largest[key][0].error:
             largest[key] = operation, trail
-    described: list[ErrorOrigin] = []
-    for key, (operation, trail) in largest.items():
-        fields = {name: getattr(operation, name) for name in ErrorOrigin.__dataclass_fields__}
-        way = trail.steps() if trail is not None else ()
-        described.append(ErrorOrigin(**{**fields, "way": way, "times": times[key]}))
-    return described
+    return [
+        replace(operation, way=trail.steps() if trail else (), times=times[key])
+        for key, (operation, trail) in largest.items()
+    ]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
@@ -18,40 +17,23 @@ from hlofront.inspect.error.measure import epsilon, is_inexact
 from hlofront.inspect.error.origins import JUMP
 from hlofront.inspect.error.references import compiled_call
 from hlofront.inspect.error.search import ErrorSearch, Pair, note_consequence
+from hlofront.inspect.stepwise.loops import SHORT, LoopRun, row, run_steps, stacked
 from hlofront.inspect.stepwise.operands import typed
-from hlofront.inspect.stepwise.report_parts import Inside
-from hlofront.inspect.stepwise.run import Level, inside
+from hlofront.inspect.stepwise.run import Level
 from hlofront.inspect.stepwise.trails import Trail
 from hlofront.numpy import where
-from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
-from hlofront.primitives.arrays.slicing import stack
-
-# Loops of at most this many operations over all steps run one operation at a time.
-SHORT = 2_000
-# The maximum number of steps of a long loop that run one operation at a time.
-_MOST_STEPS = 16
 
 
-class _Loop:
+class _Loop(LoopRun[Pair]):
     """A run of a loop."""
 
     def __init__(
         self, search: ErrorSearch, level: Level[Pair], equation: Equation, program: ClosedJaxpr
     ):
+        super().__init__(level, equation, program)
         self.search = search
-        self.level = level
-        self.equation = equation
-        self.program = program
-        self.path = inside(level, equation, program)
-        # The number of steps that may still run one operation at a time, after a compiled one.
-        self.left = _MOST_STEPS
         # The step with the greatest growth of the error, with its inputs.
         self.greatest: tuple[float, int, list[Pair]] | None = None
-
-    def inside(self, index: int) -> tuple[Inside, ...]:
-        """Return the loops, branches and calls that surround the operations of a step."""
-        *around, here = self.path
-        return (*around, Inside(here.operation, here.function, here.source_line, index))
 
     def step(self, index: int, inputs: list[Pair], is_short: bool) -> list[Pair]:
         """Return the outputs of one step.
@@ -137,14 +119,18 @@ def _in_scan(
     loop = _Loop(search, level, equation, program)
     consts, carry, xs = split_inputs(body, operands)
     is_short = bool(program.effects) or length * equation_count(program.jaxpr) <= SHORT
-    collected: list[list[Pair]] = [[] for _ in equation.outvars[len(carry) :]]
     order = range(length)
-    for index in reversed(order) if equation.params["reverse"] else order:
+
+    def step(index: int, carry: list[Pair]) -> list[Pair]:
         rows = [_row(search, x, index) for x in xs]
-        outputs = loop.step(index, [*consts, *carry, *rows], is_short)
-        carry = outputs[: len(carry)]
-        for values, value in zip(collected, outputs[len(carry) :], strict=True):
-            values.append(value)
+        return loop.step(index, [*consts, *carry, *rows], is_short)
+
+    carry, collected = run_steps(
+        step,
+        reversed(order) if equation.params["reverse"] else order,
+        carry,
+        len(equation.outvars) - len(carry),
+    )
     if equation.params["reverse"]:
         for values in collected:
             values.reverse()
@@ -153,30 +139,18 @@ def _in_scan(
 
 def _row(search: ErrorSearch, whole: Pair, index: int) -> Pair:
     """Return one index of the first axis of a value, with the trails if the row is lost."""
-    array = _at(whole.array, index)
+    array = row(whole.array, index)
     if whole.reference is whole.array:
         return search.pair(array, array, whole.origin, [whole])
-    return search.pair(array, _at(whole.reference, index), whole.origin, [whole])
-
-
-def _at(x: ArrayLike, index: int) -> ArrayLike:
-    if isinstance(typeof(x).dtype, ExtendedDType):
-        return dynamic_index_in_dim(x, index, keepdims=False)
-    return np.asarray(x)[index]
+    return search.pair(array, row(whole.reference, index), whole.origin, [whole])
 
 
 def _stacked(search: ErrorSearch, values: Sequence[Pair], equation: Equation) -> Pair:
     """Return the outputs of all steps stacked along a new first axis, with their trails."""
-    array = _stack([v.array for v in values])
+    array = stacked([v.array for v in values])
     if all(v.reference is v.array for v in values):
         return search.pair(array, array, equation, values)
-    return search.pair(array, _stack([v.reference for v in values]), equation, values)
-
-
-def _stack(arrays: Sequence[ArrayLike]) -> ArrayLike:
-    if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
-        return stack(arrays)
-    return np.stack([np.asarray(x) for x in arrays])
+    return search.pair(array, stacked([v.reference for v in values]), equation, values)
 
 
 # ---- while loops ---------------------------------------------------------------------------------
@@ -288,14 +262,5 @@ def _alone(
 class LoopErrorSearch(ErrorSearch):
     """A search for lost precision that also searches loops."""
 
-    def in_loop(
-        self,
-        equation: Equation,
-        body: Subprogram,
-        condition: Subprogram | None,
-        operands: Sequence[Pair],
-        context: Level[Pair],
-    ) -> list[Pair]:
-        if condition is not None:
-            return _in_while(self, context, equation, body, condition, operands)
-        return _in_scan(self, context, equation, body, operands)
+    in_scan = _in_scan
+    in_while = _in_while

@@ -6,16 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from hlofront.inspect.stepwise.report_parts import (
-    Inside,
-    OperationStep,
-    SourceLine,
-    Values,
-    folded,
-    source_excerpt,
-    surroundings,
-    written,
-)
+from hlofront.inspect.stepwise.operation_report import OperandReport, OperationReport
+from hlofront.inspect.stepwise.report_parts import Values, written
 
 # How an operation loses digits:
 # - "cancellation": it subtracts, or adds up, terms that are much larger than what is left of them;
@@ -26,31 +18,22 @@ from hlofront.inspect.stepwise.report_parts import (
 Kind = Literal["cancellation", "ill-conditioned", "rounding", "overflow", "underflow", "decision"]
 
 
-@dataclass(frozen=True, slots=True)
-class OperandError:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperandError(OperandReport):
     """An operand of an operation that loses digits."""
 
-    values: Values
     error: float
     """The relative error of the operand; of integers and booleans the part that differs."""
-    element: np.generic | None
-    """The element from which the worst one was computed; None where there were several."""
-    source: str
-    """The origin of the operand: "argument x", "the constant 0.0", or an operation and its line."""
-    source_line: SourceLine | None
-    """The source line of the operation that made the operand."""
-    before: tuple[str, ...] = ()
-    """A line of text for each operation that led to the operand, the nearest first."""
+
+    def facts(self) -> list[str]:
+        return [*OperandReport.facts(self), f"error {written_error(self.error)}"]
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorOrigin:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorOrigin(OperationReport):
     """An operation at which the relative error jumps."""
 
-    primitive: str
     kind: Kind
-    parameters: dict[str, str]
-    """The parameters of the operation except for programs, as texts."""
     error_before: float
     """The largest relative error of the operands."""
     error: float
@@ -59,33 +42,14 @@ class ErrorOrigin:
     """The error of the result if the operands had no error."""
     condition: float
     """The size of the added terms relative to the result; 1 for operations that are not sums."""
-    expression: str
-    """The operation on the elements that made the worst one, as in "1000001.0 - 1000000.0"."""
-    value: str
-    """The worst element of the result."""
     reference: str
     """The worst element in the reference."""
     index: tuple[int, ...]
     """The index of the worst element."""
     differing: int
     """The number of integer or boolean elements that differ from the reference, at a decision."""
-    source_line: SourceLine | None
-    """The user's source line of the operation."""
-    callers: tuple[SourceLine, ...]
-    """The lines that called the source line, inside the traced function, innermost first."""
-    name_stack: tuple[str, ...]
-    """The named scopes around the operation, outermost first."""
-    inside: tuple[Inside, ...]
-    """The loops, branches and calls that surround the operation, outermost first."""
-    operands: tuple[OperandError, ...]
-    result: Values
-    way: tuple[OperationStep, ...] = ()
-    """The operations that passed the error on to a result, first to last."""
-    times: int = 1
-    """The number of times that the error jumped here, in all searched iterations."""
 
     def brief(self) -> str:
-        """Return the operation, its values and its source line as one line of text."""
         at = f" at {written(self.source_line)}" if self.source_line else ""
         return f"{self.kind}: {self.expression} = {self.value}, not {self.reference}{at}"
 
@@ -114,29 +78,12 @@ class ErrorOrigin:
             return f"decision: {name} is another one than in the reference{part}"
         return f"{self.kind}: the result of {name} is outside of the range of {self.result.dtype}"
 
-    def lines(self) -> list[str]:
-        """Return the lines of the report: source, operation, result, scopes and operands."""
-        lines = source_excerpt(self.source_line)
-        lines += [f"  called at {written(each)}" for each in self.callers]
-        lines.append(f"  {self.explanation}")
+    def statements(self) -> list[str]:
         where = f" at [{', '.join(map(str, self.index))}]" if self.index else ""
-        lines.append(f"  {self.expression} = {self.value}, not {self.reference}{where}")
-        lines += surroundings(
-            self.primitive, self.parameters, self.name_stack, self.inside, self.times
-        )
-        if self.operands:
-            lines.append("operands:")
-        for number, operand in enumerate(self.operands):
-            facts = [f"error {written_error(operand.error)}"]
-            if operand.values.summary:
-                facts.insert(0, operand.values.summary)
-            head = f"  {number}  {operand.values.type} ({', '.join(facts)})"
-            lines.append(f"{head} from {operand.source}")
-            lines += [f"       {each}" for each in operand.before]
-        if self.way:
-            lines.append("on its way to the result:")
-            lines += [f"  {step}" for step in folded(self.way)]
-        return lines
+        return [
+            self.explanation,
+            f"{self.expression} = {self.value}, not {self.reference}{where}",
+        ]
 
 
 @dataclass(frozen=True, slots=True)

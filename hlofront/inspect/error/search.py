@@ -7,8 +7,7 @@ import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, NumPyArray, Shape
-from hlofront.core.jaxpr import Atom, Equation
-from hlofront.core.names import path_of
+from hlofront.core.jaxpr import Equation
 from hlofront.core.programs.subprograms import Subprogram, inputs_among
 from hlofront.inspect.error.measure import (
     element_errors,
@@ -21,28 +20,19 @@ from hlofront.inspect.error.measure import (
 from hlofront.inspect.error.origins import JUMP, Loss, loss_at
 from hlofront.inspect.error.references import Reference, compiled_call
 from hlofront.inspect.error.report import ErrorOrigin, OperandError
-from hlofront.inspect.stepwise.operands import ELEMENTWISE, elements_of, expression_of, typed
-from hlofront.inspect.stepwise.report_parts import (
-    callers,
-    facts,
-    parameters_of,
-    source_line_of,
-    written,
-)
+from hlofront.inspect.stepwise.operands import ELEMENTWISE, typed
+from hlofront.inspect.stepwise.report_parts import facts
 from hlofront.inspect.stepwise.run import (
     Level,
     StepValue,
     StepwiseRun,
-    before,
-    computed,
-    index_in_operands,
+    operand_facts,
+    operation_facts,
+    results_of,
 )
-from hlofront.inspect.stepwise.trails import Start, Trail
+from hlofront.inspect.stepwise.trails import Start, Trail, one_per_start
 from hlofront.random.keys import key_data
 from hlofront.runtime.checks.program_walk import selected
-
-# The maximum number of trails of one array.
-_MOST_TRAILS = 8
 
 
 class Pair(StepValue):
@@ -131,26 +121,18 @@ class ErrorSearch(StepwiseRun[Pair]):
 
     def together(self, trails: Iterable[Trail]) -> tuple[Trail, ...]:
         """Return one trail per start, of the largest errors if there are too many of them."""
-        by_start: dict[Start, Trail] = {}
-        for trail in trails:
-            by_start.setdefault(trail.start, trail)
-        if len(by_start) <= 1:
-            return tuple(by_start.values())
-        return tuple(sorted(by_start.values(), key=_by_error)[:_MOST_TRAILS])
+        return one_per_start(trails, _by_error)
 
     # ---- operations
 
     def operation(self, level: Level[Pair], equation: Equation, operands: list[Pair]) -> list[Pair]:
-        primitive = equation.primitive
-        results = primitive.bind(*(v.array for v in operands), **equation.params)
-        if not primitive.multiple_results:
-            results = (results,)
+        results = results_of(equation, operands)
         inexact = any(map(is_inexact, results))
         if not inexact and all(v.reference is v.array for v in operands):
             return [self.pair(x, x, equation, operands) for x in results]
         if equation.effects or self.reference.keeps_dtypes(equation):
             if inexact:
-                self.own_dtypes.add(primitive.name)
+                self.own_dtypes.add(equation.primitive.name)
             if equation.effects or not any(v.error for v in operands):
                 # It runs once: it has effects, or is random, or the reference would give the same.
                 return [self.pair(x, self.reference.lift(x), equation, operands) for x in results]
@@ -201,10 +183,7 @@ class ErrorSearch(StepwiseRun[Pair]):
         """Return trails of operands as trails of a result."""
         if isinstance(origin, str):
             return self.together(trails)
-        return self.together(
-            trail if trail.equation is origin else Trail(trail.start, origin, trail)
-            for trail in trails
-        )
+        return self.together(trail.through(origin) for trail in trails)
 
     # ---- starts
 
@@ -327,63 +306,22 @@ class ErrorSearch(StepwiseRun[Pair]):
         loss: Loss,
         differing: int = 0,
     ) -> ErrorOrigin:
-        arrays = [v.array for v in operands]
-        elements = elements_of(equation, arrays, index)
-        lines = callers(equation.traceback)
-        inner = index_in_operands(equation, index)
         return ErrorOrigin(
-            primitive=equation.primitive.name,
+            **operation_facts(level, equation, operands, index),
             kind=loss.kind,
-            parameters=parameters_of(equation),
             error_before=max((v.error for v in operands if is_inexact(v.array)), default=0.0),
             error=value.error,
             own_error=loss.own_error,
             condition=loss.condition,
-            expression=expression_of(equation, arrays, elements),
             value=str(np.asarray(value.array)[index]),
             reference=_digits(value, index),
             index=index,
             differing=differing,
-            source_line=lines[0] if lines else None,
-            callers=lines[1:],
-            name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
-            inside=level.inside,
             operands=tuple(
-                self._operand(level, atom, operand, element, inner)
-                for atom, operand, element in zip(equation.invars, operands, elements, strict=True)
+                OperandError(**known, error=operand.error)
+                for _, operand, known in operand_facts(level, equation, operands, index)
             ),
             result=facts("", value.array),
-        )
-
-    def _operand(
-        self,
-        level: Level[Pair],
-        atom: Atom,
-        operand: Pair,
-        element: np.generic | None,
-        index: Shape | None,
-    ) -> OperandError:
-        definition = level.definition(atom)
-        lines: list[str] = []
-        source_line = None
-        if definition is not None:
-            source_line = source_line_of(definition.traceback)
-            described = computed(level, definition, index, written(source_line))
-            lines = before(level, definition, index)
-        elif isinstance(operand.origin, str):
-            described = operand.origin
-        else:
-            source_line = source_line_of(operand.origin.traceback)
-            at = written(source_line)
-            described = operand.origin.primitive.name + (f" at {at}" if at else "")
-        name = operand.origin if isinstance(operand.origin, str) else ""
-        return OperandError(
-            facts(name, operand.array),
-            operand.error,
-            element,
-            described,
-            source_line,
-            tuple(lines),
         )
 
     # ---- branches

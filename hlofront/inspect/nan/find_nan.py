@@ -1,25 +1,21 @@
 """The `find_nan` function: the operation that makes the first NaN of a result, and its source."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hlofront.base import tree
-from hlofront.base.boundary import named_as
-from hlofront.base.config import debug_infs, debug_nans
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.bridge.client import PjitFunction
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.sharding.mesh_context import NO_MESH
-from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.inspect.nan.report import NanOrigin, NanReport
 from hlofront.inspect.nan.search import TrailSearch, Value
 from hlofront.inspect.nan.subprogram_search import ProgramSearch
+from hlofront.inspect.stepwise.call import names_of, search_on_values
 from hlofront.inspect.stepwise.report_parts import Values, facts
 from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.runtime.checks.nan_search import nonfinite
-from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.dispatch.stages import Traced, Wrapped
 from hlofront.transforms.simplify import dead_code_program
 
@@ -62,43 +58,24 @@ def find_nan(
     if not kinds:
         raise ValueError("find_nan looks for nothing: give nan=True or inf=True")
 
-    own_jitted = fun if isinstance(fun, PjitFunction) and isinstance(fun, Wrapped) else None
-    is_jitted = own_jitted is not None
-
-    def find(*args: object, **kwargs: object) -> NanReport:
-        staged: Wrapped = jit(fun) if own_jitted is None else own_jitted
-        leaves = tree.tree_leaves((args, kwargs))
-        if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
-            raise TypeError(
-                "find_nan runs a function on values, and was called while a function is traced: "
-                "call it outside of jit, grad and vmap, as in find_nan(grad(f))(x)"
-            )
-        traced = staged.trace(*args, **kwargs)
-        dynamic = traced._jitted.plan.dynamic(args, kwargs)
-        with debug_nans(False), debug_infs(False), interpreting_with(engine()):
-            with np.errstate(all="ignore"):
-                return _report(traced, tree.tree_leaves(dynamic), kinds, is_jitted)
-
-    return named_as(find, fun)
+    return search_on_values(
+        "find_nan", fun, lambda traced, leaves: _report(fun, traced, leaves, kinds)
+    )
 
 
 def _report(
-    traced: Traced, leaves: list[ArrayLike], kinds: tuple[str, ...], is_jitted: bool
+    fun: Callable[..., object], traced: Traced, leaves: list[ArrayLike], kinds: tuple[str, ...]
 ) -> NanReport:
     program = traced.jaxpr
-    info = program.debug_info
     search = ProgramSearch(kinds)
-    names = (info.arg_names if info else None) or [f"argument {i}" for i in range(len(leaves))]
-    # Python and NumPy scalars become arrays of the dtypes in the jaxpr.
-    leaves = [x if isinstance(x, Array) else engine().lift(x) for x in leaves]
-    args = [search.input_value(x, f"argument {n}") for n, x in zip(names, leaves, strict=True)]
-    arguments = _bad_values(search, args, [f"argument {name}" for name in names])
+    names, paths = names_of(program)
+    args = [search.input_value(x, name) for name, x in zip(names, leaves, strict=True)]
+    arguments = _bad_values(search, args, names)
     lean, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     results = search.run(lean, args)
-    paths = (info.result_paths if info else None) or [f"result[{i}]" for i in range(len(results))]
     bad = _bad_values(search, results, paths)
     only_compiled = False
-    if not bad and is_jitted and not program.effects and not arguments:
+    if not bad and isinstance(fun, Wrapped) and not program.effects and not arguments:
         compiled = [Value(x, "") for x in _compiled(traced, program, leaves)]
         bad = _bad_values(search, compiled, paths)
         only_compiled = bool(bad)
@@ -111,7 +88,7 @@ def _report(
     seen = {id(start.equation) for start in reached} | search.carried
     others = [start for start in search.starts if id(start.equation) not in seen]
     return NanReport(
-        function=info.func_src_info if info else traced.fun_name,
+        function=program.debug_info.func_src_info if program.debug_info else traced.fun_name,
         kinds=kinds,
         has_nan=bool(bad),
         operation=operations[0] if operations else None,
@@ -147,14 +124,10 @@ def _once(
         if operation is None or key in origins:
             continue
         trail = trails.get(start)
-        origins[key] = _with(operation, trail, search.times.get(key, 1))
+        origins[key] = replace(
+            operation, way=trail.steps() if trail else (), times=search.times.get(key, 1)
+        )
     return tuple(origins.values())
-
-
-def _with(operation: NanOrigin, trail: Trail | None, times: int) -> NanOrigin:
-    fields = {name: getattr(operation, name) for name in NanOrigin.__dataclass_fields__}
-    way = trail.steps() if trail is not None else ()
-    return NanOrigin(**{**fields, "way": way, "times": times})
 
 
 def _compiled(traced: Traced, program: ClosedJaxpr, leaves: list[ArrayLike]) -> list[Array]:

@@ -3,64 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from hlofront.inspect.stepwise.report_parts import (
-    Inside,
-    OperationStep,
-    SourceLine,
-    Values,
-    folded,
-    source_excerpt,
-    surroundings,
-    written,
-)
+from hlofront.inspect.stepwise.operation_report import OperandReport, OperationReport
+from hlofront.inspect.stepwise.report_parts import Values, written
 
 
-@dataclass(frozen=True, slots=True)
-class OperandReport:
-    """An operand of a bad operation: its values, its element in the result, and its source."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NanOperand(OperandReport):
+    """An operand of an operation that makes a bad value."""
 
-    values: Values
-    element: np.generic | None
-    """The element from which the first bad one was computed; None where there were several."""
-    source: str
-    """The origin of the operand: "argument x", "the constant 0.0", or an operation and its line."""
-    source_line: SourceLine | None
-    """The source line of the operation that made the operand."""
-    before: tuple[str, ...] = ()
-    """A line of text for each operation that led to the operand, the nearest first."""
     infinite_since: str = ""
     """The origin of the operand's infinities, if it has some and they come from elsewhere."""
 
+    def lines(self, number: int) -> list[str]:
+        lines = OperandReport.lines(self, number)
+        if self.infinite_since:
+            lines.append(f"       infinite since {self.infinite_since}")
+        return lines
 
-@dataclass(frozen=True, slots=True)
-class NanOrigin:
-    """An operation that makes a bad value from operands that have none."""
 
-    primitive: str
-    parameters: dict[str, str]
-    """The parameters of the operation except for programs, as texts."""
-    kind: str
-    """The kind of bad value that the operation makes: "nan" or "inf"."""
-    expression: str
-    """The operation on the elements that made the first bad one, as in "log(-0.3)"."""
-    value: str
-    """The first bad element of the result: "nan", "-inf", "(nan+nanj)"."""
-    source_line: SourceLine | None
-    """The user's source line of the operation."""
-    callers: tuple[SourceLine, ...]
-    """The lines that called the source line, inside the traced function, innermost first."""
-    name_stack: tuple[str, ...]
-    """The named scopes around the operation, outermost first."""
-    inside: tuple[Inside, ...]
-    """The loops, branches and calls that surround the operation, outermost first."""
-    operands: tuple[OperandReport, ...]
-    result: Values
-    way: tuple[OperationStep, ...] = ()
-    """The operations that passed the bad value on to a result, first to last."""
-    times: int = 1
-    """The number of times that the operation made a bad value, in all searched iterations."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NanOrigin(OperationReport):
+    """An operation that makes a bad value, of the kind "nan" or "inf", from operands without."""
 
     @property
     def index(self) -> tuple[int, ...] | None:
@@ -68,41 +31,20 @@ class NanOrigin:
         return self.result.index
 
     def brief(self) -> str:
-        """Return the operation, its value and its source line as one line of text."""
         at = f" at {written(self.source_line)}" if self.source_line else ""
         return f"{self.expression} = {self.value}{at}"
 
-    def lines(self) -> list[str]:
-        """Return the lines of the report: source, operation, result, scopes and operands."""
-        lines = source_excerpt(self.source_line)
-        lines += [f"  called at {written(each)}" for each in self.callers]
-        lines.append(f"  {self.expression} = {self.value}")
+    def statements(self) -> list[str]:
+        said = [f"{self.expression} = {self.value}"]
         if self.result.shape:
-            lines.append(f"  {self.result.type}: {self.result.bad_text(self.kind)}")
-        lines += surroundings(
-            self.primitive, self.parameters, self.name_stack, self.inside, self.times
-        )
-        if self.operands:
-            lines.append("operands:")
-        for number, operand in enumerate(self.operands):
-            summary = operand.values.summary
-            head = f"  {number}  {operand.values.type}" + (f" ({summary})" if summary else "")
-            lines.append(f"{head} from {self._nearby(operand.source)}")
-            lines += [f"       {self._nearby(each)}" for each in operand.before]
-            if operand.infinite_since:
-                lines.append(f"       infinite since {self._nearby(operand.infinite_since)}")
-        if self.way:
-            lines.append("on its way to the result:")
-            lines += [f"  {step}" for step in folded(self.way)]
-        return lines
+            said.append(f"{self.result.type}: {self.result.bad_text(self.kind)}")
+        return said
 
-    def _nearby(self, text: str) -> str:
-        """Return a text with the source line of this operation replaced by "on that line"."""
-        return (
-            text.replace(f" at {written(self.source_line)}", " on that line")
-            if self.source_line
-            else text
-        )
+    def operand_lines(self) -> list[str]:
+        lines = OperationReport.operand_lines(self)
+        if self.source_line is None:
+            return lines
+        return [each.replace(f" at {written(self.source_line)}", " on that line") for each in lines]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,33 +4,22 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from hlofront.base.typing import ArrayLike, NumPyArray, Shape
-from hlofront.core.jaxpr import Atom, Equation
-from hlofront.core.names import path_of
-from hlofront.inspect.nan.report import NanOrigin, OperandReport
-from hlofront.inspect.stepwise.operands import ELEMENTWISE, Element, elements_of, expression_of
-from hlofront.inspect.stepwise.report_parts import (
-    Mask,
-    OperationStep,
-    callers,
-    facts,
-    parameters_of,
-    source_line_of,
-    written,
-)
+from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.core.jaxpr import Equation
+from hlofront.inspect.nan.report import NanOperand, NanOrigin
+from hlofront.inspect.stepwise.operands import ELEMENTWISE
+from hlofront.inspect.stepwise.report_parts import Mask, facts
 from hlofront.inspect.stepwise.run import (
     Level,
     StepValue,
     StepwiseRun,
-    before,
-    computed,
-    index_in_operands,
+    operand_facts,
+    operation_facts,
+    results_of,
 )
-from hlofront.inspect.stepwise.trails import Start, Trail
+from hlofront.inspect.stepwise.trails import Start, Trail, one_per_start
 from hlofront.runtime.checks.nan_search import NanSearch, nonfinite
 
-# The maximum number of trails of one array.
-_MOST_TRAILS = 8
 # The maximum number of described operations; later ones are only counted.
 _MOST_DESCRIBED = 100
 
@@ -113,10 +102,7 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         self, level: Level[Value], equation: Equation, operands: list[Value]
     ) -> list[Value]:
         """Run one operation on its operands' arrays, and return its results as values."""
-        primitive = equation.primitive
-        results = primitive.bind(*(v.array for v in operands), **equation.params)
-        if not primitive.multiple_results:
-            results = (results,)
+        results = results_of(equation, operands)
         return [self.judged(level, equation, operands, x) for x in results]
 
     def judged(
@@ -165,19 +151,11 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         if not trails or (name in ELEMENTWISE and new.any()):
             start = self.start(level, equation, operands, host, new, which)
             trails.append(Trail(start, equation, None))
-        return self.together(
-            trail if trail.equation is equation else Trail(trail.start, equation, trail)
-            for trail in trails
-        )
+        return self.together(trail.through(equation) for trail in trails)
 
     def together(self, trails: Iterable[Trail]) -> tuple[Trail, ...]:
-        """Return one trail per start, the earliest start first, at most `_MOST_TRAILS`."""
-        by_start: dict[Start, Trail] = {}
-        for trail in trails:
-            by_start.setdefault(trail.start, trail)
-        if len(by_start) == 1:
-            return tuple(by_start.values())
-        return tuple(sorted(by_start.values(), key=lambda trail: trail.start.number)[:_MOST_TRAILS])
+        """Return one trail per start, the earliest start first."""
+        return one_per_start(trails, lambda trail: trail.start.number)
 
     # ---- starts
 
@@ -215,66 +193,24 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         kind: str,
     ) -> NanOrigin:
         index = tuple(int(i) for i in np.unravel_index(int(mask.argmax()), host.shape))
-        arrays = [v.array for v in operands]
-        elements = elements_of(equation, arrays, index)
-        lines = callers(equation.traceback)
-        inner = index_in_operands(equation, index)
         return NanOrigin(
-            primitive=equation.primitive.name,
-            parameters=parameters_of(equation),
+            **operation_facts(level, equation, operands, index),
             kind=kind,
-            expression=expression_of(equation, arrays, elements),
             value=str(host[index]),
-            source_line=lines[0] if lines else None,
-            callers=lines[1:],
-            name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
-            inside=level.inside,
             operands=tuple(
-                self._operand(level, atom, operand, element, inner)
-                for atom, operand, element in zip(equation.invars, operands, elements, strict=True)
-            )
-            if operands
-            else (),
+                NanOperand(**known, infinite_since=_infinite_since(operand, level.definition(atom)))
+                for atom, operand, known in operand_facts(level, equation, operands, index)
+            ),
             result=facts("", host, index, mask),
         )
 
-    def _operand(
-        self,
-        level: Level[Value],
-        atom: Atom,
-        operand: Value,
-        element: Element | None,
-        index: Shape | None,
-    ) -> OperandReport:
-        definition = level.definition(atom)
-        lines: list[str] = []
-        source_line = None
-        if definition is not None:
-            source_line = source_line_of(definition.traceback)
-            described = computed(level, definition, index, written(source_line))
-            lines = before(level, definition, index)
-        elif isinstance(operand.origin, str):
-            described = operand.origin
-        else:
-            source_line = source_line_of(operand.origin.traceback)
-            at = written(source_line)
-            described = operand.origin.primitive.name + (f" at {at}" if at else "")
-        since = ""
-        for trail in operand.infinite[:1]:
-            start = trail.start
-            if start.equation is None:
-                since = f"{start.argument}, where it is so already"
-            elif start.equation is not definition:
-                since = (
-                    start.operation.brief()
-                    if start.operation
-                    else str(
-                        OperationStep(
-                            start.equation.primitive.name, source_line_of(start.equation.traceback)
-                        )
-                    )
-                )
-        name = operand.origin if isinstance(operand.origin, str) else ""
-        return OperandReport(
-            facts(name, operand.array), element, described, source_line, tuple(lines), since
-        )
+
+def _infinite_since(operand: Value, definition: Equation | None) -> str:
+    """Return the origin of an operand's infinities, or "" if the operation made them."""
+    for trail in operand.infinite[:1]:
+        start = trail.start
+        if start.equation is None:
+            return f"{start.argument}, where it is so already"
+        if start.equation is not definition:
+            return start.brief()
+    return ""

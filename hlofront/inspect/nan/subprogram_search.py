@@ -26,20 +26,15 @@ from hlofront.inspect.nan.instrumentation import (
     watched_step,
 )
 from hlofront.inspect.nan.search import TrailSearch, Value
+from hlofront.inspect.stepwise.loops import SHORT, LoopRun, row, run_steps, stacked
 from hlofront.inspect.stepwise.report_parts import Inside
-from hlofront.inspect.stepwise.run import Level, inside
+from hlofront.inspect.stepwise.run import Level
 from hlofront.inspect.stepwise.trails import Trail
 from hlofront.numpy import full, where
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
-from hlofront.primitives.arrays.slicing import stack
 from hlofront.primitives.elementwise.converting import convert_element_type
 from hlofront.runtime.checks.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
-
-# Loops of at most this many operations over all steps run one operation at a time.
-SHORT = 2_000
-# The maximum number of steps of a long loop that run one operation at a time.
-_MOST_STEPS = 16
 
 Arrays = Sequence[ArrayLike]
 # The step, the carry, the steps since which its parts are bad, and each operation's first step.
@@ -63,19 +58,14 @@ class Watched(NamedTuple):
 # ---- loops ---------------------------------------------------------------------------------------
 
 
-class _Loop:
+class _Loop(LoopRun[Value]):
     """A run of a loop, whose time counts steps from 0 even in a reversed scan."""
 
     def __init__(
         self, search: TrailSearch, level: Level[Value], equation: Equation, program: ClosedJaxpr
     ):
+        super().__init__(level, equation, program)
         self.search = search
-        self.level = level
-        self.equation = equation
-        self.program = program
-        self.path = inside(level, equation, program)
-        # The number of steps that may still run one operation at a time.
-        self.left = _MOST_STEPS
         self.looked_at: dict[int, list[Value]] = {}
         self.start_time = 0
         self.start_carry: list[Value] = []
@@ -84,10 +74,7 @@ class _Loop:
         return time
 
     def inside(self, time: int) -> tuple[Inside, ...]:
-        """Return the loops, branches and calls that surround the operations of a step."""
-        *around, here = self.path
-        step = Inside(here.operation, here.function, here.source_line, self.index(time))
-        return (*around, step)
+        return super().inside(self.index(time))
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
         """Return the results of one step on a carry: the new carry, then outputs to be stacked."""
@@ -142,9 +129,7 @@ class _Loop:
             results = self.looked_at[time] = self.step(time, self.carry_at(time))
         trails = getattr(results[position], which) if results is not None else ()
         if trails:
-            return self.search.together(
-                Trail(trail.start, self.equation, trail) for trail in trails
-            )
+            return self.search.together(trail.through(self.equation) for trail in trails)
         # No reruns are left, or the operations give different results when run one at a time.
         host = np.asarray(value.array)
         level: Level[Value] = Level(self.level.program, self.inside(time))
@@ -186,7 +171,7 @@ class _Loop:
             else:
                 last = last or self.carry_at(self.end())
                 value.bad = last[position].bad or self.made_at(self.end() - 1, position, value)
-            value.bad = search.together(Trail(t.start, equation, t) for t in value.bad)
+            value.bad = search.together(t.through(equation) for t in value.bad)
         self.look_beside(values, collected_from)
         return values
 
@@ -204,7 +189,7 @@ class _Loop:
             self.left -= 1
             outputs = self.looked_at[time] = self.step(time, self.carry_at(time))
             for position, value in enumerate(outputs):
-                trails = [Trail(t.start, self.equation, t) for t in value.bad]
+                trails = [t.through(self.equation) for t in value.bad]
                 if position >= collected_from:
                     results[position].bad = self.search.together((*results[position].bad, *trails))
                 elif any(result.bad for result in results[:collected_from]):
@@ -246,7 +231,7 @@ class _Scan(_Loop):
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
         i = self.index(time)
-        parts = [self.search.part(_row(x.array, i), x) for x in self.xs]
+        parts = [self.search.part(row(x.array, i), x) for x in self.xs]
         return self.search.run(self.program, [*self.consts, *carry, *parts], self.inside(time))
 
     def watched(self, time: int) -> Watched:
@@ -294,25 +279,13 @@ def _watch_scan(
     return while_loop(goes_on, step, state)[1:]
 
 
-def _row(x: ArrayLike, i: int) -> ArrayLike:
-    """Return an array at one index of its first axis."""
-    if isinstance(typeof(x).dtype, ExtendedDType):
-        return dynamic_index_in_dim(x, i, keepdims=False)
-    return np.asarray(x)[i]
-
-
 def _stacked(search: TrailSearch, values: Sequence[Value], equation: Equation) -> Value:
     """Return the outputs of all steps stacked along a new first axis, with their trails."""
-    arrays = [v.array for v in values]
-    if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
-        array = stack(arrays)
-    else:
-        array = np.stack([np.asarray(x) for x in arrays])
     return Value(
-        array,
+        stacked([v.array for v in values]),
         equation,
-        search.together(Trail(t.start, equation, t) for v in values for t in v.bad),
-        search.together(Trail(t.start, equation, t) for v in values for t in v.infinite),
+        search.together(t.through(equation) for v in values for t in v.bad),
+        search.together(t.through(equation) for v in values for t in v.infinite),
     )
 
 
@@ -331,13 +304,9 @@ def _in_scan(
     if not program.effects and length * equation_count(program.jaxpr) > SHORT:
         times = [loop.index(i) for i in range(length)]
         return loop.whole(operands, count, times)
-    carry = list(loop.start_carry)
-    collected: list[list[Value]] = [[] for _ in equation.outvars[count:]]
-    for time in range(length):
-        outputs = loop.step(time, carry)
-        carry = outputs[:count]
-        for values, value in zip(collected, outputs[count:], strict=True):
-            values.append(value)
+    carry, collected = run_steps(
+        loop.step, range(length), loop.start_carry, len(equation.outvars) - count
+    )
     if loop.reverse:
         for values in collected:
             values.reverse()
@@ -483,14 +452,5 @@ def _in_while(
 class ProgramSearch(TrailSearch):
     """A search for NaNs that also searches loops."""
 
-    def in_loop(
-        self,
-        equation: Equation,
-        body: Subprogram,
-        condition: Subprogram | None,
-        operands: Sequence[Value],
-        context: Level[Value],
-    ) -> list[Value]:
-        if condition is not None:
-            return _in_while(self, context, equation, body, condition, list(operands))
-        return _in_scan(self, context, equation, body, list(operands))
+    in_scan = _in_scan
+    in_while = _in_while

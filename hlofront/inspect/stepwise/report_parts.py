@@ -1,6 +1,6 @@
 """The parts of reports about operations: source lines, surrounding programs, and summaries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -157,26 +157,6 @@ def source_excerpt(line: SourceLine | None) -> list[str]:
         at = text.find(line.expression) if line.expression else -1
         if at >= 0 and line.expression != text:
             lines.append("      " + " " * at + "^" * len(line.expression))
-    return lines
-
-
-def surroundings(
-    primitive: str,
-    parameters: Mapping[str, str],
-    name_stack: Sequence[str],
-    inside: Sequence[Inside],
-    times: int,
-) -> list[str]:
-    """Return the lines of a report about an operation's parameters, scopes, programs and runs."""
-    lines: list[str] = []
-    if parameters:
-        shown = ", ".join(f"{name}={text}" for name, text in parameters.items())
-        lines.append(f"  {primitive}[{shown}]")
-    if name_stack:
-        lines.append(f"  scope {'/'.join(name_stack)}")
-    lines += [f"  in {each}" for each in reversed(inside)]
-    if times > 1:
-        lines.append(f"  and {times - 1:,} more times")
     return lines
 
 

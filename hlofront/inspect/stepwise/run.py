@@ -1,17 +1,27 @@
 """Running of a program one operation at a time, also inside its subprograms."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.names import path_of
 from hlofront.core.programs.liveness import last_uses, live_equations
+from hlofront.core.programs.subprograms import Subprogram
 from hlofront.inspect.stepwise.operands import ELEMENTWISE, elements_of, expression_of
-from hlofront.inspect.stepwise.report_parts import Inside, source_line_of, written
+from hlofront.inspect.stepwise.report_parts import (
+    Inside,
+    OperationStep,
+    callers,
+    facts,
+    parameters_of,
+    source_line_of,
+    written,
+)
 from hlofront.runtime.checks.program_walk import ProgramWalk
 
 # Arrays of at most this many bytes stay until their program ends, for the report's expressions.
@@ -83,6 +93,24 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
     def operation(self, level: Level[V], equation: Equation, operands: list[V]) -> list[V]:
         """Run one operation, and return its results as values."""
 
+    @abstractmethod
+    def in_scan(
+        self, level: Level[V], equation: Equation, body: Subprogram, operands: list[V], /
+    ) -> list[V]:
+        """Run a scan, and return its results as values."""
+
+    @abstractmethod
+    def in_while(
+        self,
+        level: Level[V],
+        equation: Equation,
+        body: Subprogram,
+        condition: Subprogram,
+        operands: list[V],
+        /,
+    ) -> list[V]:
+        """Run a while loop, and return its results as values."""
+
     def read(self, level: Level[V], atom: Atom) -> V:
         """Return the value of a variable or of a literal."""
         if type(atom) is Literal:
@@ -128,11 +156,86 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
     ) -> list[V]:
         return self.run(program, inputs, inside(context, equation, program, branch))
 
+    def in_loop(
+        self,
+        equation: Equation,
+        body: Subprogram,
+        condition: Subprogram | None,
+        operands: Sequence[V],
+        context: Level[V],
+    ) -> list[V]:
+        if condition is None:
+            return self.in_scan(context, equation, body, list(operands))
+        return self.in_while(context, equation, body, condition, list(operands))
+
+
+def results_of(equation: Equation, operands: Sequence[StepValue]) -> Sequence[Array]:
+    """Return the results of an operation that is run on the arrays of values."""
+    primitive = equation.primitive
+    results = primitive.bind(*(v.array for v in operands), **equation.params)
+    return results if primitive.multiple_results else (results,)
+
 
 # ---- where an operand comes from -----------------------------------------------------------------
 
 # The maximum number of operations listed before an operand.
 _MOST_BEFORE = 3
+
+
+def operation_facts(
+    level: Level[V], equation: Equation, operands: Sequence[V], index: Shape
+) -> dict[str, Any]:
+    """Return the fields of an OperationReport that say which operation it is, and where."""
+    arrays = [v.array for v in operands]
+    lines = callers(equation.traceback)
+    return {
+        "primitive": equation.primitive.name,
+        "parameters": parameters_of(equation),
+        "expression": expression_of(equation, arrays, elements_of(equation, arrays, index)),
+        "source_line": lines[0] if lines else None,
+        "callers": lines[1:],
+        "name_stack": tuple(filter(None, path_of(equation.name_stack).split("/"))),
+        "inside": level.inside,
+    }
+
+
+def operand_facts(
+    level: Level[V], equation: Equation, operands: Sequence[V], index: Shape
+) -> Iterator[tuple[Atom, V, dict[str, Any]]]:
+    """Yield the atom and value of each operand, and the fields of its OperandReport.
+
+    Args:
+      level: the run of the program.
+      equation: the operation.
+      operands: its operands, or none if they are not known.
+      index: the index of an element of the result.
+    """
+    elements = elements_of(equation, [v.array for v in operands], index)
+    inner = index_in_operands(equation, index)
+    for atom, operand, element in zip(equation.invars, operands, elements, strict=False):
+        definition, origin = level.definition(atom), operand.origin
+        lines: list[str] = []
+        source_line = None
+        if definition is not None:
+            source_line = source_line_of(definition.traceback)
+            source = computed(level, definition, inner, written(source_line))
+            lines = before(level, definition, inner)
+        elif isinstance(origin, str):
+            source = origin
+        else:
+            source_line = source_line_of(origin.traceback)
+            source = str(OperationStep(origin.primitive.name, source_line))
+        yield (
+            atom,
+            operand,
+            {
+                "values": facts(origin if isinstance(origin, str) else "", operand.array),
+                "element": element,
+                "source": source,
+                "source_line": source_line,
+                "before": tuple(lines),
+            },
+        )
 
 
 def index_in_operands(equation: Equation, index: Shape | None) -> Shape | None:

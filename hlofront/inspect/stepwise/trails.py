@@ -1,17 +1,14 @@
 """The trails of bad values: where they start, and the operations that hand them on."""
 
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from hlofront.core.jaxpr import Equation
+from hlofront.inspect.stepwise.operation_report import OperationReport
 from hlofront.inspect.stepwise.report_parts import OperationStep, source_line_of
 
-
-class Origin(Protocol):
-    """The description of an operation that makes bad values."""
-
-    def brief(self) -> str:
-        """Return the operation, its value and its source line as one line of text."""
-        ...
+# The maximum number of trails of one array.
+_MOST_TRAILS = 8
 
 
 class Start:
@@ -23,7 +20,7 @@ class Start:
         self,
         number: int,
         equation: Equation | None = None,
-        operation: Origin | None = None,
+        operation: OperationReport | None = None,
         argument: str = "",
     ):
         self.number = number
@@ -52,6 +49,10 @@ class Trail:
         self.equation = equation
         self.previous = previous
 
+    def through(self, equation: Equation) -> "Trail":
+        """Return the trail into a result of an operation on an array with this trail."""
+        return self if self.equation is equation else Trail(self.start, equation, self)
+
     def steps(self) -> tuple[OperationStep, ...]:
         """Return the operations that passed the bad values on, first to last."""
         equations: list[Equation] = []
@@ -66,3 +67,13 @@ class Trail:
             OperationStep(e.primitive.name, source_line_of(e.traceback))
             for e in reversed(equations)
         )
+
+
+def one_per_start(trails: Iterable[Trail], order: Callable[[Trail], Any]) -> tuple[Trail, ...]:
+    """Return one trail per start, in an order in which too many of them end early."""
+    by_start: dict[Start, Trail] = {}
+    for trail in trails:
+        by_start.setdefault(trail.start, trail)
+    if len(by_start) <= 1:
+        return tuple(by_start.values())
+    return tuple(sorted(by_start.values(), key=order)[:_MOST_TRAILS])
