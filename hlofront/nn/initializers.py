@@ -104,6 +104,19 @@ def _full(value: ArrayLike, shape: Shape, dtype: DType, out_sharding: OutShardin
     return jnp.full(shape, value, dtype, out_sharding=out_sharding)
 
 
+def _initializer(
+    own: DTypeLike | None, make: Callable[[Array, Shape, DType, OutSharding], Array]
+) -> Initializer:
+    """Return an initializer that calls `make` with a dtype: by default its own one."""
+
+    def init(
+        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
+    ) -> Array:
+        return make(key, shape, _dtype(dtype, own), out_sharding)
+
+    return init
+
+
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """Return an initializer of arrays filled with a value.
 
@@ -111,14 +124,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
       value: a number, or an array that broadcasts to the shape.
       dtype: the default dtype of the initial values.
     """
-    own = dtype
-
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        return _full(value, shape, _dtype(dtype, own), out_sharding)
-
-    return init
+    return _initializer(dtype, lambda key, shape, dtype, split: _full(value, shape, dtype, split))
 
 
 # ---- a fixed distribution ------------------------------------------------------------------------
@@ -131,16 +137,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
       scale: the upper bound.
       dtype: the default dtype of the initial values, floating-point.
     """
-    own = dtype
 
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        dtype = _dtype(dtype, own)
-        numbers = random.uniform(key, shape, dtype, out_sharding=out_sharding)
-        return _scaled(numbers, scale, dtype)
+    def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
+        return _scaled(random.uniform(key, shape, dtype, out_sharding=out_sharding), scale, dtype)
 
-    return init
+    return _initializer(dtype, make)
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
@@ -150,16 +151,11 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
       stddev: the standard deviation.
       dtype: the default dtype of the initial values.
     """
-    own = dtype
 
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        dtype = _dtype(dtype, own)
-        numbers = random.normal(key, shape, dtype, out_sharding=out_sharding)
-        return _scaled(numbers, stddev, dtype)
+    def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
+        return _scaled(random.normal(key, shape, dtype, out_sharding=out_sharding), stddev, dtype)
 
-    return init
+    return _initializer(dtype, make)
 
 
 def truncated_normal(
@@ -173,18 +169,14 @@ def truncated_normal(
       lower: the lower bound, in standard deviations.
       upper: the upper bound, in standard deviations.
     """
-    own = dtype
 
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        dtype = _dtype(dtype, own)
+    def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
         numbers = random.truncated_normal(
             key, lower, upper, shape, dtype, out_sharding=out_sharding
         )
         return _scaled(numbers, stddev, dtype)
 
-    return init
+    return _initializer(dtype, make)
 
 
 # ---- a variance by the number of inputs and outputs ----------------------------------------------
@@ -243,12 +235,8 @@ def variance_scaling(
       An initializer. It raises ValueError for an unknown mode or distribution and for shapes of
       vectors, and ZeroDivisionError for arrays without elements.
     """
-    own = dtype
 
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        dtype = _dtype(dtype, own)
+    def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
         shape = canonical_shape(shape)
         inputs, outputs = _fans(shape, in_axis, out_axis, batch_axis)
         count = {
@@ -273,7 +261,7 @@ def variance_scaling(
             return draw[1](key, shape, dtype, jnp.asarray(variance), out_sharding)
         return draw[0](key, shape, dtype, variance, out_sharding)
 
-    return init
+    return _initializer(dtype, make)
 
 
 def _of_normal(
@@ -337,13 +325,25 @@ _DISTRIBUTIONS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
 }
 
 
-def glorot_uniform(
-    in_axis: _Axes = -2,
-    out_axis: _Axes = -1,
-    batch_axis: _Axes = (),
-    dtype: DTypeLike | None = None,
-) -> Initializer:
-    """Return a uniform initializer with variance 2 / (inputs + outputs).
+def _scaling_by_fans(
+    name: str, scale: float, mode: str, distribution: str, variance: str, source: str
+) -> Callable[..., Initializer]:
+    """Return the function of this name that makes initializers by `variance_scaling`.
+
+    The variance and the source, the publication that proposes it, are for its docstring.
+    """
+
+    def make_initializer(
+        in_axis: _Axes = -2,
+        out_axis: _Axes = -1,
+        batch_axis: _Axes = (),
+        dtype: DTypeLike | None = None,
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make_initializer.__name__ = make_initializer.__qualname__ = name
+    kind = distribution.replace("_", " ")
+    make_initializer.__doc__ = f"""Return a {kind} initializer with variance {variance}.
 
     Args:
       in_axis: the axes of inputs.
@@ -351,108 +351,20 @@ def glorot_uniform(
       batch_axis: the axes along which weights are separate.
       dtype: the default dtype of the initial values.
 
-    Source: Glorot and Bengio (2010).
+    Source: {source}.
     """
-    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+    return make_initializer
 
 
-def glorot_normal(
-    in_axis: _Axes = -2,
-    out_axis: _Axes = -1,
-    batch_axis: _Axes = (),
-    dtype: DTypeLike | None = None,
-) -> Initializer:
-    """Return a truncated normal initializer with variance 2 / (inputs + outputs).
-
-    Args:
-      in_axis: the axes of inputs.
-      out_axis: the axes of outputs.
-      batch_axis: the axes along which weights are separate.
-      dtype: the default dtype of the initial values.
-
-    Source: Glorot and Bengio (2010).
-    """
-    return variance_scaling(
-        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
-    )
-
-
-def lecun_uniform(
-    in_axis: _Axes = -2,
-    out_axis: _Axes = -1,
-    batch_axis: _Axes = (),
-    dtype: DTypeLike | None = None,
-) -> Initializer:
-    """Return a uniform initializer with variance 1 / inputs.
-
-    Args:
-      in_axis: the axes of inputs.
-      out_axis: the axes of outputs.
-      batch_axis: the axes along which weights are separate.
-      dtype: the default dtype of the initial values.
-
-    Source: LeCun et al., Efficient BackProp (1998).
-    """
-    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
-
-
-def lecun_normal(
-    in_axis: _Axes = -2,
-    out_axis: _Axes = -1,
-    batch_axis: _Axes = (),
-    dtype: DTypeLike | None = None,
-) -> Initializer:
-    """Return a truncated normal initializer with variance 1 / inputs.
-
-    Args:
-      in_axis: the axes of inputs.
-      out_axis: the axes of outputs.
-      batch_axis: the axes along which weights are separate.
-      dtype: the default dtype of the initial values.
-
-    Source: LeCun et al., Efficient BackProp (1998).
-    """
-    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
-
-
-def he_uniform(
-    in_axis: _Axes = -2,
-    out_axis: _Axes = -1,
-    batch_axis: _Axes = (),
-    dtype: DTypeLike | None = None,
-) -> Initializer:
-    """Return a uniform initializer with variance 2 / inputs, for rectifiers.
-
-    Args:
-      in_axis: the axes of inputs.
-      out_axis: the axes of outputs.
-      batch_axis: the axes along which weights are separate.
-      dtype: the default dtype of the initial values.
-
-    Source: He et al. (2015).
-    """
-    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
-
-
-def he_normal(
-    in_axis: _Axes = -2,
-    out_axis: _Axes = -1,
-    batch_axis: _Axes = (),
-    dtype: DTypeLike | None = None,
-) -> Initializer:
-    """Return a truncated normal initializer with variance 2 / inputs, for rectifiers.
-
-    Args:
-      in_axis: the axes of inputs.
-      out_axis: the axes of outputs.
-      batch_axis: the axes along which weights are separate.
-      dtype: the default dtype of the initial values.
-
-    Source: He et al. (2015).
-    """
-    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
-
-
+_OF_GLOROT = "2 / (inputs + outputs)", "Glorot and Bengio (2010)"
+glorot_uniform = _scaling_by_fans("glorot_uniform", 1.0, "fan_avg", "uniform", *_OF_GLOROT)
+glorot_normal = _scaling_by_fans("glorot_normal", 1.0, "fan_avg", "truncated_normal", *_OF_GLOROT)
+_OF_LECUN = "1 / inputs", "LeCun et al., Efficient BackProp (1998)"
+lecun_uniform = _scaling_by_fans("lecun_uniform", 1.0, "fan_in", "uniform", *_OF_LECUN)
+lecun_normal = _scaling_by_fans("lecun_normal", 1.0, "fan_in", "truncated_normal", *_OF_LECUN)
+_OF_HE = "2 / inputs, for rectifiers", "He et al. (2015)"
+he_uniform = _scaling_by_fans("he_uniform", 2.0, "fan_in", "uniform", *_OF_HE)
+he_normal = _scaling_by_fans("he_normal", 2.0, "fan_in", "truncated_normal", *_OF_HE)
 xavier_uniform = glorot_uniform
 xavier_normal = glorot_normal
 kaiming_uniform = he_uniform
@@ -475,12 +387,8 @@ def orthogonal(
     Returns:
       An initializer. It raises ValueError for shapes with fewer than two axes.
     """
-    own = dtype
 
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        dtype = _dtype(dtype, own)
+    def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
         shape = canonical_shape(shape)
         if len(shape) < 2:
             raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {shape}")
@@ -491,7 +399,7 @@ def orthogonal(
         matrix = jnp.moveaxis(jnp.reshape(matrix, (*others, columns)), -1, column_axis)
         return _scaled(matrix, scale, dtype)
 
-    return init
+    return _initializer(dtype, make)
 
 
 def delta_orthogonal(
@@ -510,12 +418,8 @@ def delta_orthogonal(
       An initializer of arrays whose last two axes are inputs and outputs. It raises ValueError for
       shapes with fewer than three or more than five axes, or with more inputs than outputs.
     """
-    own = dtype
 
-    def init(
-        key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
-    ) -> Array:
-        dtype = _dtype(dtype, own)
+    def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
         shape = canonical_shape(shape)
         if not 3 <= len(shape) <= 5:
             raise ValueError(
@@ -529,4 +433,4 @@ def delta_orthogonal(
         middle = tuple([(size - 1) // 2 for size in shape[:-2]])
         return jnp.zeros(shape, dtype).at[middle].set(matrix)
 
-    return init
+    return _initializer(dtype, make)
