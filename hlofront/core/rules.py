@@ -122,7 +122,8 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
         self[primitive] = rule
 
     def __missing__(self, primitive: PrimitiveLike) -> Rule:
-        raise missing_rule(primitive.name, self.name, self.home, self.kind)
+        is_foreign = primitive not in infer or primitive in infer.foreign
+        raise missing_rule(primitive.name, self.name, self.home, self.kind, is_foreign)
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)

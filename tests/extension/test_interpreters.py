@@ -22,6 +22,27 @@ def wrapped(fun):
     return linear_util.wrap_init(fun, debug_info=debug_info("tests", fun, (1.0, 2.0), {}))
 
 
+def test_errors_say_how_a_package_gives_its_primitive_each_rule():
+    names = {"hlofront": jax, "halve_p": (halve_p := Primitive("halve"))}
+    x = jnp.ones(2)
+    calls = [
+        (lambda: halve_p.bind(1.0), lambda x: x / 2),
+        (lambda: jax.make_jaxpr(halve_p.bind)(1.0), lambda x: x),
+        (lambda: jax.jit(halve_p.bind)(x), mlir.lower_fun(lambda x: x / 2, multiple_results=False)),
+        (lambda: jax.vmap(halve_p.bind)(x), lambda xs, axes: (halve_p.bind(*xs), *axes)),
+        (
+            lambda: jax.jvp(halve_p.bind, (x,), (x,)),
+            lambda xs, ts: tuple(map(halve_p.bind, xs + ts)),
+        ),
+        (lambda: jax.vjp(halve_p.bind, x)[1](x), lambda ct, x: [halve_p.bind(ct)]),
+    ]
+    for call, names["rule"] in calls:
+        with pytest.raises(jax.errors.NoRuleError, match="register one, by ") as error:
+            call()
+        exec(str(error.value).partition("register one, by ")[2], names)
+        call()
+
+
 def test_makers_of_rules():
     scale_p = Primitive("scale_by")
     scale_p.def_abstract_eval(lambda x, *, factor: x)
