@@ -83,7 +83,8 @@ class RunSummary:
             lines.append(f"  {time_text(self.stages[stage]):>10}  {title}, {count:,} times")
         lines.append(f"caches: {self.cache_text()}")
         again = sum(function.count for function in self.recompiled)
-        lines.append(f"recompilations: {again:,} of {len(self.recompiled):,} functions")
+        functions = len(self.recompiled)
+        lines.append(f"recompilations: {again:,} of {functions:,} function{'s' * (functions != 1)}")
         for function in self.recompiled[:most]:
             where = short_line(function.lines.most_common(1)[0][0])
             lines.append(

@@ -57,12 +57,12 @@ class CacheReport(NamedTuple):
     def __str__(self) -> str:
         count = len(self.entries)
         lines = [
-            f"{self.name}: {count} program{'s' * (count != 1)}, {self.executables} behind C++, "
-            f"{sum(self.seconds_by_cause.values()):.3f} s"
+            f"{self.name}: {count} program{'s' * (count != 1)}, "
+            f"{sum(self.seconds_by_cause.values()):.3f} s; C++ calls {self.executables} directly"
         ]
         for entry in self.entries:
             lines.append(f"  {entry.arguments or 'no arguments'}")
-            lines.append(f"    {entry.why}; found {entry.hits} times; {entry.timings}")
+            lines.append(f"    {entry.why}; reused {entry.hits} times by Python; {entry.timings}")
         return "\n".join(lines)
 
     __repr__ = __str__
