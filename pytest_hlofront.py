@@ -14,6 +14,10 @@ import pytest
 _unchanged = pytest.StashKey[dict]()
 # By the path of each golden that a test asked for: the test.
 _asked_for = pytest.StashKey[dict]()
+# The goldens that this run wrote.
+_written = pytest.StashKey[list]()
+# The goldens that the summary lists by name.
+_MOST_LISTED = 10
 # The files of the tests of this run.
 _sources = pytest.StashKey[set]()
 
@@ -34,6 +38,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.stash[_unchanged] = {}
+    config.stash[_written] = []
     config.stash[_asked_for] = {}
     config.addinivalue_line(
         "markers", "max_compiles(n): fails the test if jitted functions compile more programs"
@@ -105,6 +110,8 @@ class Goldens:
         except golden.GoldenMismatch as mismatch:
             # The test's own lines are what the reader needs, and not those of the comparison.
             raise mismatch.with_traceback(None) from None
+        if checked.written:
+            config.stash[_written].append(path)
         if checked.other_versions:
             by_versions = config.stash[_unchanged]
             by_versions.setdefault(checked.other_versions, []).append(self._request.node.nodeid)
@@ -178,6 +185,11 @@ def hlo_golden(request):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    written = config.stash[_written]
+    for path in written[:_MOST_LISTED]:
+        terminalreporter.write_line(f"hlo_golden: wrote {path}")
+    if len(written) > _MOST_LISTED:
+        terminalreporter.write_line(f"hlo_golden: wrote {len(written) - _MOST_LISTED} more")
     for versions, tests in config.stash[_unchanged].items():
         terminalreporter.write_line(
             f"hlo_golden: {len(tests)} program(s) are as their goldens say, although the versions "

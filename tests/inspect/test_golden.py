@@ -111,12 +111,14 @@ def test_the_fixture(tmp_path):
     folder = tmp_path / "goldens" / "test_model"
     code, out = run("tanh", CI="true")
     assert code == 1 and "there is no golden" in out and not folder.exists()
-    assert run("tanh")[0] == 0
+    code, out = run("tanh")
+    assert code == 0 and out.count(f"hlo_golden: wrote {folder}") == 3
     by_name = pytest_hlofront.file_name("by name")
     assert sorted(path.name for path in folder.iterdir()) == sorted(
         [by_name, "test_step-4.txt", "test_step-4-2.txt"]
     )
-    assert run("tanh", CI="true")[0] == 0
+    code, out = run("tanh", CI="true")
+    assert code == 0 and "hlo_golden" not in out
     code, out = run("sin")
     assert code == 1 and "differs from its golden" in out and "tanh" in out
     assert "golden" in out and "now" in out
