@@ -1,6 +1,8 @@
 """The pages of docs/howto run from top to bottom, and print what they say."""
 
 import pathlib
+import re
+import subprocess
 
 import pytest
 
@@ -33,6 +35,40 @@ def options_stay():
 def test_page(page, folder):
     differences = pages.run(page, folder)
     assert not differences, "".join(map(str, differences))
+
+
+def test_forty_questions_are_answered_by_a_page():
+    text = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    answers = re.findall(r"^\*\*[^*]+\?\*\* (.+?)(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert len(answers) == 40
+    assert all(re.search(r"\]\([\w./#-]+\)", answer) for answer in answers)
+
+
+@pytest.mark.long
+def test_the_workflow_of_goldens_hands_over_what_changed(folder):
+    page = (ROOT / "docs" / "howto" / "goldens.md").read_text(encoding="utf-8")
+    files = [block for block in pages.blocks(page) if block.file]
+    before, after = (block.text for block in files if block.file == "tests/test_step.py")
+    (workflow,) = (block.text for block in files if block.language == "yaml")
+    steps = re.findall(r"run: (?:\|\n((?: {10}.*\n)+)|(.*)\n)", workflow)
+    _, check, update = (re.sub(r"^ +", "", first or second, flags=re.M) for first, second in steps)
+
+    def run(commands, **variables):
+        variables = {**pages.environment(folder), **variables}
+        done = subprocess.run(["bash", "-ec", commands], env=variables, capture_output=True)
+        return done.returncode
+
+    (folder / "tests").mkdir()
+    file = folder / "tests" / "test_step.py"
+    file.write_text(before)
+    commit = "git -c user.name=x -c user.email=x@example.com commit -qm 'Add a step'"
+    assert run(f"{check} && git init -q && git add tests && {commit}") == 0
+    assert run(check, CI="true") == 0
+    file.write_text(after)
+    assert run(check, CI="true") == 1
+    assert run(update, CI="true") == 0
+    assert run("git checkout -q tests && git apply goldens.patch && " + check, CI="true") == 0
+    assert file.read_text() == after
 
 
 def test_few_blocks_are_not_run():

@@ -9,8 +9,9 @@ The blocks of a page run in one folder, those of Python in one namespace:
 - A block of `sh` has commands, which end with status 0, or 1 if the block says what they print.
 - A block that begins with `# needs: torch` runs where that module or program is installed.
 
-`...` stands for any text. A time, a digest, the line of a file or a number such as 12,345 stands
-for any other, and so do decimal numbers in a line with a time. Others may differ by a thousandth.
+`...` stands for any text. A time, a version, a digest, the line of a file, or a number such as
+12,345 stands for any other; so do decimal numbers in a line with a time, where others may differ by
+a thousandth.
 
     python -m tests.support.pages docs/howto/timing.md    # runs it, and fills in what is `?`
 """
@@ -43,6 +44,7 @@ _PARTS = re.compile(
       | (?P<time>(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|ms|s|min|seconds?|minutes?)\b)
       | (?P<line>[\w./<>-]+\.(?:py|md):\d+)
       | (?P<digest>0x[0-9a-f]+|(?<!\w)(?=\w*\d)[0-9a-f]{8,}(?!\w))
+      | (?P<version>(?<![\w.])\d+\.\d+\.\d+(?![\w.]))
       | (?P<measured>(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.]))
       | (?P<number>(?<![\w.])-?(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?(?![\w.]))
       | (?P<space>\s+)""",
@@ -54,6 +56,7 @@ _PATTERNS = {
     "line": r"[\w./<>-]+\.(?:py|md):\d+",
     "digest": "(?:0x[0-9a-f]+|[0-9a-f]{8,})",
     "number": r"(-?(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?)",
+    "version": r"\d+\.\d+\.\d+",
     "measured": r"[-\d.,e+]+",
     "space": r"\s+",
 }
@@ -200,7 +203,7 @@ class _Page:
         done = subprocess.run(
             ["bash", "-euc", block.text],
             cwd=self.folder,
-            env=_environment(self.folder),
+            env=environment(self.folder),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -213,7 +216,8 @@ class _Page:
             self.expect(output.line, output.text, done.stdout)
 
 
-def _environment(folder: pathlib.Path) -> dict[str, str]:
+def environment(folder: pathlib.Path) -> dict[str, str]:
+    """Return the environment variables of commands in a folder."""
     unset = ("CI", "HLOFRONT_CACHE", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
     return {
         **{name: value for name, value in os.environ.items() if name not in unset},
