@@ -10,15 +10,10 @@ from typing import Any, TypeVar, cast
 from hlofront.base import source
 from hlofront.base.code_constants import with_constants
 from hlofront.base.config import options
+from hlofront.bridge.jax_shims import shims_installed
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-# The words are JAX's, as programs search for them.
-_NOTE = (
-    "--------------------\n"
-    "For simplicity, JAX has removed its internal frames from the traceback of the following "
-    "exception. Set JAX_TRACEBACK_FILTERING=off to include these."
-)
 _filtering = options["jax_traceback_filtering"]
 _REPLAYED = "While transforming the operation at"
 
@@ -94,6 +89,19 @@ class UnfilteredTraceback(Exception):
     """The cause of an exception under "remove_frames", which has the whole traceback."""
 
 
+def note_of_removal() -> str:
+    """Return the note for exceptions that lost frames, by the name that the program imports.
+
+    Apart from the name the words are JAX's, as programs search for them.
+    """
+    name = "hlofront" if shims_installed.needed else "JAX"
+    return (
+        "--------------------\n"
+        f"For simplicity, {name} has removed its internal frames from the traceback of the "
+        "following exception. Set JAX_TRACEBACK_FILTERING=off to include these."
+    )
+
+
 def filter_traceback(error: BaseException) -> None:
     """Remove or hide hlofront's frames in a caught exception's tracebacks, in place.
 
@@ -108,7 +116,7 @@ def filter_traceback(error: BaseException) -> None:
     elif mode == "quiet_remove_frames":
         # At every boundary, as the user's function may catch the exception before the last one.
         if _remove_frames(error):
-            _add_note(error, _NOTE)
+            _add_note(error, note_of_removal())
     elif mode == "remove_frames" and _is_outermost():
         _remove_frames_keeping_all(error)
 

@@ -103,7 +103,7 @@ class TracerArrayConversionError(JAXTypeError):
         )
         fix = (
             "use the jnp function instead of the np one; or, to run NumPy itself on the values "
-            "when they are known, wrap it in hlofront.pure_callback."
+            "when they are known, wrap it in jax.pure_callback."
         )
         super().__init__(_concretization_message(headline, tracer, "", fix))
 

@@ -362,7 +362,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
         if rng is None:
             raise ValueError(
                 "Dropout needs random numbers: call apply_fun(params, inputs, rng=key), with a key "
-                "such as hlofront.random.key(0)"
+                "such as jax.random.key(0)"
             )
         if mode != "train":
             return inputs

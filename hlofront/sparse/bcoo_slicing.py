@@ -238,7 +238,7 @@ def bcoo_gather(
         )
     if dimension_numbers.operand_batching_dims or dimension_numbers.start_indices_batching_dims:
         raise NotImplementedError(  # JAX raises this class.
-            f"bcoo_gather: batching dimensions, in {dimension_numbers}: use hlofront.vmap"
+            f"bcoo_gather: batching dimensions, in {dimension_numbers}: use jax.vmap"
         )
     starts = asarray(start_indices)
     numbers = dimension_numbers

@@ -18,6 +18,7 @@ from hlofront.base import boundary as edge
 from hlofront.base import source
 from hlofront.base.boundary import JaxStackTraceBeforeTransformation, boundary, user_context
 from hlofront.base.config import config
+from hlofront.jax_names.import_hook import as_jax
 from tests.base import fake_library as fake
 
 HERE = __file__
@@ -251,6 +252,14 @@ def run_outer():
         return error
 
 
+def test_the_note_has_the_name_that_the_program_imports(filtering):
+    filtering("quiet_remove_frames")
+    start = "For simplicity, {} has removed its internal frames"
+    assert run_outer().__notes__[0].splitlines()[1].startswith(start.format("hlofront"))
+    with as_jax():
+        assert run_outer().__notes__[0].splitlines()[1].startswith(start.format("JAX"))
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("mode", ["auto", "quiet_remove_frames"])
 def test_only_user_frames_remain(filtering, mode):
@@ -259,8 +268,7 @@ def test_only_user_frames_remain(filtering, mode):
     assert functions_of(error) == ["run_outer", "outer", "inner"]
     shown = "".join(traceback.format_exception(error))
     assert "return inner(x)" in shown and "fake_library.py" not in shown
-    assert error.__notes__ == [edge._NOTE]
-    assert edge._NOTE.splitlines()[1].startswith("For simplicity, JAX has removed its internal")
+    assert error.__notes__ == [edge.note_of_removal()]
     lines = [entry.tb_lineno for entry in entries(error.__traceback__)][1:]
     assert lines == [
         outer.function.__code__.co_firstlineno + 2,
@@ -376,7 +384,7 @@ def test_reraised_and_passed_through_many_boundaries_notes_once():
         through(20)
     assert set(functions_of(caught.value)[1:]) == {"through"}
     assert len(functions_of(caught.value)) == 1 + 21
-    assert caught.value.__notes__ == [edge._NOTE]
+    assert caught.value.__notes__ == [edge.note_of_removal()]
 
 
 def test_endless_recursion_through_boundaries():

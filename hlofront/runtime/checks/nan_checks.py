@@ -69,7 +69,7 @@ def check(
             f"invalid value ({kind}) encountered in the output of {name}, and in none of its "
             "operations when they were run one by one. Either it is a constant that is returned "
             "as it is, or the compiled program computes in another way than its operations do: "
-            "to leave it like that, take away the jit, or use hlofront.disable_jit()."
+            "to leave it like that, take away the jit, or use jax.disable_jit()."
         )
     info = program.debug_info
     if operation.equation in program.eqns and (info is None or info.traced_for == EAGER):
