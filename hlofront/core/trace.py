@@ -390,6 +390,16 @@ class Tracer(ArrayOperators):
 
     __str__ = __repr__
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            # The words of Python's own error, and what to do.
+            raise TypeError(
+                f"unsupported format string passed to {type(self).__name__}.__format__: the value "
+                f"of a traced array is not known while tracing. To print it whenever the compiled "
+                f'function runs, use jax.debug.print("{{x:{spec}}}", x=x); f"{{x}}" shows its type.'
+            )
+        return str(self)
+
     def __copy__(self) -> Self:
         return self
 

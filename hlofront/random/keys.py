@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hlofront.base import source
+from hlofront.base.advice import RANDOM_KEY
 from hlofront.base.boundary import boundary
 from hlofront.base.config import default_prng_impl, enable_custom_prng, legacy_prng_key, options
 from hlofront.base.dtypes import issubdtype
@@ -117,7 +118,7 @@ def typed_key(x: ArrayLike) -> tuple[Array, bool]:
     if is_typed(x):
         return x, False
     if not hasattr(x, "dtype") and not isinstance(x, int | float | complex | str):
-        raise TypeError(f"unexpected PRNG key type {type(x)}")
+        raise TypeError(f"unexpected PRNG key type {type(x)}{RANDOM_KEY}")
     mode = legacy_prng_key.value
     if mode == "error":
         # Arrays that cannot be keys raise TypeError, whether legacy keys are allowed or not.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
+from hlofront.base.advice import as_static
 from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.transforms.flatten import abstract
@@ -322,8 +323,7 @@ class ArgumentPlan:
                     f"Error interpreting argument to {where} as an abstract array. The problematic "
                     f"value is {source.shortened(repr(leaf))} of type {type(leaf)} and was passed "
                     f"to the function at path {name}.\n{error}\n"
-                    "If a function needs a value that is not an array, mark the argument as "
-                    "static, with static_argnums or static_argnames of jit."
+                    f"{as_static(leaf, name)}"
                 )
         return TypeError(f"an argument of {where} is not an array")
 

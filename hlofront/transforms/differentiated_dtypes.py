@@ -3,6 +3,7 @@
 import numpy as np
 
 from hlofront.base import source
+from hlofront.base.advice import as_pytree
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import DType
 from hlofront.core.aval import ShapedArray, is_value, typeof
@@ -17,7 +18,8 @@ def dtype_of_argument(x: Value) -> DType:
     """
     if not is_value(x):
         raise TypeError(
-            f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
+            f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type. "
+            f"{as_pytree(x)}"
         )
     return typeof(x).dtype
 
@@ -27,9 +29,13 @@ def check_real_or_complex(name: str, x: Value, allow_int: bool = False) -> None:
     dtype = dtype_of_argument(x)
     if issubdtype(dtype, np.inexact) or (allow_int and issubdtype(dtype, np.generic)):
         return
+    if type(x) is int:
+        advice = f"Write {x}.0 instead of {x}"
+    else:
+        advice = "Convert it, as by x.astype(jnp.float32)"
     raise TypeError(
         f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-        f"np.inexact), but got {dtype_name(dtype)}. If you want to use Boolean- or "
+        f"np.inexact), but got {dtype_name(dtype)}. {advice}. If you want to use Boolean- or "
         "integer-valued inputs, use vjp or set allow_int to True."
     )
 

@@ -538,6 +538,12 @@ def at_positions(
 def _check_scalar(result: Value) -> None:
     message = "Gradient only defined for scalar-output functions. Output "
     if not is_value(result):
-        raise TypeError(f"{message}was {source.shortened(repr(result))}.")
+        raise TypeError(
+            f"{message}was {source.shortened(repr(result))}. To return other values with the "
+            "scalar, return a pair (scalar, values) and give has_aux=True."
+        )
     if typeof(result).shape:
-        raise TypeError(f"{message}had shape: {typeof(result).shape}.")
+        raise TypeError(
+            f"{message}had shape: {typeof(result).shape}. Make it a scalar, as by its sum or mean, "
+            "or compute the Jacobian, by jacrev or jacfwd."
+        )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from hlofront.base import source, tree
+from hlofront.base.advice import as_pytree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.base.tree_prefixes import flatten_axes
@@ -199,7 +200,7 @@ def _not_an_array(
     return TypeError(
         f"Argument {name} of {signature.where} is {source.shortened(repr(leaf))} of type "
         f"{type(leaf)}, which is not a valid JAX type for vmap. Close over it, or map a function "
-        "of arrays."
+        f"of arrays. {as_pytree(leaf, name)}"
     )
 
 

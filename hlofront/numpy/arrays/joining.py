@@ -43,8 +43,22 @@ def _members(name: str, arrays: Any) -> list[ArrayLike]:
     return [any_operand(name, x) for x in arrays]
 
 
-def _sequence(name: str, arrays: object) -> ArrayLike | Sequence[ArrayLike]:
-    """Return an array or a list of arrays unchanged, and any other iterable as a list."""
+def _sequence(
+    name: str, arrays: object, second: object = None, error: type[Exception] = ValueError
+) -> ArrayLike | Sequence[ArrayLike]:
+    """Return an array or a list of arrays unchanged, and any other iterable as a list.
+
+    Args:
+      name: the name of the function.
+      arrays: the arrays.
+      second: the function's next argument, which is an array in `concatenate(a, b)`.
+      error: the class of the error that JAX raises for that.
+    """
+    if hasattr(second, "ndim") and not isinstance(second, type) and second.ndim:
+        raise error(
+            f"{name} takes a sequence of arrays as its first argument, and got an array as its "
+            f"second: write jnp.{name}([a, b]) instead of jnp.{name}(a, b)."
+        )
     if type(arrays) in (list, tuple) or hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         return arrays
     try:
@@ -87,7 +101,9 @@ def concatenate(
       ValueError: if there are no arrays, one has no axes, or there is no such axis.
       TypeError: if the sizes of other axes differ.
     """
-    arrays = _sequence("concatenate", arrays)
+    # JAX takes the rows of arrays for the arrays, and those of one axis have none to join along.
+    error = ValueError if getattr(arrays, "ndim", 1) == 1 else TypeError
+    arrays = _sequence("concatenate", arrays, axis, error)
     if axis == 0 and dtype is None:
         return _concatenate(arrays)
     return _concatenate(arrays, axis, dtype)
@@ -135,7 +151,7 @@ def stack(
       ValueError: if there are no arrays, their shapes differ, or there is no such axis.
     """
     refuse_out("stack", out)
-    return _stack(_sequence("stack", arrays), axis, dtype)
+    return _stack(_sequence("stack", arrays, axis, TypeError), axis, dtype)
 
 
 @operation(static_argnames=("dtype",))
@@ -178,7 +194,7 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
     """
-    return _vstack(_sequence("vstack", tup), dtype)
+    return _vstack(_sequence("vstack", tup, dtype), dtype)
 
 
 @boundary
@@ -192,7 +208,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
     """
-    return _hstack(_sequence("hstack", tup), dtype)
+    return _hstack(_sequence("hstack", tup, dtype), dtype)
 
 
 @boundary
@@ -206,7 +222,7 @@ def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
     """
-    return _dstack(_sequence("dstack", tup), dtype)
+    return _dstack(_sequence("dstack", tup, dtype), dtype)
 
 
 @boundary

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from hlofront.base.advice import no_item_assignment
 from hlofront.base.boundary import boundary
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
@@ -313,11 +314,7 @@ def _assign(array: Array, index: Index, values: ArrayLike) -> None:
     if is_reference(array.aval):
         references.set(array, index, values)
         return
-    raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of "
-        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method; instead of x[idx] += y, "
-        "x = x.at[idx].add(y)."
-    )
+    raise no_item_assignment()
 
 
 def _at(array: Array) -> At | references.RefIndexer:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from hlofront.base.advice import RANDOM_KEY
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType, prng_key
@@ -329,7 +330,7 @@ def check_key_data(data: object, generator: Generator) -> None:
     elif data.dtype != _uint32:
         problem = f"expected key_data.dtype = uint32; got dtype={data.dtype}"
     if problem is not None:
-        raise TypeError(f"JAX encountered invalid PRNG key data: {problem}")
+        raise TypeError(f"JAX encountered invalid PRNG key data: {problem}{RANDOM_KEY}")
 
 
 def random_unwrap(keys: ArrayLike) -> Array:

@@ -5,6 +5,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from hlofront.base.advice import no_item_assignment
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, DTypeLike, NumPyArray
 from hlofront.bridge import jax_shims
@@ -282,11 +283,7 @@ def __len__(self: Array) -> int:
 
 @member
 def __setitem__(self: Array, index: object, value: object) -> NoReturn:
-    raise TypeError(
-        "arrays are immutable, so that items cannot be assigned. Instead of x[idx] = y write "
-        "x = x.at[idx].set(y); instead of x[idx] += y, x = x.at[idx].add(y). Inside jit these "
-        "cost no copy."
-    )
+    raise no_item_assignment()
 
 
 @member
