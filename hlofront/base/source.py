@@ -193,7 +193,7 @@ def shortened(text: str, width: int = 60) -> str:
 def describe_frame(frame: Frame) -> str:
     """Return a frame's file, line and function, as in "model.py:12 in loss"."""
     inside = "" if frame.function == "<module>" else f" in {frame.function}"
-    return f"{shown_path(frame.file)}:{frame.line}{inside}"
+    return f"{shown_line(frame.file, frame.line)}{inside}"
 
 
 def shown_path(path: str) -> str:
@@ -203,6 +203,17 @@ def shown_path(path: str) -> str:
     except FileNotFoundError:  # The working directory was removed.
         return path
     return path.removeprefix(here)
+
+
+def shown_line(file: str, line: int | str) -> str:
+    """Return a source line for messages, as in "model.py:12", or in a notebook "cell 4, line 1"."""
+    if "IPython" in sys.modules:
+        # Loads hlotools, which few processes need.
+        from hlotools.source_lines import cell_of
+
+        if cell := cell_of(file):
+            return f"{cell}, line {line}"
+    return f"{shown_path(file)}:{line}"
 
 
 def callable_name(function: object) -> str:
@@ -234,7 +245,7 @@ def describe_callable(function: Any) -> str:
         code = getattr(type(function).__call__, "__code__", None)
     if not isinstance(code, types.CodeType) or not is_user_file(code.co_filename):
         return name
-    return f"{name} at {shown_path(code.co_filename)}:{code.co_firstlineno}"
+    return f"{name} at {shown_line(code.co_filename, code.co_firstlineno)}"
 
 
 def line_text(frame: Frame) -> str:
@@ -322,7 +333,7 @@ class CallSite:
             return f"argument {name} of {function}{again}"
         inside = f" in {function}" if function else ""
         text = f":  {shortened(_line(self.frame.file, lines[0]))}" if len(lines) == 1 else ""
-        return f"from {shown_path(self.frame.file)}:{_listed(lines)}{inside}{text}"
+        return f"from {shown_line(self.frame.file, _listed(lines))}{inside}{text}"
 
 
 def _listed(lines: list[int]) -> str:

@@ -22,6 +22,7 @@ from hlotools.cost.mesh_groups import (
 from hlotools.cost.overlaps import Schedule
 from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
+from hlotools.source_lines import relative_line
 from hlotools.terminal_text import is_visible
 
 # Operations of a single device, including transfers to the host.
@@ -127,7 +128,7 @@ class Collectives:
         )
         table = [head]
         for row in self.rows:
-            source = f"{row.file}:{row.line}" if row.file else "(no line)"
+            source = relative_line(row.file, row.line) if row.file else "(no line)"
             runs = "?" if row.runs is None else str(row.runs)
             cells = (f"{row.total_bytes:,}", runs, time_text(row.seconds), _beside_text(row))
             table.append((row.opcode, row.along(), *cells, row.type, source))

@@ -24,7 +24,8 @@ from hlotools.cost.traffic import self_allocating, uncounted_text
 from hlotools.ir.hlo import HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.program_text import is_path, program_of_file
-from hlotools.terminal_text import is_visible, on_one_line
+from hlotools.source_lines import short_line
+from hlotools.terminal_text import is_visible
 
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"
@@ -436,4 +437,4 @@ def time_text(seconds: float | None) -> str:
 
 def line_text(file: str | None, line: int | None) -> str:
     """Return a source line as text, such as "model.py:12", or a note that it is unknown."""
-    return on_one_line(f"{os.path.basename(file)}:{line}") if file else _UNPLACED
+    return short_line(file, line) if file else _UNPLACED

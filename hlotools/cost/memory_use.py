@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +19,8 @@ from hlotools.cost.peak import (
 )
 from hlotools.cost.traffic import self_allocating, uncounted_text
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
-from hlotools.terminal_text import is_visible, on_one_line, visible
+from hlotools.source_lines import short_line
+from hlotools.terminal_text import is_visible, visible
 
 FORMAT = "hlofront.memory/1"
 # Opcodes that take no time.
@@ -153,7 +153,7 @@ class MemoryUse:
         if not self.moments:
             return ["no operation runs"]
         peak = self.moments[self.peak]
-        where = f" at {_where(peak.file, peak.line)}" if peak.file else ""
+        where = f" at {short_line(peak.file, peak.line)}" if peak.file else ""
         lines = [
             f"the peak memory is {size_text(peak.bytes)}, while operation {self.peak + 1} "
             f"of {len(self.moments)} runs: {peak.opcode} {peak.name}{where}",
@@ -202,7 +202,7 @@ def buffer_lines(buffers: Sequence[BufferCost], most: int) -> list[str]:
     width = max(map(len, sizes), default=0)
     lines = [
         f"  {size:>{width}}  {buffer.kind} {buffer.type} {buffer.name}"
-        + (f"  at {_where(buffer.file, buffer.line)}" if buffer.file else "")
+        + (f"  at {short_line(buffer.file, buffer.line)}" if buffer.file else "")
         for size, buffer in zip(sizes, shown, strict=True)
     ]
     rest = buffers[most:]
@@ -210,10 +210,6 @@ def buffer_lines(buffers: Sequence[BufferCost], most: int) -> list[str]:
         more = size_text(sum(buffer.bytes for buffer in rest))
         lines.append(f"  {more:>{width}}  in {len(rest)} more")
     return lines
-
-
-def _where(file: str | None, line: int | None) -> str:
-    return on_one_line(f"{os.path.basename((file or '').replace(chr(92), '/'))}:{line}")
 
 
 def size_text(count: float) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hlotools.dumps.dump_files import DumpedModule
 from hlotools.ir.hlo import Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
+from hlotools.source_lines import short_line
 from hlotools.terminal_text import is_visible
 
 CODES = ("llvm", "assembly", "ptx", "sass")
@@ -118,7 +119,7 @@ def kernel_table(listed: Sequence[Kernel]) -> str:
         if kernel.operation is not None:
             operation = f"{kernel.operation.opcode} {kernel.operation.name}"
             source = nearest_source(kernel.operation)
-            line = f"{os.path.basename(source.file)}:{source.line}" if source else ""
+            line = short_line(source.file, source.line) if source else ""
         rows.append((kernel.name, operation, line, ", ".join(kernel.codes)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "\n".join(

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from hlotools.html.page_model import Files
+from hlotools.source_lines import cell_of
 
 FORMAT = "hlofront.page/1"
 _FOLDER = pathlib.Path(__file__).parent / "assets"
@@ -89,7 +90,7 @@ def _texts(files: Files) -> list[dict[str, Any]]:
     """Return the names of source files, with the lines of those that are Python files."""
     texts = []
     for path, used in zip(files.paths.values, files.used, strict=True):
-        name = os.path.basename(path.replace("\\", "/")) or path
+        name = cell_of(path) or os.path.basename(path.replace("\\", "/")) or path
         texts.append({"path": path, "name": name, "lines": _lines(path, used)})
     return texts
 

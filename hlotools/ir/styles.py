@@ -1,7 +1,6 @@
 """The styles of HLO and StableHLO text for `as_text(style=...)`."""
 
 import linecache
-import os
 import re
 
 from hlotools.ir.canonical_form import canonical_hlo
@@ -13,6 +12,7 @@ from hlotools.ir.mlir_lines import (
     stablehlo_lines,
 )
 from hlotools.ir.program_text import program_of_text
+from hlotools.source_lines import short_line
 
 STYLES = ("raw", "source", "short", "canonical")
 # Longer literals and configurations are cut in the short style.
@@ -154,6 +154,6 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
         else:
             code = linecache.getline(site.file, site.line).strip() if site.line else ""
         last = where
-        name = os.path.basename(site.file)
-        lines.append(f"{text:<{width}}  # {name}:{site.line}" + (f"  {code}" if code else ""))
+        line = short_line(site.file, site.line)
+        lines.append(f"{text:<{width}}  # {line}" + (f"  {code}" if code else ""))
     return lines

@@ -34,7 +34,7 @@ class SourceLine:
 
     def __str__(self) -> str:
         inside = "" if self.function == "<module>" else f" in {self.function}"
-        return f"{source.shown_path(self.file)}:{self.line}{inside}"
+        return f"{source.shown_line(self.file, self.line)}{inside}"
 
 
 def source_line_of(traceback: object) -> SourceLine | None:

@@ -313,11 +313,14 @@ def noticed(name: str, why: str | None) -> None:
       RecompilationError: inside of `no_recompile` or `max_compiles`, if it is one too many.
     """
     frame = source.calling_frame()
-    source_line = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
+    source_line = shown_line = "an unknown line"
+    if frame is not None:
+        source_line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        shown_line = source.shown_line(frame.f_code.co_filename, frame.f_lineno)
     line = (
-        f"{source_line}: {name} is compiled again: {why}"
+        f"{shown_line}: {name} is compiled again: {why}"
         if why
-        else f"{source_line}: {name} is compiled"
+        else f"{shown_line}: {name} is compiled"
     )
     for guard in getattr(_of_thread, "guards", ()):
         guard.check(line, why is not None)
@@ -340,7 +343,7 @@ def noticed(name: str, why: str | None) -> None:
     # Warn at the Nth recompilation, and then at doubling counts.
     if count >= every and count % every == 0 and (count // every).bit_count() == 1:
         print(
-            f"hlofront: {source_line}: {name} is compiled again, for the {_ordinal(count)} time "
+            f"hlofront: {shown_line}: {name} is compiled again, for the {_ordinal(count)} time "
             f"here: {why} (HLOFRONT_WARN_RECOMPILES=0 silences this)",
             file=sys.stderr,
             flush=True,

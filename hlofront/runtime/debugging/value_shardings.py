@@ -3,7 +3,6 @@
 # The parts of stages have no public types.
 # pyright: basic
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from hlofront.runtime.compilation.host_calls import HostFailures, host_function
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.partitioning import partition_of
+from hlotools.source_lines import short_line
 
 
 class ValueSharding(NamedTuple):
@@ -126,7 +126,7 @@ def table_of(values: list[ValueSharding]) -> str:
     rows = [("value", "type", "on each device", "split as", "source")]
     for value in values:
         name = f"{value.name} ({value.count} times)" if value.count > 1 else value.name
-        source = f"{os.path.basename(value.file)}:{value.line}" if value.file else ""
+        source = short_line(value.file, value.line) if value.file else ""
         kind = value.aval.str_short(short_dtypes=True)
         rows.append((name, kind, value.shard_text(), value.spec_text(), source))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
