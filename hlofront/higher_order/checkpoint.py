@@ -78,6 +78,11 @@ def checkpoint(
       TypeError: if `fun` cannot be called, or an argument is not an array.
       ValueError: if `prevent_cse` is not a prefix of the arguments, or static arguments are not
         among those of `fun`.
+
+    Example:
+      >>> layer = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+      >>> bool(jnp.allclose(jax.grad(layer)(1.0), jnp.cos(jnp.sin(1.0)) * jnp.cos(1.0)))
+      True
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")

@@ -127,6 +127,10 @@ def cond(
     Raises:
       TypeError: if `pred` is not a boolean or number, or not a scalar, if functions cannot be
         called, or if they return different structures or types.
+
+    Example:
+      >>> jax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, jnp.zeros_like, x))(4.0)
+      Array(2., dtype=float32, weak_type=True)
     """
     if operand is not _not_passed:
         operands = _only_operand(operand, operands)
@@ -244,6 +248,10 @@ def switch(
       TypeError: if `index` is not an integer, or not a scalar, if branches cannot be called, or if
         they return different structures or types.
       ValueError: if there are no branches.
+
+    Example:
+      >>> jax.jit(lambda i, x: lax.switch(i, [jnp.sin, jnp.negative, jnp.square], x))(2, 3.0)
+      Array(9., dtype=float32, weak_type=True)
     """
     branches = tuple(branches)
     if not all(callable(branch) for branch in branches):

@@ -70,6 +70,17 @@ class custom_jvp(CustomRule):
     Raises:
       AttributeError: when called before `defjvp`.
       TypeError: if the rule does not return a value and a tangent of its type.
+
+    Example:
+      >>> @jax.custom_jvp
+      ... def log1pexp(x):
+      ...     return jnp.log(1 + jnp.exp(x))
+      >>> @log1pexp.defjvp
+      ... def _(primals, tangents):
+      ...     (x,), (dx,) = primals, tangents
+      ...     return log1pexp(x), jax.nn.sigmoid(x) * dx
+      >>> jax.grad(log1pexp)(100.0)
+      Array(1., dtype=float32, weak_type=True)
     """
 
     def __init__(

@@ -117,6 +117,16 @@ class custom_vjp(CustomRule):
     Raises:
       AttributeError: when called before `defvjp`.
       TypeError: if a rule returns a wrong structure or type, or under forward-mode differentiation.
+
+    Example:
+      >>> @jax.custom_vjp
+      ... def clipped_gradient(x):
+      ...     return x
+      >>> clipped_gradient.defvjp(
+      ...     lambda x: (x, None), lambda _, gradient: (jnp.clip(gradient, -1, 1),)
+      ... )
+      >>> jax.grad(lambda x: 100 * clipped_gradient(x))(1.0)
+      Array(1., dtype=float32, weak_type=True)
     """
 
     def __init__(

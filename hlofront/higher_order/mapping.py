@@ -31,6 +31,10 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
 
     Raises:
       ValueError: if there are no arrays, an array is a scalar, or sizes along axis 0 differ.
+
+    Example:
+      >>> lax.map(lambda x: x @ x, jnp.arange(4.0).reshape(2, 2))
+      Array([ 1., 13.], dtype=float32)
     """
     if not callable(f):
         raise TypeError(f"lax.map requires a function, got {source.shortened(repr(f))}.")

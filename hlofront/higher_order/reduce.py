@@ -256,6 +256,10 @@ def reduce_window(
       ValueError: if the pytrees differ, or there is not one padding per axis.
       TypeError: if numbers of axes differ, sizes are not positive, or dtypes differ.
       RuntimeError: if `padding` is not a known name.
+
+    Example:
+      >>> lax.reduce_window(jnp.arange(6.0), -jnp.inf, lax.max, (2,), (2,), "VALID")
+      Array([1., 3., 5.], dtype=float32)
     """
     leaves, structure = tree.tree_flatten(operand)
     starts, start_structure = tree.tree_flatten(init_value)

@@ -150,6 +150,10 @@ def scan(
         structure or other types.
       ValueError: if sizes along axis 0 differ, an array is a scalar, the number of iterations is
         unknown or negative, or `unroll` is negative.
+
+    Example:
+      >>> lax.scan(lambda total, x: (total + x, total), 0.0, jnp.array([1.0, 2.0, 3.0]))
+      (Array(6., dtype=float32), Array([0., 1., 3.], dtype=float32, weak_type=True))
     """
     if not callable(f):
         raise TypeError(

@@ -137,6 +137,10 @@ def while_loop(
     Raises:
       TypeError: if a function cannot be called, `cond_fun` does not return a boolean scalar, or
         `body_fun` returns a carry of another structure or other types.
+
+    Example:
+      >>> lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
+      Array(192, dtype=int32, weak_type=True)
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError(
@@ -384,6 +388,10 @@ def fori_loop(
       TypeError: if `body_fun` cannot be called or returns a carry of another structure or other
           types, or if the bounds' dtypes differ.
       ValueError: if `unroll` is given and the bounds are arrays.
+
+    Example:
+      >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
+      Array(10, dtype=int32, weak_type=True)
     """
     if not callable(body_fun):
         raise TypeError(

@@ -49,6 +49,12 @@ def relu(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape and dtype of `x`; integer for booleans.
+
+    Example:
+      >>> jax.nn.relu(jnp.array([-1.0, 0.0, 2.0]))
+      Array([0., 0., 2.], dtype=float32)
+      >>> jax.grad(jax.nn.relu)(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     check_arraylike("relu", x)
     return _relu(x)
@@ -160,6 +166,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.gelu(jnp.array([-1.0, 0.0, 2.0]))
+      Array([-0.15880796,  0.        ,  1.9545977 ], dtype=float32)
     """
     (x,) = promote_args_inexact("gelu", x)
     dtype = typeof(x).dtype.type
@@ -181,6 +191,10 @@ def sigmoid(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: if `x` is integer or boolean.
+
+    Example:
+      >>> jax.nn.sigmoid(jnp.array([-1.0, 0.0, 1.0]))
+      Array([0.26894143, 0.5       , 0.7310586 ], dtype=float32)
     """
     check_arraylike("sigmoid", x)
     return elementwise.logistic(x)
@@ -471,6 +485,11 @@ def one_hot(
       ConcretizationTypeError: if `num_classes` is a tracer.
       ValueError: if the axis is out of range, or the named axis has another size.
       NameError: if no axis of the name is in scope.
+
+    Example:
+      >>> jax.nn.one_hot(jnp.array([0, 2]), 3)
+      Array([[1., 0., 0.],
+             [0., 0., 1.]], dtype=float32)
     """
     if isinstance(num_classes, Tracer):
         raise ConcretizationTypeError(

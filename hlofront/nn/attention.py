@@ -97,6 +97,11 @@ def dot_product_attention(
       TypeError: if a bias or mask does not broadcast to the shape of the scores.
       RuntimeError: if the implementation is "cudnn" and programs are not for a GPU of NVIDIA's.
       NotImplementedError: if cuDNN has no kernel for the dtype, the head size or the lengths.
+
+    Example:
+      >>> q, k, v = jnp.ones((2, 8, 4, 16)), jnp.ones((2, 8, 4, 16)), jnp.ones((2, 8, 4, 16))
+      >>> jax.nn.dot_product_attention(q, k, v, is_causal=True).shape
+      (2, 8, 4, 16)
     """
     query, key, value = jnp.asarray(query), jnp.asarray(key), jnp.asarray(value)
     bias = None if bias is None else jnp.asarray(bias)

@@ -352,6 +352,11 @@ def _scaling_by_fans(
       dtype: the default dtype of the initial values.
 
     Source: {source}.
+
+    Example:
+      >>> weights = jax.nn.initializers.{name}()(jax.random.key(0), (256, 128))
+      >>> weights.shape
+      (256, 128)
     """
     return make_initializer
 
@@ -386,6 +391,11 @@ def orthogonal(
 
     Returns:
       An initializer. It raises ValueError for shapes with fewer than two axes.
+
+    Example:
+      >>> q = jax.nn.initializers.orthogonal()(jax.random.key(0), (3, 3))
+      >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
+      True
     """
 
     def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:

@@ -73,6 +73,10 @@ def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Ar
     Raises:
       TypeError: if `x` is not an array, or is boolean.
       ValueError: if an axis is out of range, or `where` is not boolean.
+
+    Example:
+      >>> jax.nn.softmax(jnp.array([0.0, 1.0, 2.0]))
+      Array([0.09003057, 0.24472848, 0.66524094], dtype=float32)
     """
     check_arraylike("softmax", x)
     _check_where("softmax", where)
@@ -98,6 +102,10 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -
     Raises:
       TypeError: if `x` is not an array, or is boolean.
       ValueError: if an axis is out of range, or `where` is not boolean.
+
+    Example:
+      >>> jax.nn.log_softmax(jnp.array([0.0, 1000.0]))
+      Array([-1000.,     0.], dtype=float32)
     """
     check_arraylike("log_softmax", x)
     _check_where("log_softmax", where)
@@ -189,6 +197,10 @@ def logsumexp(
     Raises:
       TypeError: if an operand is not an array.
       ValueError: if an axis is out of range, or `where` is not boolean.
+
+    Example:
+      >>> jax.nn.logsumexp(jnp.array([1000.0, 1000.0]))
+      Array(1000.6932, dtype=float32)
     """
     result, sign = _log_sum_exp(a, axis, b, keepdims, return_sign, where)
     return (result, sign) if return_sign else result

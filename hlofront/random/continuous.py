@@ -72,6 +72,10 @@ def uniform(
 
     Args:
       minval, maxval: the bounds, which broadcast to the shape.
+
+    Example:
+      >>> jax.random.uniform(jax.random.key(0), (3,), minval=-1, maxval=1)
+      Array([ 0.895334  ,  0.95715976, -0.33541703], dtype=float32)
     """
     return uniforms(key, shape, dtype, in_dtype(minval, dtype), in_dtype(maxval, dtype))
 
@@ -88,6 +92,10 @@ def normal(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = 
     Args:
       dtype: a floating-point or complex dtype; by default float32, with x64 float64. Complex
         numbers have variance one: a half for each part.
+
+    Example:
+      >>> jax.random.normal(jax.random.key(0), (3,))
+      Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
     """
     if not issubdtype(dtype, np.complexfloating):
         return _normal_real(key, shape, dtype)

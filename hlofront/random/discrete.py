@@ -67,6 +67,10 @@ def bernoulli(
       p: the probability, a float, which broadcasts to the shape; other dtypes raise TypeError.
       mode: "low", or "high" for twice the bits at twice the work, which is more exact for small
         probabilities.
+
+    Example:
+      >>> jax.random.bernoulli(jax.random.key(1), 0.5, (4,))
+      Array([ True, False,  True,  True], dtype=bool)
     """
     dtype = typeof(p).dtype
     if not issubdtype(dtype, np.floating):
@@ -122,6 +126,10 @@ def randint(
         `minval` the result is `minval`; bounds beyond the dtype are clipped to its range. Python
         integers that the default dtype cannot hold raise OverflowError.
       dtype: an integer dtype; by default int32, with x64 int64. Others raise TypeError.
+
+    Example:
+      >>> jax.random.randint(jax.random.key(0), (4,), 0, 10)
+      Array([9, 0, 2, 3], dtype=int32)
     """
     if dtype.itemsize >= 4:
         return _randint(key, shape, minval, maxval, dtype)
@@ -226,6 +234,11 @@ def categorical(
       replace: whether a category may repeat along the leading axes that `shape` adds; if not,
         their size is at most the number of categories.
       mode: "low" or "high", the mode of `gumbel`.
+
+    Example:
+      >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+      >>> jax.random.categorical(jax.random.key(0), logits, shape=(5,))
+      Array([1, 2, 2, 1, 2], dtype=int32)
     """
     aval = typeof(logits)
     batch_shape = tuple(np.delete(np.asarray(aval.shape, np.int64), axis).tolist())

@@ -263,6 +263,11 @@ def key(
       TypeError: if the seed is not an integer scalar.
       OverflowError: if the seed does not fit in 64 bits.
       ValueError: if the generator does not exist, or both `impl` and `dtype` are passed.
+
+    Example:
+      >>> key = jax.random.key(0)
+      >>> jax.random.normal(key, (2,))
+      Array([1.6226422, 2.0252647], dtype=float32)
     """
     return _seeded("key", seed, _impl_or_dtype("jax.random.key", impl, dtype))
 
@@ -391,6 +396,12 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Raises:
       ValueError: if `key` is an array of several keys.
       TypeError: if `key` is not a key, or `num` is neither a number nor a shape.
+
+    Example:
+      >>> key, part = jax.random.split(jax.random.key(0))
+      >>> keys = jax.random.split(key, 3)
+      >>> keys.shape
+      (3,)
     """
     typed, wrapped = single_key("split", key)
     shape = canonical_shape(num if isinstance(num, tuple) else (num,))
@@ -421,6 +432,11 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
       ValueError: if `key` is an array of several keys.
       TypeError: if `key` is not a key, or `data` is not a scalar.
       OverflowError: if `data` is an integer that does not fit in 32 bits.
+
+    Example:
+      >>> key = jax.random.key(0)
+      >>> [int(jax.random.randint(jax.random.fold_in(key, step), (), 0, 100)) for step in range(3)]
+      [91, 22, 59]
     """
     typed, wrapped = single_key("fold_in", key)
     data = data if is_value(data) else creation.asarray(data, np.uint32)

@@ -73,6 +73,10 @@ def permutation(
     Raises:
       TypeError: if `x` is neither an array with axes nor an integer, or `key` is not a key.
       ValueError: if the axis does not exist, or `key` is an array of several keys.
+
+    Example:
+      >>> jax.random.permutation(jax.random.key(1), 5)
+      Array([3, 2, 0, 1, 4], dtype=int32)
     """
     key = checked_key("permutation", key)
     x = _checked_array("permutation", x)
@@ -148,6 +152,10 @@ def choice(
       TypeError: if `a` or `p` is not an array, `shape` not a sequence, or `key` not a key.
       ValueError: if `a` has no elements, too few of them without replacement, or a size other
         than that of `p`, or if `key` is an array of several keys.
+
+    Example:
+      >>> jax.random.choice(jax.random.key(0), jnp.array([10, 20, 30]), (2,), replace=False)
+      Array([10, 20], dtype=int32)
     """
     key = checked_key("choice", key)
     elements: ArrayLike | None = _checked_array("choice", a)

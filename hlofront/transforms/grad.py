@@ -140,6 +140,11 @@ def jvp(
     Raises:
       TypeError: if structures or dtypes differ.
       ValueError: if shapes differ.
+
+    Example:
+      >>> value, tangent = jax.jvp(jnp.sin, (jnp.array(0.0),), (jnp.array(2.0),))
+      >>> value, tangent
+      (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
     if not is_tuple_or_list(primals) or not is_tuple_or_list(tangents):
@@ -208,6 +213,11 @@ def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = Fals
 
     Raises:
       TypeError: if an argument or a result is not an array.
+
+    Example:
+      >>> value, push_forward = jax.linearize(jnp.sin, jnp.array(0.0))
+      >>> push_forward(1.0), push_forward(2.0)
+      (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
     linearized, call = _linearize(fun, primals, has_aux, "linearize")
@@ -336,6 +346,11 @@ def vjp(
 
     Raises:
       TypeError: if an argument or a result is not an array.
+
+    Example:
+      >>> value, pull_back = jax.vjp(lambda x, y: x * y, jnp.array(2.0), jnp.array(3.0))
+      >>> pull_back(1.0)
+      (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
     refuse_reduce_axes("vjp", reduce_axes)
@@ -405,6 +420,13 @@ def grad(
     Raises:
       TypeError: if the result is not a scalar, or arguments or result are not of dtypes that have
         gradients.
+
+    Example:
+      >>> loss = lambda w, x: jnp.sum((w * x - 1) ** 2)
+      >>> jax.grad(loss)(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0]))
+      Array([ 0., 30.], dtype=float32)
+      >>> jax.grad(jnp.sin)(0.0)
+      Array(1., dtype=float32, weak_type=True)
     """
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -447,6 +469,12 @@ def value_and_grad(
     Raises:
       TypeError: if the result is not a scalar, or arguments or result are not of dtypes that have
         gradients.
+
+    Example:
+      >>> loss = lambda w: (jnp.sum(w**2), {"largest": w.max()})
+      >>> (value, facts), gradient = jax.value_and_grad(loss, has_aux=True)(jnp.array([1.0, 2.0]))
+      >>> value, facts["largest"], gradient
+      (Array(5., dtype=float32), Array(2., dtype=float32), Array([2., 4.], dtype=float32))
     """
     check_callable(fun)
     refuse_reduce_axes("value_and_grad", reduce_axes)

@@ -52,6 +52,11 @@ def jacfwd(
 
     Raises:
       TypeError: if arguments are not real (not complex, if holomorphic).
+
+    Example:
+      >>> jax.jacfwd(lambda x: jnp.array([x[0] * x[1], x[0] ** 2]))(jnp.array([2.0, 3.0]))
+      Array([[3., 2.],
+             [4., 0.]], dtype=float32)
     """
     check_callable(fun)
     argnums = gradients.argument_numbers(argnums)
@@ -192,6 +197,11 @@ def hessian(
 
     Raises:
       TypeError: if arguments are not real (not complex, if holomorphic).
+
+    Example:
+      >>> jax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2.0, 3.0]))
+      Array([[6., 4.],
+             [4., 0.]], dtype=float32)
     """
     return jacfwd(
         jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),

@@ -43,6 +43,11 @@ def linear_transpose(
     Raises:
       TypeError: if arguments and results are neither all inexact nor all integers, or the
         structure, shape or dtype of a cotangent is not that of the result.
+
+    Example:
+      >>> backward = jax.linear_transpose(lambda x: x[:2] * 3, jnp.zeros(3))
+      >>> backward(jnp.array([1.0, 2.0]))
+      (Array([3., 6., 0.], dtype=float32),)
     """
     check_callable(fun)
     refuse_reduce_axes("linear_transpose", reduce_axes)

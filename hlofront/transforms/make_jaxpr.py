@@ -80,6 +80,10 @@ def make_jaxpr(
     Returns:
       A function of the arguments of `fun`, which may be arrays or ShapeDtypeStructs, that returns
       a closed jaxpr.
+
+    Example:
+      >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+      { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr requires a function, got {fun!r} of type {type(fun)}")

@@ -62,6 +62,13 @@ def vmap(
     Raises:
       TypeError: if `fun` cannot be called, or axes are not integers.
       ValueError: if axes are out of range, differ in size, or are not a prefix of the arguments.
+
+    Example:
+      >>> matrix, vectors = jnp.eye(2), jnp.arange(6.0).reshape(3, 2)
+      >>> jax.vmap(jnp.dot, in_axes=(None, 0))(matrix, vectors)
+      Array([[0., 1.],
+             [2., 3.],
+             [4., 5.]], dtype=float32)
     """
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):

@@ -4,6 +4,7 @@ import ast
 import doctest
 import functools
 import importlib
+import inspect
 import pathlib
 
 import numpy as np
@@ -15,6 +16,27 @@ from hlofront import lax
 
 ROOT = pathlib.Path(__file__).parents[2]
 NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
+
+# The names that users look up first, by module.
+EXPECTED = {
+    jax: """
+        jit grad value_and_grad vmap jacfwd jacrev hessian jvp vjp linearize linear_transpose
+        checkpoint custom_jvp custom_vjp make_jaxpr eval_shape pure_callback device_put
+        block_until_ready shard_map
+    """,
+    lax: """
+        scan cond switch while_loop fori_loop map associative_scan dynamic_slice pad sort top_k
+        dynamic_update_slice dynamic_slice_in_dim dot_general conv_general_dilated reduce_window
+        select clamp psum stop_gradient
+    """,
+    jax.random: """
+        key split fold_in normal uniform bernoulli randint categorical choice permutation
+    """,
+    jax.nn: """
+        relu gelu sigmoid softmax log_softmax logsumexp one_hot dot_product_attention
+    """,
+    jax.nn.initializers: "glorot_uniform he_normal orthogonal",
+}
 
 
 @functools.cache
@@ -47,6 +69,14 @@ def failures(docstring, module, name):
 def test_example(module, name):
     report = failures(documented_objects()[module, name], module, name)
     assert not report, report
+
+
+@pytest.mark.parametrize("module", EXPECTED, ids=lambda module: module.__name__)
+def test_the_most_used_names_have_examples(module):
+    names = EXPECTED[module].split()
+    assert not [
+        name for name in names if ">>> " not in (inspect.getdoc(getattr(module, name)) or "")
+    ]
 
 
 def test_a_wrong_result_and_a_missing_name_are_seen():

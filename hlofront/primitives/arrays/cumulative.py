@@ -117,6 +117,10 @@ def associative_scan(
     Raises:
       TypeError: if `fn` is not callable.
       ValueError: if sizes along the axis differ, or an array has no such axis.
+
+    Example:
+      >>> lax.associative_scan(jnp.maximum, jnp.array([3, 1, 4, 1, 5]))
+      Array([3, 3, 4, 4, 5], dtype=int32)
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")

@@ -56,6 +56,10 @@ def dynamic_slice(
     Raises:
       TypeError: if an index is not an integer scalar, or a size is out of range.
       ValueError: if there is not one index per axis.
+
+    Example:
+      >>> jax.jit(lambda x, i: lax.dynamic_slice(x, (i,), (3,)))(jnp.arange(8), 2)
+      Array([2, 3, 4], dtype=int32)
     """
     indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
     return process(
@@ -288,6 +292,10 @@ def dynamic_update_slice(
     Raises:
       TypeError: if the update does not fit, or an index is not an integer scalar.
       ValueError: if there is not one index per axis.
+
+    Example:
+      >>> lax.dynamic_update_slice(jnp.zeros(5), jnp.array([1.0, 2.0]), (3,))
+      Array([0., 0., 0., 1., 2.], dtype=float32)
     """
     indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
     return process(dynamic_update_slice_p, (operand, update, *indices), {})

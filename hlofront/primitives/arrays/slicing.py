@@ -368,6 +368,10 @@ def pad(
       TypeError: if the dtypes differ, or a number is not an integer.
       ValueError: if the configuration has not three numbers per axis, interior padding is
         negative, the size of an axis would be negative, or the value is not a scalar.
+
+    Example:
+      >>> lax.pad(jnp.array([1, 2]), 0, [(1, 2, 1)])
+      Array([0, 1, 0, 2, 0, 0], dtype=int32)
     """
     if len(padding_config) != typeof(operand).ndim:  # the infer rule raises, before rows are read
         rules.infer[pad_p](typeof(operand), typeof(padding_value), padding_config=padding_config)

@@ -51,6 +51,10 @@ def sort(
     Raises:
       ValueError: if the axis is out of range, or `num_keys` is not from 1 to the number of arrays.
       TypeError: if the arrays differ in shape, or the sequence is empty.
+
+    Example:
+      >>> lax.sort((jnp.array([3, 1, 2]), jnp.array([30, 10, 20])), num_keys=1)
+      (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     single = not isinstance(operand, Sequence) or isinstance(operand, str)
     operands = cast("tuple[ArrayLike, ...]", (operand,) if single else tuple(cast("Any", operand)))
@@ -130,6 +134,10 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     Raises:
       TypeError: if `k` is not an integer.
       ValueError: if `k` or the axis is out of range, or the operand is complex.
+
+    Example:
+      >>> lax.top_k(jnp.array([3, 9, 4, 7]), 2)
+      [Array([9, 7], dtype=int32), Array([1, 3], dtype=int32)]
     """
     try:
         k = as_size(k)

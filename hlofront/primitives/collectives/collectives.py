@@ -191,6 +191,10 @@ def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
 
     Raises:
       NameError: if no axis of that name is in scope.
+
+    Example:
+      >>> jax.vmap(lambda x: x / lax.psum(x, "rows"), axis_name="rows")(jnp.array([1.0, 3.0]))
+      Array([0.25, 0.75], dtype=float32)
     """
 
     def as_number(leaf: ArrayLike) -> ArrayLike:

@@ -51,6 +51,11 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
     Raises:
       TypeError: if the shapes or dtypes do not fit.
+
+    Example:
+      >>> x = jnp.array([-2.0, 3.0])
+      >>> lax.select(x > 0, x, jnp.zeros(2))
+      Array([0., 3.], dtype=float32)
     """
     return process(select_n_p, (pred, on_false, on_true), {})
 

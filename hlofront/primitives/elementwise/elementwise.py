@@ -499,6 +499,10 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Raises:
       TypeError: if an operand is not an array or scalar, if the three dtypes differ, or if a bound
         has another shape.
+
+    Example:
+      >>> lax.clamp(0, jnp.array([-1, 2, 9]), 5)
+      Array([0, 2, 5], dtype=int32)
     """
     return process(clamp_p, (min, x, max), {})
 

@@ -68,10 +68,8 @@ def conv_general_dilated(
       lhs: the input, with batch, feature and spatial axes.
       rhs: the kernel, with output feature, input feature and as many spatial axes.
       window_strides: steps of the kernel along each spatial axis.
-      padding: pairs of the padding before and after, one per spatial axis; or "SAME",
-        "SAME_LOWER", "VALID".
-      lhs_dilation: the distances between elements of the input; above 1 for a transposed
-        convolution.
+      padding: a pair (before, after) per spatial axis; or "SAME", "SAME_LOWER", "VALID".
+      lhs_dilation: the distances between elements of the input, as in transposed convolutions.
       rhs_dilation: the distances between elements of the kernel.
       dimension_numbers: the roles of the axes; see `conv_dimension_numbers`.
       feature_group_count: the number of groups of features, each with its own kernels.
@@ -84,6 +82,10 @@ def conv_general_dilated(
       TypeError: if dtypes differ, or ranks and dimension numbers do not fit.
       ValueError: if sizes do not fit, or `padding` is invalid.
       RuntimeError: if `padding` is a string that names no padding.
+
+    Example:
+      >>> lax.conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,), [(1, 1)])
+      Array([[[1., 2., 2., 2., 1.]]], dtype=float32)
     """
     if out_sharding is not None:
         out_sharding = requested("conv_general_dilated", out_sharding)

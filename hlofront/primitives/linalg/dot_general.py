@@ -265,6 +265,11 @@ def dot_general(
       TypeError: if sizes or numbers of the axes differ, axes are out of range or repeated, or
         neither dtype is wider.
       ValueError: if `precision` is not valid.
+
+    Example:
+      >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+      >>> lax.dot_general(x, y, dimension_numbers=(([2], [1]), ([0], [0]))).shape
+      (5, 2, 4)
     """
     if dimension_numbers is None:
         dimension_numbers = _of_matrices(typeof(lhs).shape, typeof(rhs).shape)

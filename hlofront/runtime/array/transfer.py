@@ -106,6 +106,11 @@ def device_put(
       ValueError: for invalid devices, trees that are not prefixes, and donate=True together
         with may_alias=True.
       RuntimeError: for deleted arrays.
+
+    Example:
+      >>> x = jax.device_put(np.arange(3), jax.devices()[0])
+      >>> x, x.is_fully_replicated
+      (Array([0, 1, 2], dtype=int32), True)
     """
     try:
         plain = (
@@ -524,6 +529,11 @@ def block_until_ready(x: _Tree) -> _Tree:
 
     Raises:
       RuntimeError: if an array was deleted, or its computation failed.
+
+    Example:
+      >>> y = jax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
+      >>> float(y[0, 0])
+      100.0
     """
     if type(x) is ArrayImpl:
         return x.block_until_ready()

@@ -71,6 +71,12 @@ def pure_callback(
         those are off.
       JaxRuntimeError: if the callback raises an exception, which is the error's cause, or returns
         a wrong result. A program that is running already may raise it where its results are used.
+
+    Example:
+      >>> on_host = lambda x: np.sort(x)
+      >>> of_type = jax.ShapeDtypeStruct((3,), np.float32)
+      >>> jax.jit(lambda x: jax.pure_callback(on_host, of_type, x))(jnp.array([3.0, 1.0, 2.0]))
+      Array([1., 2., 3.], dtype=float32)
     """
     check_vmap_method(vmap_method)
     leaves, flat, avals, out_tree = _flat(

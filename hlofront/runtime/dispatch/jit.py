@@ -493,6 +493,11 @@ def jit(
 
       A call raises ValueError if the shardings do not fit the arguments or results, or devices
       differ.
+
+    Example:
+      >>> scaled = jax.jit(lambda x, by: x * by / x.sum())
+      >>> scaled(jnp.arange(4.0), 6)
+      Array([0., 1., 2., 3.], dtype=float32)
     """
     if fun is None:
         return partial(
