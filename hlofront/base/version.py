@@ -1,3 +1,3 @@
 """The version of hlofront, defined only here."""
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"

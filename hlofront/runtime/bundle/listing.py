@@ -70,7 +70,7 @@ def ls(path: str | os.PathLike[str]) -> Listing:
     Example:
       The listing of a bundle for one size and one target, `print(ls("step.hlob"))`::
 
-        step.hlob: step, by hlofront 0.1.0, Python 3.11
+        step.hlob: step, by hlofront 0.3.0, Python 3.11
           (x: f32[8,3])
                  3,120 bytes  StableHLO for cpu
                 10,552 bytes  executable for cpu
