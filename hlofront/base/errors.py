@@ -24,8 +24,8 @@
     `- NoEngineError (RuntimeError)          an operation met no engine to run it
     JaxRuntimeError (RuntimeError)           XLA or a device failed; jaxlib's own class
 
-A wrong shape or dtype is a plain TypeError or ValueError, whose text shape_mismatch(),
-dtype_mismatch() and add_operands() make.
+A wrong shape or dtype is a plain TypeError or ValueError. add_operands() adds to its text what the
+user wrote.
 """
 
 import textwrap
@@ -359,57 +359,7 @@ def leaked_tracer(
 AnyError = TypeVar("AnyError", bound=BaseException)
 
 
-def shape_mismatch(
-    operation: str,
-    operands: Sequence[object],
-    why: str = "",
-    fix: str = "",
-    kind: type[Exception] = TypeError,
-) -> Exception:
-    """Return an exception about operands with incompatible shapes, for the caller to raise.
-
-    Args:
-      operation: the operation's name for users.
-      operands: arrays, tracers, scalars, or avals if a rule has nothing else; then the caller
-        that has the operands passes the exception to `add_operands`.
-      why: the problem, to follow the operation's name.
-      fix: what to do about it.
-      kind: the exception's class, whose constructor takes a message.
-    """
-    shapes = " and ".join(str(getattr(operand, "shape", ())) for operand in operands[:6])
-    why = why or f"got operands of different shapes: {shapes}"
-    fix = fix or "reshape or broadcast one operand so that the shapes fit."
-    return _operand_error(kind(f"{operation} {_sentence(why)}"), operation, operands, fix)
-
-
-def dtype_mismatch(
-    operation: str,
-    operands: Sequence[object],
-    fix: str = "",
-    numpy_name: str = "",
-    kind: type[Exception] = TypeError,
-) -> Exception:
-    """Return an exception about operands with different dtypes, for the caller to raise.
-
-    Args:
-      operation: the operation's name for users: "lax.add".
-      operands: arrays, tracers, scalars or avals, as for `shape_mismatch`.
-      fix: what to do about it; by default, to convert one.
-      numpy_name: the function that promotes dtypes, if there is one: "jnp.add".
-      kind: the exception's class, whose constructor takes a message.
-    """
-    dtypes = ", ".join(_dtype_name(operand) for operand in operands[:6])
-    if not fix:
-        fix = "convert one operand, as in x.astype(y.dtype)."
-        if numpy_name:
-            fix = f"use {numpy_name}, which promotes dtypes automatically; or {fix}"
-    headline = f"{operation} requires arguments to have the same dtypes, got {dtypes}."
-    return _operand_error(kind(headline), operation, operands, fix)
-
-
-def add_operands(
-    error: AnyError, operation: str, operands: Sequence[object], fix: str = ""
-) -> AnyError:
+def add_operands(error: AnyError, operation: str, operands: Sequence[object]) -> AnyError:
     """Add a failed operation's operands to the text of an exception, and return it.
 
     It serves callers of rules that only have avals. The text names what the user wrote for each
@@ -419,25 +369,23 @@ def add_operands(
     own = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
     if own or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
-    return _operand_error(error, operation, operands, fix)
+    return _operand_error(error, operation, operands)
 
 
 def without_operands(error: BaseException) -> BaseException:
     """Mark a user's own exception so that `add_operands` does not change it, and return it."""
-    error.__dict__.setdefault("_about_operands", ("", "", True))
+    error.__dict__.setdefault("_about_operands", ("", True))
     return error
 
 
-def _operand_error(
-    error: AnyError, operation: str, operands: Sequence[object], fix: str
-) -> AnyError:
-    headline, fix, is_final = error.__dict__.get("_about_operands", (error.args[0], fix, False))
+def _operand_error(error: AnyError, operation: str, operands: Sequence[object]) -> AnyError:
+    headline, is_final = error.__dict__.get("_about_operands", (error.args[0], False))
     if is_final:
         return error
     is_final = not all(_is_aval(operand) for operand in operands)
-    error.__dict__["_about_operands"] = (headline, fix, is_final)
+    error.__dict__["_about_operands"] = (headline, is_final)
     table = argument_table(operation, operands) if operands else ""
-    error.args = (_screen([headline, table, _fix(fix) if fix else ""]),)
+    error.args = (_screen([headline, table]),)
     return error
 
 
@@ -564,11 +512,6 @@ def _operand_text(value: object) -> str:
     return f"{text} (NumPy)" if isinstance(value, np.ndarray | np.generic) else text
 
 
-def _dtype_name(value: object) -> str:
-    dtype = getattr(value, "dtype", None)
-    return type(value).__name__ if dtype is None else str(dtype)
-
-
 _SHORT_DTYPE = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "complex": "c"}
 
 
@@ -592,10 +535,6 @@ def _fix(text: str) -> str:
 
 def _cut(line: str) -> str:
     return line if len(line) <= _WIDTH_OF_LINES else line[: _WIDTH_OF_LINES - 3] + "..."
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?", ":")) else text + "."
 
 
 def _screen(parts: Sequence[str]) -> str:

@@ -72,7 +72,8 @@ def ones(*shape):
 
 def add(x, y):
     shapes = ", ".join(str(getattr(each, "shape", ())) for each in (x, y))
-    raise errors.shape_mismatch("add", [x, y], f"got incompatible shapes: {shapes}")
+    error = TypeError(f"add got incompatible shapes: {shapes}.")
+    raise errors.add_operands(error, "add", [x, y])
 
 
 def add_converted(x, y, *options):
@@ -86,17 +87,14 @@ def norm(x, y):
 
 
 def concatenate(operands, *, dimension=0):
-    raise errors.shape_mismatch("concatenate", operands, "got different ranks", "make them alike.")
-
-
-def multiply(x, y):
-    raise errors.dtype_mismatch("lax.mul", [x, y], numpy_name="jnp.multiply")
+    error = TypeError("concatenate got different ranks.")
+    raise errors.add_operands(error, "concatenate", operands)
 
 
 def infer_then_explain(x, y):
     """A rule that knows avals alone, called by a trace that knows the operands."""
     try:
-        raise errors.shape_mismatch("mul", [x.aval, y.aval], "got bad shapes", "be kind.")
+        raise errors.add_operands(TypeError("mul got bad shapes."), "mul", [x.aval, y.aval])
     except TypeError as error:
         errors.add_operands(error, "mul", [x, y])
         errors.add_operands(error, "outer", [Tracer(()), Tracer(())])

@@ -235,7 +235,7 @@ def table_of(function, *args, kind=TypeError):
 
 
 @pytest.mark.smoke
-def test_shape_mismatch_shows_operation_operands_lines_and_fix():
+def test_a_mismatch_shows_operation_operands_and_lines():
     def loss(y):
         x = fake.ones(3)
         return x + y
@@ -247,27 +247,8 @@ def test_shape_mismatch_shows_operation_operands_lines_and_fix():
         "add got incompatible shapes: (3,), (4,).\n"
         f"  x + y        at {place}:{line + 2} in loss\n"
         f"  x : f32[3]   from {place}:{line + 1} in loss:  x = fake.ones(3)\n"
-        "  y : f32[4]   argument y of loss\n"
-        "  Fix: reshape or broadcast one operand so that the shapes fit."
+        "  y : f32[4]   argument y of loss"
     )
-
-
-def test_dtype_mismatch_names_both_and_the_numpy_function():
-    def loss(x):
-        return fake.multiply(x, 2.0)
-
-    text = message_of(TypeError, loss, fake.Tracer((), "int32", True))
-    assert text.startswith("lax.mul requires arguments to have the same dtypes, got int32, float.")
-    assert "  x   : int32[] (weak)" in text
-    assert "  2.0 : Python float" in text
-    assert "Fix: use jnp.multiply, which promotes dtypes automatically; or convert" in text
-    assert "jnp" not in str(errors.dtype_mismatch("lax.mul", [np.int8(1), np.int16(1)]))
-    assert str(errors.dtype_mismatch("f", [1, 2.0], fix="Do it.")).endswith("\n  Fix: Do it.")
-
-
-def test_kind_of_the_exception():
-    assert type(errors.shape_mismatch("f", [1, 2], kind=ValueError)) is ValueError
-    assert type(errors.dtype_mismatch("f", [1, 2], kind=ValueError)) is ValueError
 
 
 @pytest.mark.parametrize("shapes", [((3,), (4,)), ((2,), (2,))])
@@ -475,7 +456,7 @@ def test_add_operands_replaces_avals_and_keeps_the_first_that_knows():
     text = message_of(TypeError, loss, x, y)
     assert text.startswith("mul got bad shapes.\n  fake.infer_then_explain(x, y) ")
     assert "  x : f32[3]" in text and "  y : f32[4]" in text and "argument y of loss" in text
-    assert text.endswith("\n  Fix: be kind.") and text.count("Fix") == 1
+    assert text.count("argument y of loss") == 1
     assert "outer" not in text and text.count("got bad shapes") == 1
 
 
@@ -506,13 +487,13 @@ def test_add_operands_leaves_other_errors_alone(error):
 
 def test_argument_table_without_operands():
     assert errors.argument_table("f", []).count("\n") == 0
-    assert str(errors.shape_mismatch("f", [], "got nothing")).startswith("f got nothing.")
+    assert str(errors.add_operands(TypeError("f got nothing."), "f", [])) == "f got nothing."
 
 
 def test_always_at_most_one_screen():
     operands = [fake.Tracer((3,) * 40) for _ in range(100)]
-    error = errors.shape_mismatch("concatenate", operands, "got " + "lines\n" * 90, "fix " * 200)
-    text = str(error)
+    error = TypeError("concatenate got " + "lines\n" * 90)
+    text = str(errors.add_operands(error, "concatenate", operands))
     assert len(text.split("\n")) <= 20
     assert "lines left out" in text
     table = errors.argument_table("concatenate", operands)
