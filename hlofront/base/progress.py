@@ -18,7 +18,7 @@ _option = options["hlofront_progress"]
 
 
 class _Terminal:
-    """The lines that could be on the terminal, of which the last is shown."""
+    """The lines that could be on the terminal; the last one is shown."""
 
     def __init__(self):
         self.lock = allocate_lock()
