@@ -47,16 +47,15 @@ def rows() -> list[TableRow]:
     for row in REPLACEMENTS:
         name = row.primitive.name
         sizes = MIN_SIZES[row.sizes] if row.platform == "cpu" else {}
-        of_dtype = [row.dtype if row.dtype in sizes else "integers"] if row.dtype else []
-        for form in of_dtype or list(sizes) or [""]:
-            speedup, compile_ms = GAINS.get(row.sizes, {}).get(form, (None, None))
-            shown = row.dtype or form
+        for form in [row.form] if row.form else list(sizes) or [""]:
+            kind = form if form in sizes or not sizes else "integers"
+            speedup, compile_ms = GAINS.get(row.sizes, {}).get(kind, (None, None))
             found.append(
                 TableRow(
                     name,
-                    shown,
+                    form,
                     row.platform,
-                    sizes.get(form),
+                    sizes.get(kind),
                     speedup,
                     compile_ms,
                     row.description,

@@ -53,7 +53,7 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "rsqrt": {"complex64": 4_096, "complex128": 4_096},
     "sin": {"float32": 16_384, "float64": 8_192},
     "sinh": {"float32": 4_096, "float64": 4_096},
-    "sort": {"packed": 1_000},
+    "sort": {"packed": 1_000, "selection": 65_536},
     "sqrt": {"complex64": 4_096, "complex128": 4_096},
     "tan": {"float32": 8_192, "float64": 16_384},
     "threefry2x32": {"all": 64},

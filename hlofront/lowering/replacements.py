@@ -9,19 +9,23 @@ Rules that are needed for correct results are not rows here: no option may turn 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Atom, Equation, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.core.inlined_program import EquationGroup
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.primitives.elementwise.elementwise import AccuracyMode
 
@@ -29,13 +33,36 @@ from hlofront.primitives.elementwise.elementwise import AccuracyMode
 Emit = Callable[..., Any]
 
 
-class Candidate(NamedTuple):
-    """The types, parameters and primitive of an equation that may be replaced."""
+class Candidate:
+    """An equation that may be replaced, with what makes its operands and reads its results."""
 
-    avals_in: Sequence[ShapedArray]
-    avals_out: Sequence[ShapedArray]
-    params: Mapping[str, Any]
-    primitive: Primitive
+    def __init__(self, build: Builder):
+        self._build = build
+        self.avals_in: Sequence[ShapedArray] = build.avals_in
+        self.avals_out: Sequence[ShapedArray] = build.avals_out
+        self.params: Mapping[str, Any] = build.current.params
+        self.primitive: Primitive = build.primitive
+        self.operands: Sequence[Atom] = build.current.invars
+
+    def maker(self, atom: Atom) -> Equation | None:
+        """Return the equation that has an atom as its result, if it is in the same program."""
+        program = self._build.program
+        return program.maker(atom) if program is not None else None
+
+    @property
+    def environment(self) -> Mapping[Var, Value]:
+        """Return the values of the operands of this equation and of those before it."""
+        program = self._build.program
+        return program.environment if program is not None else {}
+
+    @cached_property
+    def group(self) -> EquationGroup | None:
+        """The equation with its readers; None if they have to be emitted one by one."""
+        build, module = self._build, self._build.module
+        is_checked = module.overrides or module.after_equation or module.typed_mesh
+        if build.program is None or len(module.platforms) > 1 or is_checked:
+            return None
+        return build.program.group(build.current)
 
 
 Match = Callable[[Candidate], Emit | None]
@@ -47,7 +74,8 @@ class Replacement(NamedTuple):
     Attributes:
       primitive: the primitive whose equations may be replaced.
       platform: the platform for which they are.
-      dtype: the name of the dtype of the results; "" if there are several.
+      form: the name of the dtype of the results, or of the form of the replacement; "" if there are
+        several.
       home: the name of the module that defines the replacement.
       sizes: the key of its least sizes in min_sizes.py.
       match: returns what emits the replacement of an equation, or None to keep XLA's operation.
@@ -55,7 +83,7 @@ class Replacement(NamedTuple):
 
     primitive: Primitive
     platform: str
-    dtype: str
+    form: str
     home: str
     sizes: str
     match: Match
@@ -73,21 +101,24 @@ REPLACEMENTS: list[Replacement] = []
 def replaces(
     *primitives: Primitive,
     platform: str = "cpu",
-    dtype: str = "",
+    form: str = "",
     home: str = "",
     sizes: str = "",
     needs_barriers: bool = False,
     splits: bool = False,
     in_place: bool = False,
+    with_readers: bool = False,
 ) -> Callable[[Match], Match]:
     """Return a decorator that adds a row to the table for each of some primitives.
 
     The option `hlofront_cpu_formulas` switches the rows for CPUs off. Their barriers and loops
-    cannot be in the regions of reductions and scatters, which keep XLA's operations.
+    cannot be in the regions of reductions and scatters, which keep XLA's operations. Of several
+    rows of a primitive, the last one is asked first.
 
     Args:
       platform: the platform whose equations are replaced.
-      dtype: the name of the only dtype of results that the row is for; "" if there are several.
+      form: the name of the only dtype of results that the row is for, or of its only form in
+        min_sizes.py; "" if there are several.
       home: the name of the module that has the replacement; "" for that of the decorated function.
       sizes: the key of the least sizes in min_sizes.py; "" for the name of the primitive.
       needs_barriers: whether the replacement is slow or wrong without its optimization barriers, so
@@ -95,6 +126,8 @@ def replaces(
       splits: whether the replacement is split over devices without communication, as XLA's
         operation is, and is right for symbolic sizes.
       in_place: whether the replacement is emitted where the equation is, not in a function.
+      with_readers: whether the replacement is also one of the equations that read the results. What
+        is emitted takes the operands of the `group`, and returns the results of the readers.
     """
 
     def register(match: Match) -> Match:
@@ -106,7 +139,8 @@ def replaces(
                 return None
             if needs_barriers and not module.keeps_barriers:
                 return None
-            emit = match(candidate(build))
+            equation = Candidate(build)
+            emit = match(equation)
             if emit is None:
                 return None
 
@@ -118,14 +152,18 @@ def replaces(
             def emit_body(build: Builder, *operands: Value, **_: object) -> Any:
                 return emit(build, *operands)
 
-            return emit_call
+            group = equation.group if with_readers else None
+            return partial(_emit_group, group, emit) if group is not None else emit_call
 
         for primitive in primitives:
+            if with_readers:
+                _MERGED[primitive] = merged = Primitive(primitive.name, multiple_results=True)
+                lower(merged)(_merged_rule)
             lower.match(primitive, platform=platform, first=True)(rule_of)
             row = Replacement(
                 primitive,
                 platform,
-                dtype,
+                form,
                 home or match.__module__,
                 sizes or primitive.name,
                 match,
@@ -136,27 +174,51 @@ def replaces(
     return register
 
 
-def traced(function: Callable[..., Array | Sequence[Array]], is_stored: bool = False) -> Emit:
+# The primitives that stand for an equation with its readers, by the primitive of the equation.
+_MERGED: dict[Primitive, Primitive] = {}
+
+
+def _emit_group(
+    group: EquationGroup, emit: Emit, build: Builder, *_: Value, **__: object
+) -> list[None]:
+    """Emit a group as soon as all its operands are there; no other equation reads the results."""
+    equation, program = build.current, build.program
+    assert program is not None
+    merged, source = _MERGED[equation.primitive], equation.source_info
+    params = {"emit": emit}
+    program.merge(
+        group, Equation(group.operands, group.outvars, merged, params, source_info=source)
+    )
+    return [None] * len(equation.outvars)
+
+
+@in_function
+def _merged_rule(build: Builder, *operands: Value, emit: Emit) -> Any:
+    return emit(build, *operands)
+
+
+def traced(
+    function: Callable[..., Array | Sequence[Array]],
+    is_stored: bool = False,
+    is_wide: bool = False,
+) -> Emit:
     """Return what emits the operations of a function of arrays.
 
     Args:
       function: takes the operands of an equation as arrays, and returns its results.
+      is_wide: whether it computes with 64 bits, of which its operands and results have fewer.
       is_stored: whether XLA has to store the results, as it stores those of its own operation, and
         not to compute them again in each fusion that reads them.
     """
 
     def emit(build: Builder, *operands: Value) -> Any:
-        results = build.by_tracing(function, operands)
+        with enable_x64(is_wide or enable_x64.value):
+            results = build.by_tracing(function, operands)
         if is_stored:
             results = build.barrier(results, build.avals_out)
         return results if build.primitive.multiple_results else results[0]
 
     return emit
-
-
-def candidate(build: Builder) -> Candidate:
-    """Return the equation that is being lowered."""
-    return Candidate(build.avals_in, build.avals_out, build.current.params, build.primitive)
 
 
 def is_large(aval: ShapedArray, min_size: int) -> bool:

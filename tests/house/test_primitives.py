@@ -53,7 +53,7 @@ def test_replacements_have_distinct_rows_that_say_what_they_are():
     assert len(REPLACEMENTS) > 50
     undescribed = [row.primitive.name for row in REPLACEMENTS if not row.description]
     assert not undescribed
-    keys = [(row.primitive, row.platform, row.dtype) for row in REPLACEMENTS]
+    keys = [(row.primitive, row.platform, row.form) for row in REPLACEMENTS]
     assert len(set(keys)) == len(keys)
     assert set(MIN_SIZES) == {row.sizes for row in REPLACEMENTS if row.platform == "cpu"}
 

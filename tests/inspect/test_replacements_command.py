@@ -28,6 +28,7 @@ def test_each_least_size_is_in_a_row(rows):
     assert forms["sin", "float64"] == MIN_SIZES["sin"]["float64"]
     assert forms["div", "int8"] == MIN_SIZES["div"]["integers"]
     assert forms["argmin", "slices"] == MIN_SIZES["argmax"]["slices"]
+    assert forms["sort", "selection"] == MIN_SIZES["sort"]["selection"]
 
 
 def test_rows_of_some_primitives_are_aligned_text():

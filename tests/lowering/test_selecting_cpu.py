@@ -12,6 +12,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.lowering.cpu import partial_sort as partial_sort_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 DTYPES = ["float32", "float64", "float16", ml_dtypes.bfloat16]
 METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
@@ -19,8 +20,8 @@ METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 
 @pytest.fixture(autouse=True)
 def lines_of_any_length_are_selected_from(monkeypatch):
-    for name in ("_FEWEST", "_SHORTEST"):
-        monkeypatch.setattr(partial_sort_cpu, name, 0)
+    monkeypatch.setitem(MIN_SIZES["sort"], "selection", 0)
+    monkeypatch.setattr(partial_sort_cpu, "_SHORTEST", 0)
     monkeypatch.setattr(partial_sort_cpu, "_most_positions", lambda length: 100)
     hlofront.clear_caches()
     yield
@@ -184,6 +185,14 @@ def test_values_around_a_selection_are_computed_in_any_order():
     total, first = hlofront.jit(function)(x, RANKS)
     np.testing.assert_array_equal(total, 3 * x[:, -1:] + 3)
     np.testing.assert_array_equal(first, x[:, -1:])
+
+
+def test_effects_before_a_selection_keep_their_order():
+    def function(x, r):
+        hlofront.debug.print("{}", r)
+        return at(lax.sort(x), r)
+
+    assert is_selected(function, X, RANKS)
 
 
 def test_only_cpus_select_a_few_elements_of_many(monkeypatch):

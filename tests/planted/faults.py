@@ -238,7 +238,7 @@ FAULTS = (
         "on TPUs a sum takes out a factor that varies along the summed axis",
         "rewrite for one platform",
         "hlofront/lowering/tpu/reduce.py",
-        "if varying and axes.isdisjoint(varying):",
+        "if varying and summed.isdisjoint(varying):",
         "if varying:",
     ),
     # ---- pjrt and runtime

@@ -35,6 +35,7 @@ from hlofront.lowering.core import types
 from hlofront.lowering.core.emitter import Emitter
 from hlofront.lowering.core.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.core.frontend_attributes import marked
+from hlofront.lowering.core.inlined_program import InlinedProgram
 from hlofront.lowering.core.known_nans import may_find_nan
 from hlofront.lowering.core.mesh_attributes import is_unreduced, mesh_of_results, typed_attribute
 from hlofront.lowering.core.module_state import OperationScope
@@ -42,7 +43,6 @@ from hlofront.lowering.core.one_to_one import DIRECT, UNCHANGED
 from hlofront.lowering.core.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.core.pruning import live_equations
 from hlofront.lowering.core.unknown_sizes import size_aval, without_unknown_sizes
-from hlofront.lowering.cpu.partial_sort import with_selections
 from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
@@ -99,7 +99,7 @@ class Builder(Emitter):
             else:
                 environment[var] = self.hoist(const, aval.dtype)
         environment.update(zip(jaxpr.invars, args, strict=True))
-        saved = self.loc, self.avals_in, self.avals_out, self.equation, self.prefix
+        saved = self.loc, self.avals_in, self.avals_out, self.equation, self.prefix, self.program
         self.prefix = self.within(*scope) if scope else self.stack()
         self.equation = None
         fences = self.module.fences
@@ -116,10 +116,9 @@ class Builder(Emitter):
         elsewhere: dict[Var, NamedAxes] = {}
         if not self.module.may_find_nans:
             self.module.may_find_nans = may_find_nan(jaxpr)
-        equations = live_equations(jaxpr)
-        if self.module.is_rewritten:
-            equations = with_selections(equations, jaxpr.outvars)
-        for equation in equations:
+        program = self.program = InlinedProgram(jaxpr, environment)
+        while program.pending:
+            equation = program.pending.pop()
             mesh = mesh_of_results(equation, elsewhere)
             if mesh is not None:
                 elsewhere.update(dict.fromkeys(equation.outvars, mesh))
@@ -138,7 +137,7 @@ class Builder(Emitter):
                 for var in equation.outvars:
                     if var in fenced:
                         environment[var] = self.fence(environment[var], var.aval, equation)
-        self.loc, self.avals_in, self.avals_out, self.equation, self.prefix = saved
+        self.loc, self.avals_in, self.avals_out, self.equation, self.prefix, self.program = saved
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
     def split_by_type(self, x: Value, aval: AbstractValue) -> Value:
@@ -161,7 +160,7 @@ class Builder(Emitter):
         self.loc = around
         return result
 
-    def read(self, atom: Atom, environment: dict[Var, Value]) -> Value:
+    def read(self, atom: Atom, environment: Mapping[Var, Value]) -> Value:
         """Return the MLIR value of a variable of the environment, or of a literal."""
         if isinstance(atom, Literal):
             aval: Any = atom.aval

@@ -21,6 +21,7 @@ from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size
 from hlofront.lowering.core import types, unknown_sizes
+from hlofront.lowering.core.inlined_program import InlinedProgram
 from hlofront.lowering.core.known_nans import has_nan
 from hlofront.lowering.core.module_state import ModuleState
 
@@ -43,6 +44,7 @@ class Emitter:
         "module",
         "origin",
         "prefix",
+        "program",
         "tokens",
     )
 
@@ -75,6 +77,8 @@ class Emitter:
         self.tokens: dict[Effect, Value] = {}
         self.avals_in = self.avals_out = ()
         self.equation = None
+        # The program whose equations are being emitted; None in regions of a single equation.
+        self.program: InlinedProgram | None = None
         # The location of the user's operation that the equations being lowered implement; None if
         # they are the user's own.
         self.origin: ir.Location | None = None

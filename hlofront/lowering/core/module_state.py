@@ -174,15 +174,6 @@ class ModuleState:
         """Return whether compilation keeps the barriers, which other runtimes may drop."""
         return self.fences is not None
 
-    @property
-    def is_rewritten(self) -> bool:
-        """Return whether equations are rewritten: on one CPU, where no other rules take part."""
-        if self.platforms != ("cpu",) or self.several_devices or not self.keeps_barriers:
-            return False
-        if not self.cpu_settings.formulas:
-            return False
-        return not self.is_scalar_region and not self.overrides and not self.after_equation
-
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:
         """Return a context in which no value is constrained to the split that its type says."""

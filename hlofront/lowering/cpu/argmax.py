@@ -31,7 +31,7 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.lowering.cpu.partial_sort import floats_of_ordered, ordered_integers
+from hlofront.lowering.cpu.float_bits import floats_of_ordered, ordered_integers
 from hlofront.lowering.cpu.sort import in_order_of_floats
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.reduce import emit_reduce, max_body

@@ -64,7 +64,7 @@ def replaced_by_formula(
 
         @replaces(
             primitive,
-            dtype=dtype.name,
+            form=dtype.name,
             home=formula.__module__,
             needs_barriers=True,
             splits=splits,

@@ -155,7 +155,7 @@ _LEAST_AND_GREATEST = -40.0, 710.0
 _LEAST = 1e-290
 
 
-@replaces(e.expm1_p, dtype="float64", splits=True)
+@replaces(e.expm1_p, form="float64", splits=True)
 def _(equation: Candidate) -> Emit | None:
     """A formula that is vectorized."""
     (aval,) = equation.avals_in

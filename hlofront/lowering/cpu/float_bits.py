@@ -7,9 +7,11 @@ quotients are products with `reciprocal` here.
 
 import numpy as np
 
+from hlofront.base.typing import Array
 from hlofront.lowering.core.formulas import Formula, polynomial, where
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
 
@@ -97,6 +99,29 @@ def with_sign_of(x: Formula, magnitude: Formula) -> Formula:
     """Return nonnegative float64 numbers with the signs of others."""
     sign = reinterpreted(x, _int64) & np.iinfo(_int64).min
     return reinterpreted(reinterpreted(magnitude, _int64) | sign, _float64)
+
+
+# ---- the order of floats ---------------------------------------------------------------------
+
+
+def ordered_integers(x: Array) -> Array:
+    """Return floats as integers in their order, with all NaNs as one largest integer."""
+    integers = np.dtype(f"int{8 * x.dtype.itemsize}")
+    nan = np.array(np.nan, x.dtype).view(integers)
+    bits = _inverted(bitcast_convert_type(x, integers))
+    return where(Formula(c.ne(x, x)), int(nan), Formula(bits)).value
+
+
+def floats_of_ordered(x: Array, dtype: NumPyDType) -> Array:
+    """Return the floats whose integers in their order these are."""
+    return bitcast_convert_type(_inverted(x), dtype)
+
+
+def _inverted(bits: Array) -> Array:
+    """Return the bits of floats with all but the sign of negative ones inverted, and back."""
+    limits = np.iinfo(bits.dtype)
+    sign = e.shift_right_arithmetic(bits, np.array(limits.bits - 1, bits.dtype)[()])
+    return e.bitwise_xor(bits, e.bitwise_and(sign, np.array(limits.max, bits.dtype)[()]))
 
 
 # ---- arithmetic that fuses -------------------------------------------------------------------

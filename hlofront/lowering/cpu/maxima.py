@@ -27,7 +27,7 @@ from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.higher_order import reduce as r
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.core.mesh_attributes import is_unreduced
-from hlofront.lowering.cpu.partial_sort import floats_of_ordered, ordered_integers
+from hlofront.lowering.cpu.float_bits import floats_of_ordered, ordered_integers
 from hlofront.lowering.ops.collectives import all_reduced, reduced_over_axes, replica_groups
 from hlofront.lowering.ops.reduce_by_function import combination_of
 from hlofront.primitives.arrays import reducing

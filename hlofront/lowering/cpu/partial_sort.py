@@ -2,8 +2,7 @@
 
 The k-th smallest number of a line is found by bisection, bit by bit, as an integer in the order of
 the floats: the next bit is set if at most k elements are less than the number with that bit set.
-Each count is one loop of vector instructions over equal parts of the line. The sort is removed
-before the program's equations are lowered; the jaxpr does not change.
+Each count is one loop of vector instructions over equal parts of the line.
 
 The results are elements at these positions of the sorted line. Among numbers that the sort treats
 as equal, negative zeros come first here, and subnormal numbers are in order; NaNs come last.
@@ -12,47 +11,35 @@ as equal, negative zeros come first here, and subnormal numbers are in order; Na
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.core.aval import ShapedArray
-from hlofront.core.compile_time import folding_constants
-from hlofront.core.jaxpr import Atom, Equation, Var
-from hlofront.core.primitive import Primitive
-from hlofront.core.sharding.sharded_types import plain_aval
-from hlofront.core.sizes.symbolic import has_symbolic_size
+from hlofront.core.jaxpr import Atom, Equation
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.lowering.core.formulas import Formula, where
-from hlofront.lowering.core.types import NumPyDType
+from hlofront.lowering.cpu.float_bits import as_dtype, floats_of_ordered, ordered_integers
+from hlofront.lowering.min_sizes import MIN_SIZES
+from hlofront.lowering.replacements import Candidate, Emit, traced
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
 from hlofront.primitives.arrays.reducing import reduce_max, reduce_sum
-from hlofront.primitives.arrays.shaping import (
-    broadcast_in_dim,
-    reshape,
-    transpose,
-)
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.primitives.arrays.slicing import concatenate, index_in_dim, pad, slice_in_dim, slice_p
-from hlofront.primitives.arrays.sorting import sort_p
 from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
-from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
-from hlofront.transforms.stage import stage
+from hlofront.primitives.elementwise.converting import convert
 
 _int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
-# A sort that gives only the elements which a program, the parameter `jaxpr`, reads of it.
-selection_p = Primitive("sort", multiple_results=True)
-
-# Arrays of fewer elements, and those of shorter lines, are sorted.
-_FEWEST = 65_536
+# Shorter lines are sorted.
 _SHORTEST = 512
 # Longer lines are sorted as well: two counts of their elements do not fit one float64 exactly.
 _LONGEST_BITS = 26
@@ -64,80 +51,29 @@ _HALF_BITS = 16
 _HALF = 1 << _HALF_BITS
 
 
-def with_selections(equations: Sequence[Equation], outputs: Sequence[Atom]) -> Sequence[Equation]:
-    """Return the live equations of a program for one CPU, with selections instead of sorts.
+def selection(equation: Candidate) -> Emit | None:
+    """Return what selects the elements that are read of a sort; None to sort all of them.
 
-    A sort is replaced if only elements at a few positions along its axis are read.
+    It is for one large array of floats, if only elements at a few positions of its lines are read.
     """
-    for equation in equations:
-        if equation.primitive is sort_p and _is_large(equation):
-            equations = _without_sort(equations, equation, outputs) or equations
-    return equations
-
-
-def _is_large(sort: Equation) -> bool:
-    """Return whether a sort is of a single large array of floats, along long lines."""
-    aval = _aval(sort.invars[0])
-    if len(sort.invars) > 1 or has_symbolic_size(aval.shape):
-        return False
-    if not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize == 1:
-        return False
-    axis: int = sort.params["dimension"]
-    length = aval.shape[axis]
-    return aval.size >= _FEWEST and _SHORTEST <= length < _LONGEST
-
-
-# ---- the program without the sort ----------------------------------------------------------------
-
-
-def _without_sort(
-    equations: Sequence[Equation], sort: Equation, outputs: Sequence[Atom]
-) -> list[Equation] | None:
-    """Return equations in which a call of a selection replaces a sort and its readers.
-
-    Return None if other equations read it, if the sort is faster, or if any equation has effects:
-    the call comes after all equations that do not depend on it.
-    """
-    (ordered,) = sort.outvars
-    axis: int = sort.params["dimension"]
-    readers = [each for each in equations if ordered in each.invars]
-    if ordered in outputs or any(each.effects for each in equations):
+    aval, params = equation.avals_in[0], equation.params
+    if len(equation.avals_in) > 1 or aval.size < MIN_SIZES["sort"]["selection"]:
         return None
+    if not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize == 1:
+        return None
+    axis: int = params["dimension"]
+    length = aval.shape[axis]
+    if not _SHORTEST <= length < _LONGEST or equation.group is None:
+        return None
+    readers = equation.group.readers
     gathers = [each for each in readers if _gathers_elements(each, axis)]
     ends = [each for each in readers if _slices_end(each, axis)]
-    if not gathers or len(gathers) + len(ends) < len(readers):
+    if len(gathers) + len(ends) < len(readers):
         return None
-    aval = _aval(ordered)
-    lines = aval.size // aval.shape[axis]
-    positions = sum(_aval(each.outvars[0]).size for each in gathers) // lines
-    if positions > _most_positions(aval.shape[axis]):
+    positions = sum(_aval(each.outvars[0]).size for each in gathers) * length // aval.size
+    if not 0 < positions <= _most_positions(length):
         return None
-
-    results: list[Var] = [each.outvars[0] for each in (*gathers, *ends)]
-    dependent: set[Atom] = set(results)
-    before: list[Equation] = []
-    after: list[Equation] = []
-    for equation in equations:
-        if equation is sort or ordered in equation.invars:
-            continue
-        if dependent.isdisjoint(equation.invars):
-            before.append(equation)
-        else:
-            after.append(equation)
-            dependent.update(equation.outvars)
-    operands = [*sort.invars, *(each.invars[1] for each in gathers)]
-    if not dependent.isdisjoint(operands):
-        return None
-
-    def selected(x: Array, *indices: Array) -> list[Array]:
-        return _selected(x, indices, axis, gathers, ends)
-
-    avals = [plain_aval(atom.aval) for atom in operands]
-    with enable_x64(True), folding_constants(False):
-        program = stage(selected, avals)
-    params = {"jaxpr": program}
-    call = Equation(operands, results, selection_p, params, source_info=sort.source_info)
-    return [*before, call, *after]
+    return traced(partial(_selected, readers=readers, axis=axis), is_wide=True)
 
 
 def _most_positions(length: int) -> int:
@@ -189,39 +125,38 @@ def _slices_end(equation: Equation, axis: int) -> bool:
 # ---- the selection -------------------------------------------------------------------------------
 
 
-def _selected(
-    x: Array,
-    indices: Sequence[Array],
-    axis: int,
-    gathers: Sequence[Equation],
-    ends: Sequence[Equation],
-) -> list[Array]:
-    """Return what equations gather by indices, and the ends that they slice, of a sorted array."""
+def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int) -> list[Array]:
+    """Return what equations gather by indices, or slice from the end, of a sorted array."""
     lines, length, others = x.size // x.shape[axis], x.shape[axis], _others(axis, x.ndim)
     rows = reshape(transpose(x, (*others, axis)), (lines, length))
-    layouts = [
-        _Layout.of(each.params["dimension_numbers"], index.ndim - 1, others)
-        for each, index in zip(gathers, indices, strict=True)
-    ]
+    gathers = [each for each in readers if each.primitive is gather_p]
     ranks: list[Array] = []
     shapes: list[Shape] = []
-    for index, layout in zip(indices, layouts, strict=True):
+    layouts: list[_Layout] = []
+    for index, gather in zip(indices, gathers, strict=True):
+        layout = _Layout.of(gather.params["dimension_numbers"], index.ndim - 1, others)
         index = reshape(index, index.shape[:-1])
         order = sorted(range(index.ndim), key=layout.of_indices.__getitem__)
         rest = [index.shape[i] for i in order if layout.of_indices[i] >= len(others)]
-        shapes.append((*(x.shape[i] for i in others), *rest))
+        shape = (*(x.shape[i] for i in others), *rest)
         axes = [layout.of_indices[i] for i in order]
-        index = broadcast_in_dim(transpose(index, order), shapes[-1], axes)
+        index = broadcast_in_dim(transpose(index, order), shape, axes)
         ranks.append(convert(reshape(index, (lines, index.size // lines)), _int32, False))
+        shapes.append(shape)
+        layouts.append(layout)
     elements = _elements(rows, concatenate(ranks, 1))
-    results: list[Array] = []
+    gathered: list[Array] = []
     start = 0
     for rank, shape, layout in zip(ranks, shapes, layouts, strict=True):
         limit = start + rank.shape[1]
         part = reshape(slice_in_dim(elements, start, limit, axis=1), shape)
-        results.append(transpose(part, layout.of_result))
+        gathered.append(transpose(part, layout.of_result))
         start = limit
-    return [*results, *(reshape(_last(rows), _aval(each.outvars[0]).shape) for each in ends)]
+    results = iter(gathered)
+    return [
+        next(results) if each in gathers else reshape(_last(rows), _aval(each.outvars[0]).shape)
+        for each in readers
+    ]
 
 
 class _Layout(NamedTuple):
@@ -284,18 +219,18 @@ def _elements(rows: Array, ranks: Array) -> Array:
             own = index_in_dim(keys, part, 1, keepdims=False)
             own = Formula(broadcast_in_dim(own, shape, (0, 2)))
             # The counts of a pair of candidates are in the halves of one integer.
-            ones, others = (_converted(own < each, _int32) for each in (first, second))
+            ones, others = (as_dtype(own < each, _int32) for each in (first, second))
             counts.append(ones + others * _HALF)
         while len(counts) > 1:
             sums = [x + y for x, y in zip(counts[::2], counts[1::2])]
             counts = [*sums, *counts[2 * len(sums) :]]
         (both,) = counts
-        first = _converted(both & (_HALF - 1), _float64)
-        second = _converted(
+        first = as_dtype(both & (_HALF - 1), _float64)
+        second = as_dtype(
             Formula(e.shift_right_logical(both.value, np.int32(_HALF_BITS))), _float64
         )
         (by_lane,) = optimization_barrier(((first + second * _LONGEST).value,))
-        total = _converted(Formula(reduce_sum(by_lane, (2,))), _int64)
+        total = as_dtype(Formula(reduce_sum(by_lane, (2,))), _int64)
         first = total & (_LONGEST - 1)
         second = Formula(e.shift_right_logical(total.value, np.int64(_LONGEST_BITS)))
         return convert(concatenate([first.value, second.value], 1), _int32, False)
@@ -311,27 +246,3 @@ def _elements(rows: Array, ranks: Array) -> Array:
     _, selected = while_loop(lambda state: c.ne(state[0], dtype.type(0)), step, start)
     selected = slice_in_dim(selected, 0, count, axis=1)
     return floats_of_ordered(selected, rows.dtype)
-
-
-def _converted(x: Formula, dtype: NumPyDType) -> Formula:
-    return Formula(convert(x.value, dtype, False))
-
-
-def ordered_integers(x: Array) -> Array:
-    """Return floats as integers in their order, with all NaNs as one largest integer."""
-    integers = np.dtype(f"int{8 * x.dtype.itemsize}")
-    nan = np.array(np.nan, x.dtype).view(integers)
-    bits = _inverted(bitcast_convert_type(x, integers))
-    return where(Formula(c.ne(x, x)), int(nan), Formula(bits)).value
-
-
-def floats_of_ordered(x: Array, dtype: NumPyDType) -> Array:
-    """Return the floats whose integers in their order these are."""
-    return bitcast_convert_type(_inverted(x), dtype)
-
-
-def _inverted(bits: Array) -> Array:
-    """Return the bits of floats with all but the sign of negative ones inverted, and back."""
-    limits = np.iinfo(bits.dtype)
-    sign = e.shift_right_arithmetic(bits, np.array(limits.bits - 1, bits.dtype)[()])
-    return e.bitwise_xor(bits, e.bitwise_and(sign, np.array(limits.max, bits.dtype)[()]))

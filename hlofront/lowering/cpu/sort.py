@@ -11,7 +11,6 @@ are sorted once for each, from the least significant word to the most significan
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +18,12 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
-from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.core.rules import lower
+from hlofront.core.jaxpr import Atom
 from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.lowering.core import types
-from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
-from hlofront.lowering.cpu.partial_sort import selection_p
+from hlofront.lowering.cpu.partial_sort import selection
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.gather import gather_numbers
 from hlofront.lowering.ops.sort import (
@@ -36,7 +34,7 @@ from hlofront.lowering.ops.sort import (
 )
 from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.primitives.arrays import sorting as s
-from hlofront.primitives.arrays.creation import full_like
+from hlofront.primitives.arrays.creation import full_like, iota_p
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers
 from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
@@ -66,28 +64,26 @@ def _is_packed_sort(equation: Candidate) -> bool:
     return _pays(avals[0], params["dimension"])
 
 
-@replaces(s.sort_p, in_place=True)
+@replaces(s.sort_p, form="packed", in_place=True)
 def _(equation: Candidate) -> Emit | None:
     """As packed integers; single arrays as by a plain less-than, which is fastest if stable."""
     dimension: int = equation.params["dimension"]
     num_keys: int = equation.params["num_keys"]
     if _is_packed_sort(equation):
-        return partial(_packed_sort, dimension=dimension, num_keys=num_keys)
+        # The order itself is the result of an operand that is the index of each element.
+        are_iotas = tuple([_is_iota(equation, x) for x in equation.operands])
+        facts = {"dimension": dimension, "num_keys": num_keys, "are_iotas": are_iotas}
+
+        def emit(build: Builder, *operands: Value) -> Sequence[Value]:
+            return build.as_function(_packed_sort, operands, facts)
+
+        return emit
     if len(equation.avals_in) > 1 or equation.params["is_stable"]:
         return None
     return partial(sort_by_comparator, dimension=dimension, is_stable=True, num_keys=num_keys)
 
 
 def _packed_sort(
-    build: Builder, *operands: Value, dimension: int, num_keys: int
-) -> Sequence[Value]:
-    # The order itself is the result of an operand that is the index of each element.
-    are_iotas = tuple([_is_iota(x, dimension) for x in operands])
-    params = {"dimension": dimension, "num_keys": num_keys}
-    return build.as_function(_packed_sort_rule, operands, params, are_iotas=are_iotas)
-
-
-def _packed_sort_rule(
     build: Builder, *operands: Value, dimension: int, num_keys: int, are_iotas: Sequence[bool]
 ) -> list[Value]:
     avals = build.avals_in
@@ -101,13 +97,13 @@ def _packed_sort_rule(
     ]
 
 
-@lower(selection_p)
-@in_function
-def _(build: Builder, *operands: Value, jaxpr: ClosedJaxpr) -> list[Value]:
-    return build.inline_traced(jaxpr, operands)
+@replaces(s.sort_p, form="selection", needs_barriers=True, with_readers=True)
+def _(equation: Candidate) -> Emit | None:
+    """Only the few elements that are read, such as medians: found by bisection of their bits."""
+    return selection(equation)
 
 
-@replaces(s.top_k_p, sizes="sort")
+@replaces(s.top_k_p, form="packed", sizes="sort")
 def _(equation: Candidate) -> Emit | None:
     """The first elements of a sort of packed integers."""
     (aval,) = equation.avals_in
@@ -132,7 +128,7 @@ def _packed_top_k(build: Builder, x: Value, *, axis: int) -> list[Value]:
     return [_reordered(build, x, results[0], order, axis), order]
 
 
-@replaces(s.approx_top_k_p, sizes="sort")
+@replaces(s.approx_top_k_p, form="packed", sizes="sort")
 def _(equation: Candidate) -> Emit | None:
     """XLA's top_k of a few float32, or else the first elements of a sort of packed integers."""
     (aval,), (result, _), params = equation.avals_in, equation.avals_out, equation.params
@@ -298,9 +294,9 @@ def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: 
     )
 
 
-def _is_iota(x: Value, axis: int) -> bool:
-    """Return whether a value is the index of each element along an axis."""
-    owner: Any = x.owner
-    if getattr(owner, "name", None) != "stablehlo.iota":
+def _is_iota(equation: Candidate, x: Atom) -> bool:
+    """Return whether an operand of a sort is the index of each element along its axis."""
+    maker = equation.maker(x)
+    if maker is None or maker.primitive is not iota_p:
         return False
-    return owner.attributes["iota_dimension"] == types.i64(axis)
+    return maker.params["dimension"] == equation.params["dimension"]

@@ -6,95 +6,130 @@ for the number and once more for the products. The number times the sum of the c
 takes one pass: XLA computes sums of the same elements together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Atom, Var
+from hlofront.core.primitive import Primitive
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.reduce import reduce_lower
 from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.primitives.arrays.reducing import reduce_sum_p
+from hlofront.primitives.arrays.shaping import broadcast_in_dim_p
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.rules.derivatives import add_any_p
 
 
 class _Product(NamedTuple):
     """A product of an array with another one, which was broadcast along all the summed axes."""
 
-    factor: Value
+    factor: Atom
     # The axes of the product along which the factor varies.
     axes: tuple[int, ...]
-    elements: Value
+    elements: Atom
+
+
+class _Sum(NamedTuple):
+    """Products, and what is added to them, if there is anything."""
+
+    products: list[_Product]
+    rest: Atom | None
 
 
 @replaces(reduce_sum_p, platform="tpu", in_place=True)
 def _(equation: Candidate) -> Emit | None:
     """Factors multiply sums: of float32, whose sums overflow no earlier than their products."""
-    return _sum_of_products if equation.avals_in[0].dtype == np.float32 else None
+    if equation.avals_in[0].dtype != np.float32:
+        return None
+    terms = _terms_of(equation)
+    return partial(_emit, terms, equation.environment) if terms.products else None
 
 
-def _sum_of_products(build: Builder, x: Value) -> Value:
+def _emit(terms: _Sum, environment: Mapping[Var, Value], build: Builder, x: Value) -> Value:
+    (aval,), (result,) = build.avals_in, build.avals_out
     params: Mapping[str, Any] = build.current.params
-    axes: Sequence[int] = params["axes"]
-    products, rest = _products_in(x, frozenset(axes))
-    sums = [_sum_of_product(build, product, params) for product in products]
-    if rest is not None:
-        sums.append(reduce_lower(build, rest, **params))
+
+    def summed(atom: Atom) -> Value:
+        elements = build.broadcast_to(build.read(atom, environment), _aval(atom), aval)
+        return reduce_lower(build, elements, **params)
+
+    def times_factor(total: Value, product: _Product) -> Value:
+        shape = tuple(aval.shape[axis] for axis in product.axes)
+        result_axes = [axis for axis in range(aval.ndim) if axis not in params["axes"]]
+        factor = build.read(product.factor, environment)
+        factor = build.reshape(factor, result.update(shape=shape))
+        factor = build.broadcast(factor, result, [result_axes.index(i) for i in product.axes])
+        return build.op("stablehlo.multiply", (factor, total))
+
+    sums = [times_factor(summed(product.elements), product) for product in terms.products]
+    if terms.rest is not None:
+        sums.append(summed(terms.rest))
     total, *others = sums
     for other in others:
         total = build.op("stablehlo.add", (total, other))
     return total
 
 
-def _sum_of_product(build: Builder, product: _Product, params: Mapping[str, Any]) -> Value:
-    (aval,), (result,) = build.avals_in, build.avals_out
-    axes: Sequence[int] = params["axes"]
-    total = reduce_lower(build, product.elements, **params)
-    shape = tuple(aval.shape[axis] for axis in product.axes)
-    result_axes = [axis for axis in range(aval.ndim) if axis not in axes]
-    factor = build.reshape(product.factor, result.update(shape=shape))
-    factor = build.broadcast(factor, result, [result_axes.index(axis) for axis in product.axes])
-    return build.op("stablehlo.multiply", (factor, total))
-
-
-def _products_in(x: Value, axes: frozenset[int]) -> tuple[list[_Product], Value | None]:
-    """Return the products whose sum, with that of the rest if there is one, is a value."""
+def _terms_of(equation: Candidate) -> _Sum:
+    """Return the operand as a sum of products and of the rest."""
     products: list[_Product] = []
-    rest = x
+    (rest,) = equation.operands
     while True:
-        product = _as_product(rest, axes)
+        product = _as_product(equation, rest)
         if product is not None:
-            return [*products, product], None
-        terms = _operands_of("stablehlo.add", rest)
+            return _Sum([*products, product], None)
+        terms = _operands_of(equation, rest, e.add_p, add_any_p)
         for term, other in zip(terms, terms[::-1], strict=True):
-            product = _as_product(term, axes)
+            product = _as_product(equation, term)
             if product is not None:
                 products.append(product)
                 rest = other
                 break
         else:
-            return products, rest
+            return _Sum(products, rest)
 
 
-def _as_product(x: Value, axes: frozenset[int]) -> _Product | None:
-    """Return a value as a product with a number for each sum; None if it is no such product.
+def _as_product(equation: Candidate, x: Atom) -> _Product | None:
+    """Return an operand as a product with a number for each sum; None if it is no such product.
 
     One number for all sums, such as the size of a batch, stays in the product.
     """
-    pair = _operands_of("stablehlo.multiply", x)
+    summed = frozenset(equation.params["axes"])
+    pair = _operands_of(equation, x, e.mul_p)
     for factor, elements in zip(pair, pair[::-1], strict=True):
-        for small in _operands_of("stablehlo.broadcast_in_dim", factor):
-            owner: Any = factor.owner
-            positions = map(int, owner.attributes["broadcast_dimensions"])
-            sizes = dict(zip(positions, small.type.shape, strict=True))
+        for small, axes in _broadcasts(equation, factor):
+            sizes = dict(zip(axes, _aval(small).shape, strict=True))
             varying = tuple(axis for axis, size in sizes.items() if size > 1)
-            if varying and axes.isdisjoint(varying):
+            if varying and summed.isdisjoint(varying):
                 return _Product(small, varying, elements)
     return None
 
 
-def _operands_of(name: str, x: Value) -> tuple[Any, ...]:
-    """Return the operands of the operation that a value is the result of; none of other names."""
-    owner: Any = x.owner
-    return tuple(owner.operands) if getattr(owner, "name", None) == name else ()
+def _broadcasts(equation: Candidate, x: Atom) -> Iterator[tuple[Atom, Sequence[int]]]:
+    """Yield what an operand of a product is broadcast from, with the axes that it has there."""
+    aval, whole = _aval(x), equation.avals_in[0]
+    # Scalars are the same number for all sums.
+    if aval.ndim < whole.ndim:
+        return
+    if aval.shape != whole.shape:
+        yield x, range(aval.ndim)
+    maker = equation.maker(x)
+    if maker is not None and maker.primitive is broadcast_in_dim_p:
+        yield maker.invars[0], maker.params["broadcast_dimensions"]
+
+
+def _operands_of(equation: Candidate, x: Atom, *primitives: Primitive) -> Sequence[Atom]:
+    """Return the operands of the equation that makes x; none if it is of other primitives."""
+    maker = equation.maker(x)
+    return maker.invars if maker is not None and maker.primitive in primitives else ()
+
+
+def _aval(atom: Atom) -> ShapedArray:
+    aval: Any = atom.aval
+    return aval
