@@ -69,7 +69,7 @@ MODULES: dict[str, str] = {
         "random_unwrap random_wrap"
     ),
     "ops.layouts": "layout_constraint",
-    "cpu.log": "acosh asinh atanh log log1p",
+    "cpu.log": "acosh atanh log log1p",
     "ops.scan": "scan",
     "ops.shard_map": "shard_map",
     "cpu.maxima": (
@@ -80,7 +80,6 @@ MODULES: dict[str, str] = {
     "ops.partitioning": "custom_partitioning inspect_sharding",
     "ops.device_put": "device_put",
     "special.polynomials": "polynomial",
-    "cpu.pow": "pow sinh",
     "ops.process_parts": "global_array_to_host_local_array host_local_array_to_global_array",
     "ops.programs": (
         "call call_hi_primitive call_hi_primitive_jvp call_hi_primitive_linearized "
@@ -123,7 +122,6 @@ MODULES: dict[str, str] = {
     "linalg.spectral_tpu": "eigh svd",
     "cpu.trig": "acos asin atan atan2 cos sin tan",
     "cpu.exp_f64": "cosh expm1 sinh",
-    "cpu.pow_f64": "pow",
     "cpu.trig_f64": "acos asin atan atan2 cos sin tan",
     "ops.reduce_window": (
         "reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add "
@@ -137,12 +135,12 @@ MODULES: dict[str, str] = {
 
 # The dtypes of the results that a module has rules for. Modules that are not here have many.
 DTYPES: dict[str, str] = {
+    "cpu.bessel": "float64",
     "cpu.complex_exp_log": "complex64 complex128",
     "cpu.complex_sqrt": "complex64 complex128",
     "cpu.exp_f64": "float64",
     "cpu.integer_division": "int8 int16 int32 uint8 uint16 uint32",
     "cpu.log": "float64",
-    "cpu.pow_f64": "float64",
     "cpu.trig_f64": "float64",
 }
 

@@ -173,7 +173,9 @@ def test_the_first_nan_is_found_among_many_elements():
         )
 
 
-def test_only_long_lines_are_cut_and_only_on_cpus():
+def test_only_long_lines_are_cut_and_only_on_cpus(monkeypatch):
+    monkeypatch.setitem(MIN_SIZES["argmax"], "line of blocks", 2**15)
+    monkeypatch.setitem(MIN_SIZES["argmax"], "slices", 2**16)
     x = np.zeros((2, 2**15), np.float32)
     assert is_cut(x)
     assert is_cut(x[0])
@@ -226,7 +228,8 @@ def test_each_element_is_found_in_slices():
     np.testing.assert_array_equal(batched, x.swapaxes(0, 1).reshape(7, -1).argmax(1))
 
 
-def test_only_lines_of_many_elements_are_cut_into_slices_and_only_on_cpus():
+def test_only_lines_of_many_elements_are_cut_into_slices_and_only_on_cpus(monkeypatch):
+    monkeypatch.setitem(MIN_SIZES["argmax"], "slices", 2**16)
     x = np.zeros((1024, 64), np.float32)
     assert is_cut(x)
     assert is_cut(x.astype(np.int8))

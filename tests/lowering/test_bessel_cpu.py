@@ -14,8 +14,6 @@ from tests.support.many_numbers import ENOUGH, computed
 
 ORDERS = {"bessel_i0e": 0, "bessel_i1e": 1}
 NAMES = list(ORDERS)
-FLOATS = ["float32", "float64"]
-UNITS = {"float32": 5.5, "float64": 8.5}
 
 pytestmark = pytest.mark.usefixtures("wide_numbers")
 
@@ -24,41 +22,38 @@ random = np.random.default_rng(0)
 
 def assert_near(name, x):
     result = computed(name, x)
-    assert result.dtype == x.dtype
-    least = np.finfo(x.dtype).tiny
+    assert result.dtype == np.float64
+    least = np.finfo(np.float64).tiny
     with mpmath.workdps(40):
         for number, value in zip(x.tolist(), result.tolist()):
             exact = mpmath.exp(-abs(mpmath.mpf(number))) * mpmath.besseli(ORDERS[name], number)
-            unit = max(np.spacing(abs(x.dtype.type(exact))), least)
-            assert abs(mpmath.mpf(value) - exact) <= UNITS[x.dtype.name] * float(unit), number
+            unit = max(np.spacing(abs(float(exact))), least)
+            assert abs(mpmath.mpf(value) - exact) <= 8.5 * float(unit), number
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1, 8, 15, 100, 1e6])
-@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_are_few_units(name, dtype, scale):
-    assert_near(name, (random.uniform(-1, 1, 200) * scale).astype(dtype))
+def test_errors_are_few_units(name, scale):
+    assert_near(name, random.uniform(-1, 1, 200) * scale)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_beside_the_borders(name, dtype):
-    border = np.array(8.0 if dtype == "float32" else 15.0, dtype)
+def test_errors_beside_the_border(name):
+    border = 15.0
     beside = border + random.normal(size=100) * 1e-2
     x = np.concatenate([[border, np.nextafter(border, 0), np.nextafter(border, 99)], beside])
-    assert_near(name, np.concatenate([x, -x]).astype(dtype))
+    assert_near(name, np.concatenate([x, -x]))
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", NAMES)
-def test_ends_of_the_range(name, dtype):
-    greatest = np.finfo(dtype).max
-    x = np.array([np.nan, 0, 1e-36, -1e-36, 1e9, 1e18, 1e30, greatest, -greatest], dtype)
-    wanted = getattr(scipy.special, name[-3:])(x.astype(np.float64))
-    np.testing.assert_allclose(computed(name, x), wanted, 1e-6 if dtype == "float32" else 1e-14)
-    infinite = computed(name, np.array([np.inf, -np.inf], dtype))
+def test_ends_of_the_range(name):
+    greatest = np.finfo(np.float64).max
+    x = np.array([np.nan, 0, 1e-36, -1e-36, 1e9, 1e18, 1e30, 1e300, greatest, -greatest])
+    wanted = getattr(scipy.special, name[-3:])(x)
+    np.testing.assert_allclose(computed(name, x), wanted, 1e-14)
+    infinite = computed(name, np.array([np.inf, -np.inf]))
     np.testing.assert_array_equal(infinite, [0, 0])
-    zeros = computed(name, np.array([0.0, -0.0], dtype))
+    zeros = computed(name, np.array([0.0, -0.0]))
     np.testing.assert_array_equal(np.signbit(zeros), [False, name == "bessel_i1e"])
 
 
@@ -69,22 +64,10 @@ def test_ends_of_the_range(name, dtype):
     )
 )
 def test_of_any_numbers(numbers):
+    x = np.array(numbers)
     for name in NAMES:
-        for dtype, narrow in (("float32", 1e-6), ("float64", 2e-15)):
-            x = np.array(numbers, dtype)
-            wanted = getattr(scipy.special, name[-3:])(x.astype(np.float64))
-            np.testing.assert_allclose(computed(name, x), wanted, narrow, atol=1e-37)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, hlofront.numpy.bfloat16])
-def test_narrower_dtypes_are_rounded_once(dtype):
-    x = np.asarray(random.uniform(-30, 30, 300)).astype(dtype)
-    for name in NAMES:
-        wanted = getattr(scipy.special, name[-3:])(x.astype(np.float64))
-        result = computed(name, x)
-        assert result.dtype == x.dtype
-        eps = float(hlofront.numpy.finfo(dtype).eps)
-        np.testing.assert_allclose(result.astype(np.float64), wanted, 0.51 * eps)
+        wanted = getattr(scipy.special, name[-3:])(x)
+        np.testing.assert_allclose(computed(name, x), wanted, 2e-15, atol=1e-37)
 
 
 def test_derivatives_and_batches():
@@ -100,18 +83,18 @@ def test_derivatives_and_batches():
     np.testing.assert_allclose(slopes, i0e - i1e * (np.sign(x) + 1 / x), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", NAMES)
-def test_where_they_are_used(name, dtype):
+def test_where_they_are_used(name):
     def uses_formula(x, platforms=("cpu",)):
         function = hlofront.jit(getattr(lax, name))
         text = function.trace(x).lower(lowering_platforms=platforms).as_text()
         return "stablehlo.clamp" in text
 
-    x = np.ones(ENOUGH, dtype)
+    x = np.ones(ENOUGH)
     assert uses_formula(x)
     for platforms in (["tpu"], ["cuda"], ["cpu", "tpu"]):
         assert not uses_formula(x, platforms)
+    assert not uses_formula(x.astype(np.float32))
     for few in (x[:10], x[:0], x[0]):
         assert not uses_formula(few)
         wanted = getattr(scipy.special, name[-3:])(np.float64(1))

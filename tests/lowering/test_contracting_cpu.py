@@ -14,7 +14,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering.cpu import dot_general as dot_general_cpu
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 with_formulas = options["hlofront_cpu_formulas"]
 random = np.random.default_rng(0)
@@ -22,6 +22,13 @@ bfloat16 = ml_dtypes.bfloat16
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "float16"]
 DTYPES += ["float32", "float64", "complex64", "complex128", bfloat16]
 OF_MATRICES = (((1,), (0,)), ((), ()))
+
+
+@pytest.fixture(autouse=True)
+def forms_are_for_products_of_these_sizes(monkeypatch):
+    sizes = {"small": 1 << 14, "vectors": 1 << 16, "bytes": 1 << 18, "shifted": 1 << 20}
+    for form, size in sizes.items():
+        monkeypatch.setitem(MIN_SIZES["dot_general"], form, size)
 
 
 def whole_numbers(shape, dtype, wraps=True):
@@ -58,8 +65,8 @@ def form_of(x, y, dtype, numbers=OF_MATRICES, **options):
 def every_size():
     """Let products of all sizes be in the forms of large ones."""
     with contextlib.ExitStack() as stack:
-        sizes = dict.fromkeys(dot_general_cpu._MIN_SIZES, 1)
-        stack.enter_context(patch.dict(dot_general_cpu._MIN_SIZES, sizes))
+        sizes = MIN_SIZES["dot_general"]
+        stack.enter_context(patch.dict(sizes, dict.fromkeys(sizes, 1)))
         stack.enter_context(hlofront.enable_x64(True))
         yield
 

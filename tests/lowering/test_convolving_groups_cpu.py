@@ -7,6 +7,7 @@ import pytest
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options as all_options
+from hlofront.lowering.min_sizes import MIN_SIZES
 
 random = np.random.default_rng(0)
 with_formulas = all_options["hlofront_cpu_formulas"]
@@ -15,6 +16,11 @@ LAYOUTS = {
     2: ("NHWC", "HWIO", "NHWC"),
     3: ("NCDHW", "OIDHW", "NCDHW"),
 }
+
+
+@pytest.fixture(autouse=True)
+def small_kernels_too(monkeypatch):
+    monkeypatch.setitem(MIN_SIZES["conv_general_dilated"], "groups of a batch", 256)
 
 
 def whole_numbers(shape, dtype):

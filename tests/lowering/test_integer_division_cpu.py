@@ -9,9 +9,9 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
+from tests.support.many_numbers import ENOUGH
 
 DTYPES = ["int8", "int16", "int32", "uint8", "uint16", "uint32"]
-ENOUGH = 5000  # Smaller arrays keep the operations of XLA.
 
 random = np.random.default_rng(0)
 

@@ -12,8 +12,7 @@ from hlofront import lax
 from hlofront.base.config import options
 from tests.support.many_numbers import ENOUGH
 
-FUNCTIONS = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2"]
-FUNCTIONS += ["sinh", "cbrt"]
+FUNCTIONS = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "cbrt"]
 
 random = np.random.default_rng(0)
 
@@ -69,7 +68,7 @@ def test_large_angles_near_multiples_of_half_of_pi(name):
     assert_rounded_once(name, (np.resize(np.concatenate([x, -x]), ENOUGH),))
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "arctan", "cbrt", "sinh"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "arctan", "cbrt"])
 def test_infinities_zeros_and_nan(name):
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3e38], np.float32)
     with np.errstate(all="ignore"):
@@ -100,7 +99,7 @@ def test_the_quadrants_of_points():
 @given(st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=20))
 def test_any_numbers(numbers):
     x = np.resize(np.array(numbers, np.float32), ENOUGH)
-    for name in ("sin", "arctan2", "cbrt", "sinh"):
+    for name in ("sin", "arctan2", "cbrt"):
         assert_rounded_once(name, operands_of(name, x))
 
 

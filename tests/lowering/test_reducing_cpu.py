@@ -131,7 +131,7 @@ TAKEN = {
     "the maximum of integers": (jnp.max, np.zeros(5000, np.int32)),
     "any": (jnp.any, np.zeros((50, 100), bool)),
     "any in a range": (lambda x: ((x > 1) & (x < 2)).any(1), np.zeros((50, 100), np.float32)),
-    "a count of hits": (lambda x, y: (x @ y > 1).sum(), *(np.zeros((70, 70), np.float32),) * 2),
+    "a count of hits": (lambda x, y: (x @ y > 1).sum(), *(np.zeros((80, 80), np.float32),) * 2),
     "a count": (jnp.count_nonzero, np.zeros(5000, np.float32)),
     "all pairs": (lambda x: (x[:, None] == x).any(1), np.zeros(100, np.float32)),
     "rounded floats": (lambda x: x.astype(np.int32).max(), np.zeros(5000, np.float32)),

@@ -216,6 +216,7 @@ def test_approximate_selection_is_exact_here(dtype, select):
 
 def test_xla_selects_few_of_float32(monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setitem(MIN_SIZES["sort"], "packed", 1000)
 
     def sorts(k, size, dtype=np.float32, **options):
         return "ui64" in text(lambda x: lax.top_k(x, k), np.ones(size, dtype), **options)
@@ -253,6 +254,7 @@ def is_packed(*args, **options):
 
 def test_only_cpus_sort_packed_integers(monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setitem(MIN_SIZES["sort"], "packed", 1000)
     with hlofront.enable_x64(False):
         large, small = np.ones(1000, np.float32), np.ones(999, np.float32)
         assert is_packed(large)

@@ -25,14 +25,12 @@ EXACT: dict[str, Callable[..., mpmath.mpf]] = {
     "atan": mpmath.atan,
     "log": mpmath.log,
     "log1p": mpmath.log1p,
-    "asinh": mpmath.asinh,
     "acosh": mpmath.acosh,
     "atanh": mpmath.atanh,
 }
 UNITS = dict.fromkeys(EXACT, 0.95) | {
     "erf": 1.0,
     "erf_inv": 2.9,
-    "asinh": 1.9,
     "acosh": 3.0,
     "atanh": 1.9,
 }
@@ -111,7 +109,7 @@ def test_logarithms_beside_zero_and_one():
     steps = 2.0 ** -np.arange(1, 54)
     for point in (1, 2, 0.5**0.5, 2**0.5):
         assert_near("log", np.concatenate([point + steps, point - steps / 2]))
-    for name in ("log1p", "asinh", "atanh"):
+    for name in ("log1p", "atanh"):
         assert_near(name, np.concatenate([steps, -steps, 1 - steps, steps - 1]))
     assert_near("acosh", steps)
     least = np.finfo(np.float64).tiny
@@ -164,9 +162,7 @@ def test_quadrants_and_ends_of_angles():
     assert "stablehlo.atan2" not in text
 
 
-@pytest.mark.parametrize(
-    "name", ["log", "log1p", "asin", "acos", "atan", "asinh", "acosh", "atanh"]
-)
+@pytest.mark.parametrize("name", ["log", "log1p", "asin", "acos", "atan", "acosh", "atanh"])
 def test_ends(name):
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 1.7e308, -1.7e308])
     with np.errstate(all="ignore"):
@@ -192,10 +188,10 @@ def test_ends_of_erf_inv():
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_subnormal=False), min_size=1, max_size=20))
 def test_logarithms_of_any_numbers(numbers):
-    for name in ("log", "log1p", "asinh"):
+    for name in ("log", "log1p"):
         x = in_domain(name, np.array(numbers))
         with np.errstate(divide="ignore"):
-            wanted = getattr(np, name.replace("asinh", "arcsinh"))(x)
+            wanted = getattr(np, name)(x)
         np.testing.assert_allclose(computed(name, x), wanted, rtol=1e-15, atol=0)
 
 
@@ -223,8 +219,6 @@ def test_derivatives_and_batches():
     slopes = hlofront.grad(lambda x: jnp.sin(x).sum())(x)
     np.testing.assert_allclose(slopes, np.cos(x), rtol=1e-13)
     np.testing.assert_allclose(hlofront.vmap(jnp.log1p)(x**2), np.log1p(x**2), rtol=1e-14)
-    slopes = hlofront.grad(lambda x: jnp.arcsinh(x).sum())(x)
-    np.testing.assert_allclose(slopes, 1 / np.sqrt(1 + x * x), rtol=1e-13)
     slopes = hlofront.grad(lambda x: lax.cbrt(x).sum())(x)
     np.testing.assert_allclose(slopes, 1 / (3 * np.cbrt(x) ** 2), rtol=1e-13)
 

@@ -10,9 +10,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import computed
-
-ENOUGH = 20_000  # Smaller arrays keep the operation of XLA.
+from tests.support.many_numbers import ENOUGH, computed
 
 pytestmark = pytest.mark.usefixtures("wide_numbers")
 
@@ -20,7 +18,7 @@ random = np.random.default_rng(0)
 
 
 def assert_near(x):
-    result = computed("tan", x, ENOUGH)
+    result = computed("tan", x)
     assert result.dtype == np.float64
     with mpmath.workdps(60):
         for number, value in zip(x.tolist(), result.tolist(), strict=True):
@@ -48,7 +46,7 @@ def test_ends():
     for ends in (x, np.array([*x, np.inf, -np.inf, 1e300])):
         with np.errstate(invalid="ignore"):
             wanted = np.tan(ends)
-        result = computed("tan", ends, ENOUGH)
+        result = computed("tan", ends)
         np.testing.assert_allclose(result, wanted, rtol=1e-15)
         known = ~np.isnan(wanted)
         np.testing.assert_array_equal(np.signbit(result)[known], np.signbit(wanted)[known])
@@ -70,7 +68,7 @@ def test_where_they_are_used():
     assert uses_formula(x)
     for platforms in (["tpu"], ["cuda"], ["cpu", "tpu"]):
         assert not uses_formula(x, platforms)
-    for few in (x[:5000], x[:0], x[0]):
+    for few in (x[:10], x[:0], x[0]):
         assert not uses_formula(few)
     with options["hlofront_cpu_formulas"](False):
         assert not uses_formula(x)

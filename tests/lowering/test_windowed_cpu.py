@@ -7,6 +7,7 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.lowering.cpu import reduce_window as reduce_window_cpu
 from hlofront.lowering.min_sizes import MIN_SIZES
 
 random = np.random.default_rng(0)
@@ -17,7 +18,9 @@ INITS = {"add": 0, "max": -np.inf, "min": np.inf}
 
 @pytest.fixture(autouse=True)
 def small_arrays_too(monkeypatch):
-    monkeypatch.setitem(MIN_SIZES["reduce_window"], "all", 1)
+    for form in MIN_SIZES["reduce_window"]:
+        monkeypatch.setitem(MIN_SIZES["reduce_window"], form, 1)
+    monkeypatch.setattr(reduce_window_cpu, "_LEAST_OVERLAP", 2)
 
 
 def reduced(x, name="max", window=(3, 3), strides=(1, 1), padding="VALID", **dilations):
@@ -40,7 +43,8 @@ def text_of(function, *operands, platforms=("cpu",)):
 def assert_as_one_operation(monkeypatch, function, x, operation="reduce_window"):
     assert f"stablehlo.{operation}" not in text_of(function, x)
     result = hlofront.jit(function)(x)
-    monkeypatch.setitem(MIN_SIZES["reduce_window"], "all", 10**12)
+    for form in MIN_SIZES["reduce_window"]:
+        monkeypatch.setitem(MIN_SIZES["reduce_window"], form, 10**12)
     assert f"stablehlo.{operation}" in text_of(function, x)
     wanted = hlofront.jit(function)(x)
     assert result.dtype == wanted.dtype

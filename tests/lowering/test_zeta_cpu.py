@@ -13,8 +13,8 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
 from hlofront.scipy import special
+from tests.support.many_numbers import ENOUGH
 
-ENOUGH = 20_000  # Smaller arrays keep the operations of XLA.
 INTERVALS = [(1e-3, 1), (0.5, 2), (1, 10), (6, 30), (20, 1e3), (1e5, 1e8)]
 
 pytestmark = pytest.mark.usefixtures("wide_numbers")
@@ -181,7 +181,7 @@ def test_where_they_are_used():
             assert uses_formula(function, *operands)
             for platforms in (["tpu"], ["cuda"], ["cpu", "tpu"]):
                 assert not uses_formula(function, *operands, platforms=platforms)
-        assert not uses_formula(lax.zeta, x[:5000], x[:5000])
+        assert not uses_formula(lax.zeta, x[:10], x[:10])
         assert uses_formula(lax.polygamma, x, x)
         with options["hlofront_cpu_formulas"](False):
             assert not uses_formula(trigamma, x)

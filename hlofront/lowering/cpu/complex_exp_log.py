@@ -26,7 +26,7 @@ from hlofront.lowering.cpu.float_bits import (
     without_last_bits,
 )
 from hlofront.lowering.cpu.log import logarithm, one_more
-from hlofront.lowering.cpu.pow import binary_logarithm, power_of_two
+from hlofront.lowering.cpu.powers_of_two import binary_logarithm, power_of_two
 from hlofront.primitives.elementwise import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)

@@ -82,7 +82,6 @@ def _root(x: Formula) -> _Root:
     return (_narrow_root if x.dtype == _complex64 else _wide_root)(*parts_of(x))
 
 
-@replaced_by_formula(e.sqrt_p, _complex64)
 @replaced_by_formula(e.sqrt_p, _complex128)
 def _square_root(x: Formula) -> Formula:
     root = _root(x)

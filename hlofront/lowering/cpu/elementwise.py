@@ -40,7 +40,10 @@ OfOperands = Callable[..., Formula]
 
 
 def replaced_by_formula(
-    primitive: Primitive, dtype: NumPyDType, needs_fallback: OfOperands | None = None
+    primitive: Primitive,
+    dtype: NumPyDType,
+    needs_fallback: OfOperands | None = None,
+    description: str = "A formula that is vectorized.",
 ) -> Callable[[OfOperands], OfOperands]:
     """Add a formula to the table of replacements, for as many numbers as min_sizes.py says.
 
@@ -50,6 +53,7 @@ def replaced_by_formula(
         to it.
       needs_fallback: a function of the operands, which returns where the formula is wrong; None if
         it is right for all.
+      description: what the table says of it.
 
     Returns:
       A decorator of a function of formulas.
@@ -62,15 +66,7 @@ def replaced_by_formula(
         # Each device would have to know whether another one has an unusual operand.
         splits = needs_fallback is None
 
-        @replaces(
-            primitive,
-            form=dtype.name,
-            home=formula.__module__,
-            needs_barriers=True,
-            splits=splits,
-        )
-        def _(equation: Candidate) -> Emit | None:
-            """A formula that is vectorized."""
+        def match(equation: Candidate) -> Emit | None:
             (result,) = equation.avals_out
             if computed_in(result.dtype) != dtype or not is_large(result, min_sizes[kind]):
                 return None
@@ -79,6 +75,9 @@ def replaced_by_formula(
                 return None
             return emit_formula if has_default_accuracy(equation) else None
 
+        match.__doc__ = description
+        home, form = formula.__module__, dtype.name
+        replaces(primitive, form=form, home=home, needs_barriers=True, splits=splits)(match)
         return formula
 
     return register

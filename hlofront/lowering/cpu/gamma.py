@@ -15,12 +15,7 @@ import numpy as np
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, parallel_polynomial, rounded, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
-from hlofront.lowering.cpu.float_bits import (
-    filled_like,
-    magnitude,
-    narrow,
-    sign_bit,
-)
+from hlofront.lowering.cpu.float_bits import filled_like, magnitude, narrow, sign_bit
 from hlofront.lowering.cpu.log import logarithm
 from hlofront.lowering.special import gamma_approximations as approximations
 from hlofront.lowering.special.gamma_approximations import BERNOULLI, Approximation
@@ -37,12 +32,15 @@ _LIMIT = 1e14
 _DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
 
 
-@replaced_by_formula(s.lgamma_p, _float32)
+_MORE_EXACT = "A formula that keeps its precision near the zeros, where XLA's loses most digits."
+
+
+@replaced_by_formula(s.lgamma_p, _float32, description=_MORE_EXACT)
 def _logarithm_of_gamma(x: Formula) -> Formula:
     return narrow(_lgamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
 
 
-@replaced_by_formula(s.lgamma_p, _float64)
+@replaced_by_formula(s.lgamma_p, _float64, description=_MORE_EXACT)
 def _logarithm_of_gamma_of_float64(x: Formula) -> Formula:
     return _lgamma(abs(x), x < 0, approximations.DOUBLE)
 

@@ -30,15 +30,13 @@ from hlofront.primitives.elementwise.compare import select
 
 # Windows of more elements keep one operation: each element takes time to compile.
 _MOST_POSITIONS = 64
-# So do windows if there are fewer elements in total.
+_LEAST_OVERLAP = 3
+_MIN_SIZES = MIN_SIZES["reduce_window"]
 
 
-def _are_small_and_many(positions: int, windows: Shape) -> bool:
-    """Return whether windows of so many elements are small, and there are many."""
-    return (
-        1 < positions <= _MOST_POSITIONS
-        and positions * math.prod(windows) >= MIN_SIZES["reduce_window"]["all"]
-    )
+def _are_small_and_many(positions: int, windows: Shape, min_size: int) -> bool:
+    """Return whether windows of so many elements are small, and have many elements in total."""
+    return 1 < positions <= _MOST_POSITIONS and positions * math.prod(windows) >= min_size
 
 
 # ---- reductions ------------------------------------------------------------------------------
@@ -50,14 +48,16 @@ _COMBINATIONS = {
 }
 
 
-@replaces(*_COMBINATIONS, sizes="reduce_window", needs_barriers=True)
+@replaces(*_COMBINATIONS, form="windows", sizes="reduce_window", needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
-    """As combinations of shifted slices, if windows overlap: others are as fast in XLA's code."""
+    """As combinations of shifted slices, if each element is in several windows."""
     (result,), windows = equation.avals_out, w.Windows(**equation.params)
     combine, start = _COMBINATIONS[equation.primitive]
     positions = math.prod(windows.window_dimensions)
     between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
-    if positions < 2 * between or not _are_small_and_many(positions, result.shape):
+    are_many = _are_small_and_many(positions, result.shape, _MIN_SIZES["windows"])
+    # Where few windows share an element, XLA's code is as fast, and faster for large arrays.
+    if positions < _LEAST_OVERLAP * between or not are_many:
         return None
 
     def of_array(x: Array) -> Array:
@@ -87,7 +87,7 @@ _COMPARISONS = {
 }
 
 
-@replaces(w.select_and_scatter_add_p, sizes="reduce_window", needs_barriers=True)
+@replaces(w.select_and_scatter_add_p, form="gradients", sizes="reduce_window", needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
     """Each element finds the small windows that selected it.
 
@@ -95,7 +95,8 @@ def _(equation: Candidate) -> Emit | None:
     """
     source, params = equation.avals_in[0], equation.params
     positions = math.prod(params["window_dimensions"])
-    if is_complex(source.dtype) or not _are_small_and_many(positions, source.shape):
+    are_many = _are_small_and_many(positions, source.shape, _MIN_SIZES["gradients"])
+    if is_complex(source.dtype) or not are_many:
         return None
     return traced(partial(_scattered, **params), is_stored=True)
 

@@ -17,8 +17,6 @@ from hlofront.lowering.core.formulas import (
     rounded,
     where,
 )
-from hlofront.lowering.cpu import pow as pow_cpu
-from hlofront.lowering.cpu import pow_f64 as pow_f64_cpu
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import (
     filled_like,
@@ -28,7 +26,13 @@ from hlofront.lowering.cpu.float_bits import (
     shifted_left,
     wide,
 )
-from hlofront.lowering.cpu.pow import in_powers_of_two
+from hlofront.lowering.cpu.powers_of_two import (
+    binary_logarithm,
+    in_powers_of_two,
+    power_of_two,
+    precise_logarithm,
+    precise_power,
+)
 from hlofront.lowering.special.gamma_approximations import BERNOULLI
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.arrays.shaping import expand_dims
@@ -115,14 +119,14 @@ def _later_terms(order: Formula, inverse: Formula, terms: int) -> Formula:
 
 def _zeta_of_float64(order: Formula, x: Formula) -> Formula:
     """Return zeta(order, x) for an order above 1 and positive x."""
-    logarithm = pow_f64_cpu.binary_logarithm(x)
+    logarithm = precise_logarithm(x)
     # Powers that may be zero where the result is not are multiplied by a power of two.
     half = filled_like(x, 500, _float64)
     more = where(order * logarithm.first > 500, where(x > 2.0**450, half + half, half), 0)
     scale = reinterpreted(_EXPONENT_BIAS - more + _BIG, _int64)
     scale = reinterpreted(shifted_left(scale, _MANTISSA_WIDTH), _float64)
     exponent = clip(-_GREATEST, -order, _GREATEST)
-    first = pow_f64_cpu.power_of_two(logarithm, exponent, more)
+    first = precise_power(logarithm, exponent, more)
 
     # The other powers over the first: where they are small, errors of their exponents are too.
     near = clip(_LEAST, x, _LIMIT)
@@ -154,10 +158,8 @@ def _log2_of_one_more(x: Formula) -> Formula:
 
 def _zeta_of_float32(order: Formula, x: Formula) -> Formula:
     """Return zeta(order, x) in float64 for an order above 1 and positive x of float32."""
-    exponents = [
-        order * pow_cpu.binary_logarithm(x + k if k else x) for k in range(_SINGLE_POWERS + 1)
-    ]
-    *powers, last = (pow_cpu.power_of_two(clip(-1000, -each, 1000)) for each in exponents)
+    exponents = [order * binary_logarithm(x + k if k else x) for k in range(_SINGLE_POWERS + 1)]
+    *powers, last = (power_of_two(clip(-1000, -each, 1000)) for each in exponents)
     end = x + _SINGLE_POWERS
     later = _later_terms(order, reciprocal(end), _SINGLE_TERMS)
     result = sum(powers, last * (end / (order - 1) + later))
