@@ -5,7 +5,7 @@ import json
 import linecache
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from hlotools.cost.peak import (
 )
 from hlotools.cost.rates import DeviceRates
 from hlotools.cost.traffic import self_allocating, uncounted_text
+from hlotools.html.report import report_html
 from hlotools.ir.hlo import HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.program_text import is_path, program_of_file
@@ -148,13 +149,20 @@ class Costs:
         Raises:
           ValueError: if `by` is neither "line" nor "instruction".
         """
+        head, rows = self._table(by, most)
+        return "\n".join([self._title(), *table_lines(head, rows), *self._totals(by, most)])
+
+    def _title(self) -> str:
+        return self.program + (f" on {self.target.title}" if self.target else "")
+
+    def _table(self, by: str, most: int) -> tuple[list[str], list[list[str]]]:
+        """Return the heads of columns, and rows, each with its source line at the end."""
         if by not in ("line", "instruction"):
             raise ValueError(f"costs are listed by 'line' or 'instruction': got {by!r}")
         total = self.total
         timed = total["seconds"] is not None or any(row.seconds for row in self.lines)
         head = ["flops", "transcendentals", "bytes", "per byte", *(["at least"] if timed else [])]
         rows: list[list[str]] = []
-        notes: list[str] = []
         chosen = self.lines if by == "line" else self.instructions
         for row in chosen[:most]:
             numbers = [
@@ -163,20 +171,22 @@ class Costs:
                 _count(row.bytes),
                 "?" if row.intensity is None else f"{row.intensity:,.2f}",
             ]
-            rows.append(numbers + ([time_text(row.seconds)] if timed else []))
             where = line_text(row.file, row.line)
             if isinstance(row, LineCost):
-                notes.append(f"{where}  {row.code}" if row.code else where)
+                note = f"{where}  {row.code}" if row.code else where
             else:
                 runs = "" if row.runs == 1 else f" × {'?' if row.runs is None else row.runs}"
-                notes.append(f"{row.name} ({row.opcode}){runs}  {where}".rstrip())
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [self.program + (f" on {self.target.title}" if self.target else "")]
-        for cells, note in zip([head, *rows], ["", *notes], strict=True):
-            shown = (f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-            lines.append(("  ".join(shown) + "  " + note).rstrip())
-        if len(chosen) > most:
-            lines.append(f"and {len(chosen) - most} more")
+                note = f"{row.name} ({row.opcode}){runs}  {where}".rstrip()
+            rows.append([*numbers, *([time_text(row.seconds)] if timed else []), note])
+        return head, rows
+
+    def _totals(self, by: str, most: int) -> list[str]:
+        """Return the lines below the table."""
+        total = self.total
+        lines: list[str] = []
+        rest = len(self.lines if by == "line" else self.instructions) - most
+        if rest > 0:
+            lines.append(f"and {rest} more")
         seconds = (
             f", at least {time_text(total['seconds'])}" if total["seconds"] is not None else ""
         )
@@ -203,10 +213,14 @@ class Costs:
             lines.append(f"  {buffer.bytes:>14,}  {buffer.kind} {buffer.name}  {where}".rstrip())
         if self.uncounted:
             lines.append(uncounted_text(self.uncounted))
-        return "\n".join(lines)
+        return lines
 
     def __repr__(self) -> str:
         return self.text(most=10)
+
+    def _repr_html_(self) -> str:
+        head, rows = self._table("line", 10)
+        return report_html(self._title(), head, rows, "\n".join(self._totals("line", 10)))
 
     def __rich_repr__(self) -> Any:
         yield "program", self.program
@@ -433,6 +447,18 @@ def time_text(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:,.2f} {unit}"
     return f"{seconds * 1e9:,.2f} ns"
+
+
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table of numbers, with a text at the end of each row but the head."""
+    widths = [
+        max(map(len, column))
+        for column in zip(head, *(numbers for *numbers, _ in rows), strict=True)
+    ]
+    return [
+        ("  ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)) + "  " + note).rstrip()
+        for *cells, note in [[*head, ""], *rows]
+    ]
 
 
 def line_text(file: str | None, line: int | None) -> str:

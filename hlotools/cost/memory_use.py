@@ -18,6 +18,7 @@ from hlotools.cost.peak import (
     running_callees,
 )
 from hlotools.cost.traffic import self_allocating, uncounted_text
+from hlotools.html.report import text_html
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 from hlotools.source_lines import short_line
 from hlotools.terminal_text import is_visible, visible
@@ -186,6 +187,10 @@ class MemoryUse:
 
     def __repr__(self) -> str:
         return self.text()
+
+    def _repr_html_(self) -> str:
+        title, _, text = self.text().partition("\n")
+        return text_html(text.strip("\n"), title)
 
 
 def _level(share: float, row: int, height: int) -> int:

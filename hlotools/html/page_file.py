@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from hlotools.html.frame import Page
 from hlotools.html.page_model import Files
 from hlotools.source_lines import cell_of
 
@@ -46,7 +47,7 @@ def asset(names: tuple[str, ...]) -> tuple[str, str]:
     return text, f"'sha256-{digest}'"
 
 
-def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
+def standing_alone(title: str, data: dict[str, Any], files: Files) -> Page:
     """Return a self-contained HTML page that shows data.
 
     The data cannot run or load code: it is JSON in which no tag can begin, the scripts write it as
@@ -74,7 +75,7 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return (
+    return Page(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -12,7 +12,8 @@ from hlotools.cost.peak import peaks
 from hlotools.cost.rates import DeviceRates
 from hlotools.dumps.dump_files import flags_beside, text_before
 from hlotools.html.diff_page import fragment, page
-from hlotools.html.notebook import folded_html, frame
+from hlotools.html.frame import frame
+from hlotools.html.notebook import folded_html
 from hlotools.ir.digests import Hashes, module_attributes
 from hlotools.ir.hlo import HloModule, HloSyntaxError
 from hlotools.ir.hlo_parser import parse

@@ -7,12 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hlotools.cost.costs import Costs, costs, hlo_module, line_text, time_text
+from hlotools.cost.costs import Costs, costs, hlo_module, line_text, table_lines, time_text
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
 from hlotools.html.measured_times import add_measured
 from hlotools.html.page_model import Files
 from hlotools.html.program_page import Facts, page_of_data, program_data
+from hlotools.html.report import report_html
 from hlotools.ir.hlo import Computation, HloModule, nearest_source
 from hlotools.profiles.operations import ProgramTimes, program_times
 from hlotools.profiles.xplane import ProfileError, XSpace, read_xplane
@@ -94,6 +95,11 @@ class Profile:
         Raises:
           ValueError: if `by` is neither "line" nor "operation".
         """
+        head, rows = self._table(by, most)
+        return "\n".join([self._title(), *table_lines(head, rows), *self._totals(by, most)])
+
+    def _table(self, by: str, most: int) -> tuple[list[str], list[list[str]]]:
+        """Return the heads of columns, and rows, each with its source line at the end."""
         if by not in ("line", "operation"):
             raise ValueError(f"times are listed by 'line' or 'operation': got {by!r}")
         chosen = self.lines if by == "line" else self.operations
@@ -101,40 +107,36 @@ class Profile:
         head = ["measured", "share", *(["at least", "times"] if bounded else [])]
         head += ["GFLOP/s", "GB/s", "runs"]
         rows: list[list[str]] = []
-        notes: list[str] = []
         for row in chosen[:most]:
             cells = [time_text(row.seconds), f"{row.share:.1%}"]
             if bounded:
                 cells += ["" if row.bound is None else time_text(row.bound), _times(row)]
             cells += [_rate(row.flops, row.seconds), _rate(row.bytes, row.seconds)]
-            rows.append([*cells, f"{row.count:,.4g}"])
             where = line_text(row.file, row.line)
             if isinstance(row, LineRow):
-                notes.append(f"{where}  {row.code}" if row.code else where)
+                note = f"{where}  {row.code}" if row.code else where
             else:
                 kind = f" ({row.opcode})" if row.opcode else ""
-                notes.append(f"{row.name}{kind}  {where}")
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        shown = [self._title()]
-        for cells, note in zip([head, *rows], ["", *notes], strict=True):
-            padded = (f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-            shown.append(("  ".join(padded) + "  " + note).rstrip())
-        if len(chosen) > most:
-            rest = sum(row.seconds for row in chosen[most:])
-            shown.append(f"and {len(chosen) - most} more, {time_text(rest)}")
-        return "\n".join([*shown, *self._totals()])
+                note = f"{row.name}{kind}  {where}"
+            rows.append([*cells, f"{row.count:,.4g}", note])
+        return head, rows
 
     def _title(self) -> str:
         device = f" on {self.costs.target.title}" if self.costs.target is not None else ""
         return f"{self.program}{device}, mean of {self.runs:,} runs"
 
-    def _totals(self) -> list[str]:
+    def _totals(self, by: str, most: int) -> list[str]:
+        """Return the lines below the table."""
+        rest = (self.lines if by == "line" else self.operations)[most:]
+        seconds = sum(row.seconds for row in rest)
+        more = [f"and {len(rest)} more, {time_text(seconds)}"] if rest else []
         whole = self.span if self.wall is None else self.wall
         rows = [("in operations", self.seconds), ("between operations", self.span - self.seconds)]
         if self.wall is not None:
             rows.append(("before and after them: dispatch, waiting", self.wall - self.span))
         name = "from the first operation to the last" if self.wall is None else "wall time"
         return [
+            *more,
             f"{name}: {time_text(whole)}, including",
             *(
                 f"  {time_text(max(seconds, 0.0)):>10}  {_share(seconds, whole):>6.1%}  {title}"
@@ -178,6 +180,10 @@ class Profile:
 
     def __repr__(self) -> str:
         return self.text(most=10)
+
+    def _repr_html_(self) -> str:
+        head, rows = self._table("line", 10)
+        return report_html(self._title(), head, rows, "\n".join(self._totals("line", 10)))
 
 
 def profile(

@@ -18,7 +18,7 @@ from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
 from hlofront.inspect.jaxpr_page import jaxpr_data
 from hlofront.pjrt.targets import Description
-from hlotools.html import notebook
+from hlotools.html import frame, notebook
 from hlotools.html.hlo_page import hlo_data
 from hlotools.html.page_file import SCRIPTS, STYLES
 from hlotools.html.page_model import Files
@@ -427,7 +427,7 @@ def test_notebooks_show_the_page_in_a_frame(look, browser, tmp_path, stages, sta
 
 
 def test_a_page_that_is_too_large_for_a_notebook_says_so(monkeypatch):
-    monkeypatch.setattr(notebook, "_LARGEST", 1000)
+    monkeypatch.setattr(frame, "_LARGEST", 1000)
     cell = notebook.program_html("large", text_of("layer.hlo"))
     assert "<iframe" not in cell and "The page has 0 MiB: write it to a file" in cell
 

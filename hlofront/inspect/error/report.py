@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.inspect.stepwise.operation_report import OperandReport, OperationReport
 from hlofront.inspect.stepwise.report_parts import Values, written
+from hlotools.html.report import text_html
 
 # How an operation loses digits:
 # - "cancellation": it subtracts, or adds up, terms that are much larger than what is left of them;
@@ -162,6 +163,10 @@ class ErrorReport:
                 f"The reference computed in the program's own dtypes: {', '.join(self.own_dtypes)}"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        title, _, text = str(self).partition("\n")
+        return text_html(text, title)
 
     def _reasons(self) -> list[str]:
         lines: list[str] = []

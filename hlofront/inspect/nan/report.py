@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hlofront.inspect.stepwise.operation_report import OperandReport, OperationReport
 from hlofront.inspect.stepwise.report_parts import Values, written
+from hlotools.html.report import text_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,10 @@ class NanReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        title, _, text = str(self).partition("\n")
+        return text_html(text, title)
 
 
 def _bad(values: Values) -> str:
