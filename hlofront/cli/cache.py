@@ -1,21 +1,28 @@
 """The command `python -m hlofront cache`: list, explain and verify disk cache entries."""
 
 import argparse
-import collections
-import datetime
 import difflib
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hlofront.base.named_tuple import NamedTuple
+from hlofront.cli.cache_text import ago, as_date, counted, shown_folder, shown_seconds, shown_size
+from hlofront.cli.cache_why import (
+    MOST_GROUPS,
+    by_file,
+    fields_of,
+    print_comparison,
+    print_others,
+    print_reason,
+    to_compare,
+)
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt import configured_stores
-from hlofront.pjrt.cache_store import Entry, Removed, Store, abridged
+from hlofront.pjrt.cache_store import Entry, Removed, Store
 from hlotools.terminal_text import on_one_line, visible
 
 if TYPE_CHECKING:
@@ -26,10 +33,6 @@ T = TypeVar("T")
 Command = Callable[[argparse.Namespace, TextIO], int]
 
 FINE, DAMAGED, TROUBLE = 0, 1, 2
-# What `why` prints at most: functions of one name, and values of one field.
-_MOST_GROUPS = 8
-_MOST_VALUES = 4
-_IS_DIGEST = re.compile(r"(?:module )?[0-9a-f]{32,}")
 
 _CACHE_HELP = """\
 Inspects the executables that are cached on disk: by default small ones, and all of them if
@@ -50,13 +53,13 @@ example:
   python -m hlofront cache ls --json --dir /data/executables
 """
 _WHY_HELP = """\
-Compares the entries of one program: the key fields that differ are the reason why it was compiled
-more than once. Functions of the same name in different files are compared separately. A unique part
-of the name is enough. With a digest, compares that entry with the most similar one of the same
-function.
+Says why a program was compiled again: how its last entry, or that of a digest, differs from the
+most similar entry of the same function. If functions of several files have the name, it is about
+the one that was used last; FILE:NAME chooses one. A unique part of the name is enough.
 
 example:
-  python -m hlofront cache why jit_step
+  python -m hlofront cache why step
+  python -m hlofront cache why train.py:step --all
   python -m hlofront cache why 3f2a91c0
 """
 _VERIFY_HELP = """\
@@ -102,7 +105,12 @@ def add_parser(commands: "Commands") -> None:
 
     add("ls", _list, _LS_HELP, "list what is kept")
     why = add("why", _why, _WHY_HELP, "why a program was compiled more than once")
-    why.add_argument("wanted", metavar="NAME_OR_DIGEST", help="as shown by `cache ls`, or a part")
+    why.add_argument(
+        "wanted", metavar="NAME_OR_DIGEST", help="as shown by `cache ls`, or a part; or FILE:NAME"
+    )
+    why.add_argument(
+        "--all", action="store_true", help="print all values of the fields that differ"
+    )
     add("verify", _verify, _VERIFY_HELP, "read everything and set the damaged aside")
     gc = add("gc", _gc, _GC_HELP, "bring the cache within its size")
     gc.add_argument(
@@ -143,8 +151,11 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
         return code
     for store, entries in shown:
         total = sum(each.size for each in entries)
-        limit = f" of {_size(store.max_bytes)}" if store.max_bytes >= 0 else ""
-        print(f"{_shown(store)}: {_count(entries, 'entry')}, {_size(total)}{limit}", file=out)
+        limit = f" of {shown_size(store.max_bytes)}" if store.max_bytes >= 0 else ""
+        print(
+            f"{shown_folder(store)}: {counted(entries, 'entry')}, {shown_size(total)}{limit}",
+            file=out,
+        )
         if entries:
             heads = ("name", "size", "last used", "saves", "platform", "digest")
             _print_table([heads, *map(_row, entries)], out)
@@ -162,9 +173,9 @@ def _row(entry: Entry) -> tuple[str, ...]:
     seconds = entry.about.get("compile_seconds")
     return (
         name,
-        _size(entry.size),
-        _ago(entry.last_used),
-        _seconds(seconds) if isinstance(seconds, int | float) else "",
+        shown_size(entry.size),
+        ago(entry.last_used),
+        shown_seconds(seconds) if isinstance(seconds, int | float) else "",
         on_one_line(str(entry.about.get("platform", entry.key.get("platform", "")))),
         entry.digest[:12],
     )
@@ -183,7 +194,7 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
             code = max(code, DAMAGED)
         entries = [each for each in entries if each.problem is None]
         names.update(each.name for each in entries)
-        groups += [(store, each) for each in _by_file(_to_compare(entries, options.wanted))]
+        groups += [(store, each) for each in by_file(to_compare(entries, options.wanted))]
     if not groups:
         near = difflib.get_close_matches(options.wanted, names, n=3)
         hint = f": did you mean {' or '.join(near)}?" if near else ". `cache ls` lists what is kept"
@@ -191,129 +202,22 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
     if options.json:
         _print_json({"stores": [_comparison_as_json(*each) for each in groups]}, out)
         return code
-    for i, (store, entries) in enumerate(groups[:_MOST_GROUPS]):
+    if not options.all:
+        print_reason(*groups[0], out)
+        print_others([entries for _, entries in groups[1:]], out)
+        return code
+    for i, (store, entries) in enumerate(groups[:MOST_GROUPS]):
         if i:
             print(file=out)
-        _print_comparison(store, entries, out)
-    if len(groups) > _MOST_GROUPS:
-        more = len(groups) - _MOST_GROUPS
+        print_comparison(store, entries, out)
+    if len(groups) > MOST_GROUPS:
+        more = len(groups) - MOST_GROUPS
         print(f"\nand of {more} more files, which --json lists", file=out)
     return code
 
 
-def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
-    """Return the cache entries to compare, for a program's name or a prefix of a digest.
-
-    A name, or a part of one, selects its entries, latest first; a digest, its entry and the one
-    with the most similar key.
-
-    Raises:
-      UsageError: if several digests have the prefix, or several names the part.
-    """
-    named = [each for each in entries if each.name in (wanted, f"jit_{wanted}")]
-    if named:
-        return sorted(named, key=lambda each: -each.last_used)
-    chosen = [each for each in entries if each.digest.startswith(wanted)]
-    if not chosen:
-        named = [each for each in entries if wanted.casefold() in each.name.casefold()]
-        names = sorted({each.name for each in named})
-        if len(names) > 1:
-            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-            raise UsageError(f"{len(names)} names have {wanted!r} in them: {listed}; choose one")
-        return sorted(named, key=lambda each: -each.last_used)
-    if len(chosen) > 1:
-        digests = ", ".join(each.digest[:16] for each in chosen[:5])
-        raise UsageError(
-            f"{len(chosen)} digests start with {wanted!r}: {digests}; add more characters"
-        )
-    for entry in chosen:
-        others = [
-            each
-            for each in entries
-            if (each.name, each.file) == (entry.name, entry.file) and each is not entry
-        ]
-        nearest = min(others, key=lambda each: len(each.differing(entry.key)), default=None)
-        return [entry] if nearest is None else [entry, nearest]
-    return []
-
-
-def _by_file(entries: list[Entry]) -> list[list[Entry]]:
-    """Return the entries of one name by the file of their function, in the order of the first."""
-    by_file: dict[str, list[Entry]] = {}
-    for each in entries:
-        by_file.setdefault(each.file, []).append(each)
-    return list(by_file.values())
-
-
-def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
-    """Return the names of key fields that differ between cache entries, and of equal fields."""
-    names = sorted({name for each in entries for name in each.key})
-    differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
-    return differing, [name for name in names if name not in differing]
-
-
-def _print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
-    differing, same = _fields(entries)
-    name = on_one_line(entries[0].name) or "(no name)"
-    file = f" of {on_one_line(entries[0].file)}" if entries[0].file else ""
-    used = _ago(max(each.last_used for each in entries))
-    count = _count(entries, "entry")
-    print(f"{name}{file}: {count} in {_shown(store)}, last used {used}", file=out)
-    if len(entries) == 1:
-        print("There is no other to compare it with. Its key:", file=out)
-        for field in same:
-            print(f"  {on_one_line(field)}: {_cut([abridged(entries[0].key[field])])[0]}", file=out)
-        return
-    if not differing:
-        print(f"All of their {len(same)} fields agree: the entries are of the same key.", file=out)
-        return
-    print(f"They differ in {len(differing)} of {len(differing) + len(same)} fields:", file=out)
-    digests = [
-        field
-        for field in differing
-        if all(_IS_DIGEST.fullmatch(each.key.get(field, "")) for each in entries)
-    ]
-    readable = [field for field in differing if field not in digests]
-    for field in readable:
-        _print_values(field, [each.key.get(field) for each in entries], out)
-    for field in digests:
-        if _follows(field, readable, entries):
-            print(f"  {on_one_line(field)}: differs with them", file=out)
-            continue
-        count = len({each.key[field] for each in entries})
-        why = ", by the function's code or the constants in it" if field == "program" else ""
-        print(f"  {on_one_line(field)}: {count} different ones{why}", file=out)
-    lines = {each.about.get("line") for each in entries if each.about.get("line")}
-    if len(lines) > 1:
-        listed = ", ".join(on_one_line(str(line)) for line in sorted(lines, key=str))
-        print(f"Their functions begin at {len(lines)} lines of the file: {listed}", file=out)
-
-
-def _follows(field: str, others: list[str], entries: list[Entry]) -> bool:
-    """Return whether entries that agree in the other fields agree in this one, too."""
-    seen: dict[tuple[str | None, ...], str] = {}
-    return all(
-        seen.setdefault(tuple(map(each.key.get, others)), each.key[field]) == each.key[field]
-        for each in entries
-    )
-
-
-def _print_values(field: str, values: list[str | None], out: TextIO) -> None:
-    """Print the values of a field, the most frequent first, and how many entries have each."""
-    counts = collections.Counter(values).most_common()
-    print(f"  {on_one_line(field)}", file=out)
-    full = [value for value, _ in counts[:_MOST_VALUES] if value is not None]
-    short = [abridged(value) for value in full]
-    texts = iter(_cut(short if len(set(short)) == len(full) else full))
-    for value, count in counts[:_MOST_VALUES]:
-        text = "(not there)" if value is None else next(texts) or "(empty)"
-        print(f"    {text}    {count} {'entry' if count == 1 else 'entries'}", file=out)
-    if len(counts) > _MOST_VALUES:
-        print(f"    and {len(counts) - _MOST_VALUES} more values", file=out)
-
-
 def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, object]:
-    differing, same = _fields(entries)
+    differing, same = fields_of(entries)
     return {
         **_about_store(store),
         "name": entries[0].name,
@@ -359,7 +263,7 @@ def _verify(options: argparse.Namespace, out: TextIO) -> int:
             verdict += f", set aside in {on_one_line(store.damaged_folder)}"
         if unread:
             verdict += f", {len(unread)} not read"
-        print(f"{_shown(store)}: {_count(entries, 'entry')} read, {verdict}", file=out)
+        print(f"{shown_folder(store)}: {counted(entries, 'entry')} read, {verdict}", file=out)
     return code
 
 
@@ -401,7 +305,10 @@ def _remove(
             extra += f", {removed.temporaries} {files} of interrupted writes"
         if removed.damaged:
             extra += f", {removed.damaged} damaged ones"
-        print(f"{_shown(store)}: removed {entries} ({_size(removed.bytes)}){extra}", file=out)
+        print(
+            f"{shown_folder(store)}: removed {entries} ({shown_size(removed.bytes)}){extra}",
+            file=out,
+        )
     return code
 
 
@@ -484,7 +391,7 @@ def _about_store(store: Store) -> dict[str, object]:
 
 
 def _as_json(entry: Entry) -> dict[str, object]:
-    used = _date(entry.last_used)
+    used = as_date(entry.last_used)
     return {
         "digest": entry.digest,
         "name": entry.name,
@@ -496,60 +403,6 @@ def _as_json(entry: Entry) -> dict[str, object]:
         "key": entry.key,
         "about": entry.about,
     }
-
-
-def _cut(values: list[str], width: int = 72) -> list[str]:
-    """Truncate different texts to `width` characters, from near their first difference if long."""
-    shared = 0
-    if len(values) > 1:
-        while len({value[shared : shared + 1] or "end" for value in values}) == 1:
-            shared += 1
-    start = max(0, shared - 16) if any(len(value) > width for value in values) else 0
-    return [
-        ("…" if start else "")
-        + on_one_line(value[start : start + width])
-        + ("…" if len(value) > start + width else "")
-        for value in values
-    ]
-
-
-def _shown(store: Store) -> str:
-    return on_one_line(store.folder)
-
-
-def _count(items: Sequence[object], name: str) -> str:
-    return f"{len(items)} {name if len(items) == 1 else name[:-1] + 'ies'}"
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-def _date(moment: float) -> datetime.datetime:
-    # A corrupt file may contain a year that `datetime` cannot represent.
-    within = min(max(moment, 0.0), 253402214400.0)
-    return datetime.datetime.fromtimestamp(within, datetime.UTC)
-
-
-def _ago(moment: float) -> str:
-    seconds = time.time() - moment
-    if seconds < -60:
-        # The file is dated in the future: the clock was set back.
-        return _date(moment).strftime("%Y-%m-%d")
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(max(seconds, 0.0) // size)
-        if count:
-            return f"{count} {unit}{'' if count == 1 else 's'} ago"
-    return "just now"
 
 
 def _size_in_bytes(text: str) -> int:

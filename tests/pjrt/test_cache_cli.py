@@ -156,7 +156,7 @@ def test_no_file_steers_the_terminal(store, capsys):
     renamed = Store(f"{store.folder}{hostile}")
     os.rename(store.folder, renamed.folder)
     for action in ("ls", "why", "verify", "gc", "clear"):
-        wanted = [hostile] if action == "why" else []
+        wanted = [hostile, "--all"] if action == "why" else []
         text += run(action, *wanted, "--dir", renamed.folder)[1]
     text += capsys.readouterr().err
     assert not set("\x1b\x07\x9b\u202e") & set(text)
@@ -174,7 +174,7 @@ def test_times_of_any_clock(store, moment):
 
 
 def test_why_says_which_fields_differ_between_the_entries_of_a_name(filled):
-    code, text = run("why", "jit_step", "--dir", filled.folder)
+    code, text = run("why", "jit_step", "--all", "--dir", filled.folder)
     assert code == 0
     assert text.splitlines() == [
         f"jit_step: 3 entries in {filled.folder}, last used just now",
@@ -189,7 +189,7 @@ def test_why_says_which_fields_differ_between_the_entries_of_a_name(filled):
         "    f32[9,128]    2 entries",
         "    f32[8,128]    1 entry",
     ]
-    assert run("why", "step", "--dir", filled.folder)[1] == text
+    assert run("why", "step", "--all", "--dir", filled.folder)[1] == text
 
 
 def test_why_compares_the_functions_of_one_name_by_their_files(store):
@@ -200,7 +200,7 @@ def test_why_compares_the_functions_of_one_name_by_their_files(store):
     put(store, "c", "step", x="f32[]", program="c" * 64)
     put(store, "d", "step", x="f32[5]", program="d" * 64, file="/b.py", line=7, age=-5)
     put(store, "e", "step", x="f32[5]", program="e" * 64, file="/b.py", line=9, age=-3)
-    text = run("why", "step", "--dir", store.folder)[1]
+    text = run("why", "step", "--all", "--dir", store.folder)[1]
     of_b, *others = text.split("\n\n")
     assert of_b.splitlines() == [
         f"step of /b.py: 5 entries in {store.folder}, last used just now",
@@ -231,16 +231,16 @@ def test_why_compares_the_functions_of_one_name_by_their_files(store):
 def test_why_prints_a_few_lines_of_many_entries(store):
     for i in range(30):
         put(store, i, "f", x=f"f32[{i}]", program=f"{i:064x}", hlofront=f"0.1 {i % 2}{7:031x}")
-    lines = run("why", "f", "--dir", store.folder)[1].splitlines()
+    lines = run("why", "f", "--all", "--dir", store.folder)[1].splitlines()
     assert len(lines) == 12
     assert "    0.1 00000000    15 entries" in lines
     assert "    and 26 more values" in lines
     for i in range(2):
         put(store, 50 + i, "alike", x=f"{i:032x}", y=f"y {i:032x}")
-    assert f"    y {1:032x}    1 entry" in run("why", "alike", "--dir", store.folder)[1]
+    assert f"    y {1:032x}    1 entry" in run("why", "alike", "--all", "--dir", store.folder)[1]
     for i in range(30):
         put(store, 100 + i, "f", file=f"/{i}.py")
-    text = run("why", "f", "--dir", store.folder)[1]
+    text = run("why", "f", "--all", "--dir", store.folder)[1]
     assert text.endswith("and of 23 more files, which --json lists\n")
     assert len(run_json("why", "f", "--dir", store.folder)[1]) == 31
 
@@ -260,14 +260,44 @@ def test_why_of_functions_that_were_compiled(tmp_path):
     assert all(set(each["differing"]) == {"arguments", "program"} for each in stores)
 
 
+def test_why_says_in_one_sentence_what_is_new_in_the_last_program(store):
+    for i, sizes in enumerate(("3", "4"), 1):
+        types = f"float32[{sizes},2], float32[], int32[7]"
+        put(store, i, "step", file="/a.py", line=3, arguments=types, program=str(i) * 64, age=-i)
+    put(store, 3, "step", file="/b.py", arguments="float32[9]", flags="--b", age=500)
+    folder = ["--dir", store.folder]
+    assert run("why", "step", *folder)[1].splitlines() == [
+        "step of /a.py, last used just now, differs from the most similar of 1 other entry by "
+        "argument 1: float32[3,2] -> float32[4,2].",
+        "Others have the name, too: step of /b.py (1 entry). To choose one: cache why b.py:step",
+    ]
+    assert run("why", "b.py:step", *folder)[1].startswith("step of /b.py: 1 entry in")
+    put(store, 4, "step", file="/b.py", arguments="float32[9], float32[]", flags="--c", age=-4)
+    assert run("why", "b.py:step", *folder)[1].strip() == (
+        "step of /b.py, last used just now, differs from the most similar of 1 other entry by "
+        "arguments: float32[9] -> float32[9], float32[]; flags: --b -> --c."
+    )
+
+
+def test_why_says_that_the_code_has_changed(store):
+    for i, line in enumerate((3, 8), 1):
+        put(store, i, "step", file="/a.py", line=line, program=str(i) * 64, age=-i)
+    text = run("why", "step", "--dir", store.folder)[1]
+    assert text.endswith(
+        "by the function's code or the constants in it, which began at line 3 and begins at 8.\n"
+    )
+
+
 def test_why_finds_a_program_by_a_part_of_its_name(filled, capsys):
-    code, text = run("why", "_STE", "--dir", filled.folder)
-    assert (code, text) == run("why", "jit_step", "--dir", filled.folder)
+    code, text = run("why", "_STE", "--all", "--dir", filled.folder)
+    assert (code, text) == run("why", "jit_step", "--all", "--dir", filled.folder)
     put(filled, 4, "jit_stepper", x="f32[]")
-    assert run("why", "_ste", "--dir", filled.folder)[0] == 2
+    assert run("why", "_ste", "--all", "--dir", filled.folder)[0] == 2
     message = "2 names have '_ste' in them: jit_step, jit_stepper; choose one"
     assert message in capsys.readouterr().err
-    assert run("why", "step", "--dir", filled.folder)[1] == text, "the whole name comes first"
+    assert run("why", "step", "--all", "--dir", filled.folder)[1] == text, (
+        "the whole name comes first"
+    )
 
 
 def test_why_with_a_digest_compares_with_the_nearest(filled):
@@ -279,36 +309,36 @@ def test_why_with_a_digest_compares_with_the_nearest(filled):
 
 
 def test_why_with_one_entry_and_with_equal_ones(filled):
-    code, text = run("why", "add", "--dir", filled.folder)
+    code, text = run("why", "add", "--all", "--dir", filled.folder)
     assert code == 0
     assert text.endswith("no other to compare it with. Its key:\n  name: add\n  x: f32[]\n")
     put(filled, 5, "add", x="f32[]")
-    assert "All of their 2 fields agree" in run("why", "add", "--dir", filled.folder)[1]
+    assert "All of their 2 fields agree" in run("why", "add", "--all", "--dir", filled.folder)[1]
 
 
 def test_long_values_are_shown_from_where_they_differ(store):
     long = "x" * 500
     put(store, 1, "f", options=long + "one" + long)
     put(store, 2, "f", options=long + "two")
-    text = run("why", "f", "--dir", store.folder)[1]
+    text = run("why", "f", "--all", "--dir", store.folder)[1]
     assert f"…{'x' * 16}one{'x' * 53}…" in text
     assert f"…{'x' * 16}two  " in text
 
 
 def test_why_of_what_is_not_there(filled, capsys):
-    assert run("why", "jit_stop", "--dir", filled.folder)[0] == 2
+    assert run("why", "jit_stop", "--all", "--dir", filled.folder)[0] == 2
     assert "no entry has the name or digest 'jit_stop': did you mean jit_step?" in (
         capsys.readouterr().err
     )
     for i in range(10, 40):
         put(filled, i, "many", x=str(i))
-    assert run("why", "", "--dir", filled.folder)[0] == 2
+    assert run("why", "", "--all", "--dir", filled.folder)[0] == 2
     assert "digests start with ''" in capsys.readouterr().err
 
 
 def test_why_leaves_out_the_damaged_and_exits_with_1(filled):
     file_of(filled, digest_of(3)).write_bytes(b"")
-    code, text = run("why", "jit_step", "--dir", filled.folder)
+    code, text = run("why", "jit_step", "--all", "--dir", filled.folder)
     assert code == 1
     assert "2 entries" in text and "They differ in 1 of 3 fields" in text
 
