@@ -1,4 +1,15 @@
-"""hlofront: NumPy-like Python traced to jaxprs, lowered to StableHLO, run by XLA through PJRT."""
+"""NumPy-like Python, traced to jaxprs, lowered to StableHLO, compiled and run by XLA.
+
+    import hlofront as jax
+    import hlofront.numpy as jnp
+
+    slope = jax.jit(jax.grad(lambda w, x: jnp.tanh(x @ w).sum()))
+
+The functions are those of JAX, which it does not need. For programs that `import jax`, libraries
+among them, `import hlofront.as_jax` comes first, or `python -m hlofront as-jax PROGRAM` runs them.
+`python -m hlofront` lists what the command line shows of programs; from Python it is in
+`hlofront.inspect`. Read next: help(hlofront.jit), help(hlofront.inspect), README.md.
+"""
 
 from hlofront.base.garbage_collection import collection_paused as _collection_paused
 from hlofront.base.lazy import lazy as _lazy

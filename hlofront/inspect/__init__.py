@@ -1,4 +1,15 @@
-"""The inspection of programs: reading, comparing and pricing HLO, StableHLO and jaxprs as text."""
+"""The inspection of programs: what XLA makes of a function, what it costs, where it goes wrong.
+
+- What it is: `page`, `styled`, `collectives`, `kernels`, and `dumped` for XLA's passes.
+- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`.
+- What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
+- Where numbers go wrong: `find_nan`, `find_error`.
+- Files and texts: `parse`, `write`, `canonical`, `dumped_modules`, `timeline`, `profiles_in`.
+
+They take results of `jit(f).lower(x).compile()`, of `lower` or `trace`, and text. Notebooks show
+most results as HTML. Read next: help(hlofront.inspect.costs), and `python -m hlofront`, which does
+the same at a shell.
+"""
 
 from hlofront.base.lazy import lazy as _lazy
 
