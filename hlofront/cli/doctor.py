@@ -17,6 +17,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.version import __version__
 from hlofront.bridge import xla_faults
 from hlofront.bridge.plugins import jaxlib_version
+from hlofront.cli.progress import announce, finish
 from hlofront.pjrt import clients, configured_stores, hardware, platforms, targets, toolchain
 from hlofront.pjrt.cache_store import Store
 from hlotools.terminal_text import on_one_line
@@ -88,7 +89,9 @@ def add_parser(commands: "Commands") -> None:
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
+    announce("looking at packages, plugins and devices")
     report_lines = findings()
+    finish()
     wrong = [each for each in report_lines if each.state == WRONG]
     if options.json:
         report = {"findings": [each._asdict() for each in report_lines], "wrong": len(wrong)}

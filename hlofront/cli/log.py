@@ -54,7 +54,6 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         print(json.dumps(rows, indent=1), file=out)
         if not options.html:
             return 0
-    announce(f"making pages of {options.folder}")
     summary = RunSummary(run)
     _make_pages(run, summary, options.pages)
     finish()
@@ -67,7 +66,9 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 def _make_pages(run: RunRecords, summary: RunSummary, most: int) -> None:
     """Write pages of the optimized HLO of the programs that took longest, next to the HLO."""
-    for record in summary.slowest[: max(most, 0)]:
+    slowest = summary.slowest[: max(most, 0)]
+    for number, record in enumerate(slowest, 1):
+        announce(f"making the page of {record.name} ({number} of {len(slowest)})")
         file = run.program_file(record, "hlo")
         if file is None or file.with_suffix(".html").exists():
             continue

@@ -91,7 +91,11 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         top.print_help(out)
         return 0
     try:
-        return options.run(options, out)
+        try:
+            return options.run(options, out)
+        finally:
+            # Errors are printed on lines of their own.
+            progress.finish()
     except (UsageError, HloSyntaxError, TargetError, PluginError) as error:
         print(visible(f"hlofront {options.command}: {error}"), file=sys.stderr)
         return 2
@@ -106,8 +110,6 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         # The error is in the user's file or function: print only the user's own frames.
         traceback.print_exception(type(error), error, _from_user(error.__traceback__))
         return 2
-    finally:
-        progress.finish()
 
 
 def _from_user(frames: TracebackType | None) -> TracebackType | None:

@@ -12,7 +12,8 @@ _line: ProgressLine | None = None
 
 
 def say(text: str) -> None:
-    """Print a line on stderr, which leaves stdout for the command's output."""
+    """Print a line on stderr, after the end of the progress message; stdout is for the output."""
+    finish()
     print(f"hlofront: {text}", file=sys.stderr, flush=True)
 
 

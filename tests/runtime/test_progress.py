@@ -14,7 +14,10 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base import progress
 from hlofront.base.config import options
+from hlofront.cli import doctor
 from hlofront.cli import progress as of_commands
+from hlofront.cli.main import main
+from hlofront.inspect.target import UsageError
 from hlofront.runtime.compilation.pipeline import Compilation
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="a terminal is made by POSIX")
@@ -136,3 +139,19 @@ def test_a_command_says_on_a_terminal_what_it_does_and_for_how_long(terminal):
     of_commands.finish()
     assert terminal.read_what_is_there().endswith("\r")
     assert "\n" not in terminal.text
+
+
+def test_errors_and_other_messages_begin_a_line(terminal, monkeypatch, capsys):
+    def run(options, out):
+        of_commands.announce("compiling")
+        terminal.read_until("compiling, 0 s")
+        raise UsageError("it cannot be compiled")
+
+    monkeypatch.setattr(doctor, "_run", run)
+    assert main(["doctor"]) == 2
+    assert capsys.readouterr().err == "hlofront doctor: it cannot be compiled\n"
+    assert terminal.read_what_is_there().endswith("\r")
+    of_commands.announce("compiling again")
+    terminal.read_until("compiling again, 0 s")
+    of_commands.say("wrote a file")
+    assert terminal.read_what_is_there().endswith("\r")
