@@ -175,7 +175,8 @@ def summarize(traceback: Traceback | None, frame_count: int = 1) -> str:
 
 def _summary(frame: Frame) -> str:
     column = "" if frame.column is None else f":{frame.column}"
-    return f"{frame.file}:{frame.line}{column} ({frame.code.co_qualname})"
+    line = _cell_line(frame.file, frame.line) or f"{frame.file}:{frame.line}{column}"
+    return f"{line} ({frame.code.co_qualname})"
 
 
 def describe_frame_with_line(frame: Frame) -> str:
@@ -207,13 +208,18 @@ def shown_path(path: str) -> str:
 
 def shown_line(file: str, line: int | str) -> str:
     """Return a source line for messages, as in "model.py:12", or in a notebook "cell 4, line 1"."""
-    if "IPython" in sys.modules:
-        # Loads hlotools, which few processes need.
-        from hlotools.source_lines import cell_of
+    return _cell_line(file, line) or f"{shown_path(file)}:{line}"
 
-        if cell := cell_of(file):
-            return f"{cell}, line {line}"
-    return f"{shown_path(file)}:{line}"
+
+def _cell_line(file: str, line: int | str) -> str | None:
+    """Return a line of a notebook's cell, as in "cell 4, line 1"; None for files."""
+    if "IPython" not in sys.modules:
+        return None
+    # Loads hlotools, which few processes need.
+    from hlotools.source_lines import cell_of
+
+    cell = cell_of(file)
+    return f"{cell}, line {line}" if cell else None
 
 
 def callable_name(function: object) -> str:

@@ -59,6 +59,11 @@ def test_reports_about_programs_name_cells(cell):
     assert '"name":"cell 4"' in hlotools.page(text)
 
 
+def test_jaxprs_name_cells(cell):
+    text = jax.make_jaxpr(cell.step)(jnp.ones((8, 8))).pretty_print(source_info=True)
+    assert "# cell 4, line 3 (step)" in text and "2708968713" not in text
+
+
 def test_errors_and_warnings_name_cells(cell, capsys):
     with pytest.raises(TypeError, match=r"at cell 4, line 6 in wrong"):
         jax.jit(cell.wrong)(jnp.ones(3), jnp.ones(4))
