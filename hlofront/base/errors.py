@@ -211,19 +211,8 @@ class NoEngineError(HlofrontError, RuntimeError):
     """The error for an operation on concrete values when no engine is loaded to run it."""
 
 
-# How packages other than hlofront give their primitive a rule, by the name of the table.
-_BY_OTHERS = {
-    "batch": "hlofront.interpreters.batching.primitive_batchers[{}_p] = rule",
-    "infer": "{}_p.def_abstract_eval(rule)",
-    "jvp": "hlofront.interpreters.ad.primitive_jvps[{}_p] = rule",
-    "lower": "hlofront.interpreters.mlir.register_lowering({}_p, rule)",
-    "run": "{}_p.def_impl(rule)",
-    "transpose": "hlofront.interpreters.ad.primitive_transposes[{}_p] = rule",
-}
-
-
 def missing_rule(
-    primitive: str, table: str, home: str = "", kind: str = "A rule", is_foreign: bool = False
+    primitive: str, table: str, home: str = "", kind: str = "A rule", by_others: str = ""
 ) -> NoRuleError:
     """Return the NoRuleError for a primitive that a rule table lacks.
 
@@ -232,13 +221,10 @@ def missing_rule(
       table: the name of the table and its decorator: "jvp", "transpose", "batch", "lower".
       home: the file that defines the primitive, if known.
       kind: JAX's name of such a rule: "Batching rule".
-      is_foreign: whether another package than hlofront defines the primitive.
+      by_others: how another package, which defines the primitive, gives it such a rule.
     """
-    if is_foreign and table in _BY_OTHERS:
-        remedy = f"register one, by {_BY_OTHERS[table].format(primitive)}"
-    else:
-        where = f"in {home}" if home else "where the primitive is defined"
-        remedy = f"add @{table}({primitive}_p) {where}"
+    where = f" in {home}" if home else " where the primitive is defined"
+    remedy = f"register one, by {by_others}" if by_others else f"add @{table}({primitive}_p){where}"
     return NoRuleError(f"{kind} for '{primitive}' not implemented: {remedy}")
 
 

@@ -123,7 +123,8 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 
     def __missing__(self, primitive: PrimitiveLike) -> Rule:
         is_foreign = primitive not in infer or primitive in infer.foreign
-        raise missing_rule(primitive.name, self.name, self.home, self.kind, is_foreign)
+        by_others = _BY_OTHERS.get(self.name, "").format(primitive.name) if is_foreign else ""
+        raise missing_rule(primitive.name, self.name, self.home, self.kind, by_others)
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)
@@ -438,6 +439,14 @@ _PLATFORMS = {
     "gpu": ("cuda", "rocm"),
 }
 _PRIMITIVES = "the file of hlofront/primitives that defines it"
+# How packages other than hlofront give their primitive a rule, by the name of the table.
+_BY_OTHERS = {
+    "batch": "hlofront.interpreters.batching.primitive_batchers[{}_p] = rule",
+    "infer": "{}_p.def_abstract_eval(rule)",
+    "jvp": "hlofront.interpreters.ad.primitive_jvps[{}_p] = rule",
+    "lower": "hlofront.interpreters.mlir.register_lowering({}_p, rule)",
+    "transpose": "hlofront.interpreters.ad.primitive_transposes[{}_p] = rule",
+}
 
 infer: RuleTable[InferRule] = RuleTable(
     "infer",

@@ -97,7 +97,8 @@ def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
 def _compiled(primitive: Primitive, params: Params, key: object) -> Callable[..., object]:
     """Return the compiled call of a primitive with these parameters, cached under a key."""
     if primitive not in rules.infer and primitive not in rules.staged:
-        raise errors.missing_rule(primitive.name, "run", kind="Evaluation rule", is_foreign=True)
+        by_others = f"{primitive.name}_p.def_impl(rule)"
+        raise errors.missing_rule(primitive.name, "run", "", "Evaluation rule", by_others)
 
     def operation(*args: object) -> object:
         return primitive.bind(*args, **params)
