@@ -1,9 +1,9 @@
-"""Trains a diffusion model on handwritten digits, and has it draw digits of each kind.
+"""Trains a diffusion model on handwritten digits and draws the digits it is asked for.
 
-A network learns to tell the noise in a noisy digit; drawing begins with noise alone, and takes away
-a little of it a hundred times (Ho et al., 2020). You see drawings as text, and how many of them
-their nearest real digits take for what was asked. All come from one compiled program, or else
-`no_recompile` would raise. At the end `cache_report` says why one call more was compiled again.
+A network learns to predict the noise in a noisy digit; sampling starts from pure noise and removes
+a little in each of a hundred steps (Ho et al., 2020). You see the drawings as text, and how many of
+them are closest to a real digit of the right class. All of them come from one compiled program, or
+`no_recompile` would raise; at the end `cache_report` says why one more call was compiled again.
 
 Run it:   python examples/diffusion.py [STEPS]
 """
@@ -25,7 +25,7 @@ LEFT = np.cos(np.linspace(0.02, 0.99, TIMES, dtype=np.float32) * np.pi / 2) ** 2
 
 
 def initial(seed=0):
-    """The weights of four layers; each sees the time and the digit that is asked for."""
+    """The weights of four layers, each of which also sees the time and the class."""
     sizes = [(64, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH), (WIDTH, 64)]
     keys = jax.random.split(jax.random.key(seed), 2 * len(sizes))
     return [
@@ -38,7 +38,7 @@ def initial(seed=0):
 
 
 def noise_in(params, x, time, digit):
-    """The noise that the network sees in f32[64], at a time i32[], in a digit i32[]."""
+    """Predict the noise in an image f32[64] of a digit i32[], at a time i32[]."""
     angles = time / TIMES * np.pi * 2.0 ** np.arange(-1, 7)
     told = jnp.concatenate([jax.nn.one_hot(digit, 10), jnp.sin(angles), jnp.cos(angles)])
     for i, layer in enumerate(params):
@@ -49,7 +49,7 @@ def noise_in(params, x, time, digit):
 
 
 def loss(params, key, images, digits):
-    """The mean squared error of the noise that is seen in images f32[n, 64], at random times."""
+    """The mean squared error of the noise predicted in images f32[n, 64], at random times."""
     times = jax.random.randint(key, (len(images),), 0, TIMES)
     noise = jax.random.normal(jax.random.fold_in(key, 1), images.shape)
     left = jnp.asarray(LEFT)[times, None]
@@ -101,7 +101,7 @@ def as_text(images):
 
 
 def main(steps=4000):
-    """Train and draw, and return the share of drawings that look like what was asked for."""
+    """Train and draw; return the share of drawings that look like the digit asked for."""
     data = load_digits()
     images, digits = (data.data / 8 - 1).astype(np.float32), data.target.astype(np.int32)
     on_device = jnp.asarray(images), jnp.asarray(digits)
@@ -119,8 +119,8 @@ def main(steps=4000):
     distances = ((drawn[:, None] - images) ** 2).sum(-1)
     right = np.mean(digits[distances.argmin(axis=1)] == asked)
     print(as_text(drawn[:10]))
-    print(f"{right:.0%} of {len(asked)} drawings are nearest to a real digit of the kind asked for")
-    draw(params, jax.random.key(0), 7)  # an int of Python's, which is compiled for again
+    print(f"{right:.0%} of {len(asked)} drawings are closest to a real digit of their class")
+    draw(params, jax.random.key(0), 7)  # a Python int, unlike the NumPy int32 before
     print(draw.cache_report())
     return right
 

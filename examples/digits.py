@@ -1,8 +1,8 @@
 """Trains a convolutional network to classify handwritten digits, with Adam and one call per epoch.
 
-An epoch is a `lax.scan` over shuffled batches, so that Python is left after 22 steps, not after
-each. You see the loss, the accuracy on digits that were held out, and which ones are confused. At
-the end it writes a page of the compiled step, each source line next to the operations it became.
+An epoch is a `lax.scan` over shuffled batches, so Python calls one compiled program per epoch. You
+see the loss, the accuracy on held-out digits, and which of them are confused. At the end it writes
+an HTML page of the compiled step, with each source line next to the operations it became.
 
 Run it:   python examples/digits.py [EPOCHS]
 See it:   python -m hlofront show examples/digits.py:step
@@ -64,7 +64,7 @@ def step(state, images, digits):
 
 @jax.jit
 def epoch(state, key, images, digits):
-    """Steps over all images once, in batches of a random order: the state, and the mean loss."""
+    """Train on all images once, in random batches: the state after it, and the mean loss."""
     order = jax.random.permutation(key, len(images))
     batches = order[: len(order) // BATCH * BATCH].reshape(-1, BATCH)
     state, losses = jax.lax.scan(lambda s, i: step(s, images[i], digits[i]), state, batches)
@@ -102,7 +102,7 @@ def main(epochs=10):
     page = jax.inspect.page(step.lower(*example_args()).compile())
     path = pathlib.Path(tempfile.gettempdir(), "digits_step.html")
     path.write_text(page, encoding="utf-8")
-    print(f"the step, each line next to its operations: {path}, {len(page) // 1024} KiB")
+    print(f"a page of the step, each line next to its operations: {path}, {len(page) // 1024} KiB")
     return accuracy
 
 

@@ -1,8 +1,8 @@
-"""Trains a small GPT, character by character, on the documentation that Python ships with itself.
+"""Trains a small character-level GPT on the documentation that ships with Python.
 
-The text is that of `help("topics")`, some 700,000 characters. You see the loss on text that it was
-not trained on fall below the entropy of pairs of characters, and what it writes then. At the end
-the compiled step is priced by source line: which lines the operations and the bytes belong to.
+The text is what `help("topics")` reads from, some 460,000 characters. You see the loss on held-out
+text fall below the entropy of character pairs, and then what the model writes. At the end the cost
+of the compiled step is split by source line: operations, bytes, and peak memory.
 
 Run it:   python examples/gpt.py [STEPS]
 See it:   python -m hlofront cost examples/gpt.py:step
@@ -23,7 +23,7 @@ OPTIMIZER = adam(5e-3)
 
 
 def load():
-    """The text as numbers of CHARACTERS, i32[n]; what is not among them is left out."""
+    """The text as indices into CHARACTERS, i32[n]; other characters are left out."""
     text = "\n".join(pydoc_data.topics.topics.values())
     number = {character: i for i, character in enumerate(CHARACTERS)}
     return np.array([number[c] for c in text if c in number], np.int32)
@@ -54,7 +54,7 @@ def norm(x):
 
 
 def layer(p, x):
-    """Attention and a layer of neurons for each position, on f32[LENGTH, WIDTH]."""
+    """Causal attention and a two-layer network per position, on f32[LENGTH, WIDTH]."""
     q, k, v = (norm(x) @ p["qkv"]).reshape(-1, 3, HEADS, WIDTH // HEADS).swapaxes(0, 1)
     mixed = jax.nn.dot_product_attention(q, k, v, is_causal=True)
     x = x + mixed.reshape(x.shape) @ p["out"]
@@ -62,7 +62,7 @@ def layer(p, x):
 
 
 def logits(params, tokens):
-    """The scores of the character after each of i32[LENGTH], f32[LENGTH, len(CHARACTERS)]."""
+    """Scores of the character that follows each of i32[LENGTH], f32[LENGTH, len(CHARACTERS)]."""
     x = params["embedding"][tokens] + params["position"]
     for p in params["layers"]:
         x = layer(p, x)
@@ -84,7 +84,7 @@ def step(state, windows):
 
 @jax.jit
 def write(params, key, tokens):
-    """What the model writes after i32[LENGTH]: i32[200], each character drawn by its score."""
+    """Continue the text i32[LENGTH] by 200 characters, each drawn by its score: i32[200]."""
 
     def one_more(tokens, key):
         drawn = jax.random.categorical(key, logits(params, tokens)[-1] / 0.7).astype(tokens.dtype)
@@ -104,7 +104,7 @@ def example_args():
 
 
 def entropy_of_pairs(text):
-    """The entropy of a character if the one before it is known, in nats."""
+    """The entropy of a character given the previous one, in nats."""
     pairs = np.zeros((len(CHARACTERS),) * 2)
     np.add.at(pairs, (text[:-1], text[1:]), 1)
     share = pairs / np.maximum(pairs.sum(axis=1, keepdims=True), 1)
@@ -112,17 +112,17 @@ def entropy_of_pairs(text):
 
 
 def main(steps=800):
-    """Train and write, and return the loss on unseen text and the entropy of pairs, in nats."""
+    """Train and write; return the loss on held-out text and the entropy of pairs, in nats."""
     text = load()
     training, unseen = np.split(text, [len(text) * 9 // 10])
     rng, state = np.random.default_rng(0), OPTIMIZER.init_fn(initial())
     pairs, held_out = entropy_of_pairs(text), windows_of(unseen, rng, 64)
-    print(f"{len(text):,} characters; by pairs alone the loss is {pairs:.2f} nats per character")
+    print(f"{len(text):,} characters; from pairs alone, {pairs:.2f} nats per character")
     for number in range(1, steps + 1):
         state, value = step(state, windows_of(training, rng))
         if number % max(steps // 4, 1) == 0:
             tested = float(jax.jit(loss)(OPTIMIZER.params_fn(state), held_out))
-            print(f"step {number}: loss {float(value):.2f}, on unseen text {tested:.2f}")
+            print(f"step {number}: loss {float(value):.2f}, on held-out text {tested:.2f}")
     written = write(OPTIMIZER.params_fn(state), jax.random.key(1), held_out[0, :LENGTH])
     for title, tokens in (("given", held_out[0, :LENGTH]), ("written", np.asarray(written))):
         print(f"--- {title}\n" + "".join(CHARACTERS[token] for token in tokens))

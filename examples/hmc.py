@@ -1,9 +1,9 @@
-"""Samples the posterior of a linear model by Hamiltonian Monte Carlo, where the answer is known.
+"""Samples a posterior whose exact form is known, by Hamiltonian Monte Carlo.
 
-The model guesses a pixel of a handwritten digit from the eight around it. You see the means and
-standard deviations of the weights from 16 chains next to the exact ones, how well the chains agree,
-and how many independent draws they are worth. At the end the log of the run says what was traced
-and compiled, and how long it took.
+A linear model predicts a pixel of a handwritten digit from the eight around it. You see the means
+and standard deviations of the weights from 16 chains next to the exact ones, how well the chains
+agree, and their effective sample size. At the end the log of the run says what was traced and
+compiled, and how long it took.
 
 Run it:   python examples/hmc.py [DRAWS]
 """
@@ -24,7 +24,7 @@ NAMES = "above left, above, above right, left, right, below left, below, below r
 
 
 def load():
-    """Eight neighbors and a one, f32[ROWS, 9], and the pixel between them, f32[ROWS]."""
+    """Eight neighbors and a constant 1, f32[ROWS, 9], and the pixel in the middle, [ROWS]."""
     images = load_digits().images[:ROWS]
     patches = images[:, 3:6, 3:6].reshape(ROWS, 9)
     inputs = np.delete(patches, 4, axis=1) - 8
@@ -44,7 +44,7 @@ def log_posterior(inputs, targets, weights):
 
 
 def propose(log_density, key, weights, size):
-    """Follow the motion of a ball on the density for LEAPS leaps: the next draw, and its chance."""
+    """Propose by LEAPS leapfrog steps: the next draw, and the probability of acceptance."""
     slope = jax.grad(log_density)
     momentum = jax.random.normal(key, weights.shape)
 
@@ -66,14 +66,14 @@ def propose(log_density, key, weights, size):
 
 @functools.partial(jax.jit, static_argnames="count")
 def sample(key, inputs, targets, count):
-    """One chain: `count` draws after the warm-up, f32[count, 9], and how often it moved."""
+    """One chain: `count` draws after the warm-up, f32[count, 9], and the acceptance rate."""
     log_density = functools.partial(log_posterior, inputs, targets)
 
     def warm_up(carry, number):
         weights, log_size = carry
         key_now = jax.random.fold_in(key, number)
         weights, chance = propose(log_density, key_now, weights, jnp.exp(log_size))
-        # Sizes by which eight of ten proposals are accepted, by ever smaller corrections.
+        # Ever smaller corrections, towards a size at which 80 % of proposals are accepted.
         return (weights, log_size + (chance - 0.8) / jnp.sqrt(number + 1.0)), None
 
     def draw(weights, number):
@@ -89,20 +89,20 @@ def sample(key, inputs, targets, count):
 
 
 def agreement(draws):
-    """Per weight the ratio of deviations of all draws and of a chain's (Gelman and Rubin, 1992)."""
+    """The statistic of Gelman and Rubin (1992) per weight: near 1 if the chains agree."""
     within = draws.var(axis=1, ddof=1).mean(axis=0)
     return np.sqrt(1 + draws.mean(axis=1).var(axis=0, ddof=1) / within)
 
 
-def independent_draws(draws):
-    """How many independent draws have means that vary as little, by the lags of one chain."""
+def effective_size(draws):
+    """The effective sample size per weight, from autocorrelations within the chains."""
     off = draws - draws.mean(axis=(0, 1))
     lags = [(off[:, k:] * off[:, : draws.shape[1] - k]).mean((0, 1)) for k in range(20)]
     return draws.shape[0] * draws.shape[1] / (2 * np.sum(lags, axis=0) / lags[0] - 1)
 
 
 def main(count=500):
-    """Sample, and return the largest errors in deviations, and the agreement of the chains."""
+    """Sample; return the largest errors of means and deviations, and of the chains' agreement."""
     inputs, targets = load()
     mean, covariance = exact(inputs, targets)
     deviations = np.sqrt(np.diag(covariance))
@@ -117,8 +117,8 @@ def main(count=500):
     print("weight          sampled          exact")
     for name, *row in zip(NAMES.split(", "), found, spread, mean, deviations, strict=True):
         print("{:12} {:6.3f} ± {:.3f}   {:6.3f} ± {:.3f}".format(name, *row))
-    agreed, worth = agreement(draws).max(), independent_draws(draws).min()
-    print(f"agreement of the chains {agreed:.3f}; worth {worth:.0f} independent draws or more")
+    agreed, size = agreement(draws).max(), effective_size(draws).min()
+    print(f"the chains agree to {agreed:.3f}, ideally 1; effective sample size {size:.0f}")
     print(f"--- python -m hlofront log {folder}")
     log = [sys.executable, "-m", "hlofront", "log", folder]
     print(subprocess.run(log, capture_output=True, text=True, check=True).stdout)

@@ -1,9 +1,9 @@
-"""Tracks things that move in a plane from noisy positions, by Kalman's filter and a smoother.
+"""Tracks moving objects in a plane from noisy positions, with a Kalman filter and a smoother.
 
-You see how much nearer both come to the truth than the measurements, whether the filter's own idea
-of its error is right, and the noise found again by gradient ascent on the likelihood. At the end,
-with a sensor a thousand times as good, `find_error` says which line of the textbook's update loses
-the digits of float32, and that Joseph's form of it does not.
+You see how much closer both come to the truth than the measurements, whether the filter estimates
+its own error correctly, and the noise levels recovered by gradient ascent on the likelihood. At the
+end, with a sensor that is a thousand times better, `find_error` names the line of the textbook
+update that loses the digits of float32, and confirms that Joseph's form keeps them.
 
 Run it:   python examples/kalman.py [STEPS]
 """
@@ -70,7 +70,7 @@ def run(noise, measurements, update=joseph):
 
 @jax.jit
 def smooth(known):
-    """Go back over what the filter knew, so that each mean uses later measurements too."""
+    """Go backwards over the filtered states, so that each mean uses later measurements too."""
 
     def back(later, now):
         mean, covariance, predicted, spread = now
@@ -95,7 +95,7 @@ def ascend(logs, measurements):
 
 
 def main(steps=40):
-    """Filter and fit, and return errors of positions, the consistency, and the noise found."""
+    """Filter and fit; return position errors, the consistency, and the recovered noise."""
     states, measurements = jax.vmap(simulate)(jax.random.split(jax.random.key(0), TRACKS))
     known, _ = jax.vmap(functools.partial(run, TRUTH))(measurements)
     smoothed = jax.vmap(smooth)(known)
@@ -107,7 +107,7 @@ def main(steps=40):
     off = known[0] - states
     whitened = jnp.sum(off * jnp.linalg.solve(known[1], off[..., None])[..., 0], axis=-1)
     consistency = float(whitened.mean())
-    print(f"squared error in units of the filter's own: {consistency:.2f}, 4 of a right filter")
+    print(f"squared error over the filter's own estimate: {consistency:.2f}, ideally 4")
     logs = jax.tree.map(jnp.log, {"push": 1.0, "blur": 1.0})
     for _ in range(steps):
         logs = ascend(logs, measurements)

@@ -1,9 +1,9 @@
-"""Learns how a pendulum moves from where it was seen: a differential equation that is a network.
+"""Learns the motion of a pendulum as a differential equation whose right side is a network.
 
-The solver takes as many steps as its tolerance requires, and is differentiated by solving another
-equation backwards in time. You see the error on pendulums that were not seen, for twice as long as
-any was seen. At the end, memory over time: of that gradient, and of the one through each step of a
-fixed solver, which keeps what all of its steps computed.
+The solver takes as many steps as its tolerance requires, and is differentiated by solving the
+adjoint equation backwards in time. You see the error on unseen pendulums, over twice the time span
+of the training data. At the end, memory over time: of that gradient, and of the gradient through
+all steps of a fixed-step solver, which keeps what each of them computed.
 
 Run it:   python examples/neural_ode.py [STEPS]
 """
@@ -24,13 +24,13 @@ OPTIMIZER = adam(exponential_decay(2e-2, 100, 0.5))
 
 
 def pendulum(state, t):
-    """The truth: how angles and speeds f32[n, 2] change, with friction."""
+    """The true rates of change of angles and speeds f32[n, 2], with friction."""
     angle, speed = state.T
     return jnp.stack([speed, -jnp.sin(angle) - 0.1 * speed], axis=1)
 
 
 def network(state, t, params):
-    """What is learned in its place."""
+    """The learned rates of change."""
     for w, b in params[:-1]:
         state = jnp.tanh(state @ w + b)
     w, b = params[-1]
@@ -45,12 +45,12 @@ def initial(seed=0):
 
 
 def loss(params, path):
-    """The mean squared distance to a path f32[times, n, 2], from its first states."""
+    """The mean squared distance to paths f32[times, n, 2], from their first states."""
     return jnp.mean((odeint(network, path[0], SEEN, params, rtol=1e-4, atol=1e-5) - path) ** 2)
 
 
 def loss_by_fixed_steps(params, path):
-    """The same by ten steps of Runge and Kutta's method from each time to the next."""
+    """The same, with ten Runge-Kutta steps from each time to the next."""
 
     def step(state, dt):
         a = network(state, 0, params)
@@ -80,7 +80,7 @@ def starts(key):
 
 
 def main(steps=400):
-    """Train, and return the root mean square error of angles and speeds that were not seen."""
+    """Train; return the root mean square error of unseen pendulums."""
     path = odeint(pendulum, starts(jax.random.key(1)), SEEN)
     truth = odeint(pendulum, starts(jax.random.key(2)), LONGER)
     size = float(jnp.sqrt(jnp.mean(truth**2)))

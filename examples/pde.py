@@ -1,9 +1,9 @@
-"""Solves the Korteweg-de Vries equation: two waves in a canal, of which the tall one overtakes.
+"""Solves the Korteweg-de Vries equation: two waves in a canal, where the tall one overtakes.
 
-Derivatives are products with wave numbers, by FFT; time goes in steps of fourth order in which the
-linear part is exact. You see the waves pass through each other, and the distance to the exact
-solution. At the end `diff` compares the step with one that uses complex transforms: the same waves
-for twice the work.
+Derivatives are products with wave numbers, by FFT; a fourth-order method steps through time and
+treats the linear part exactly. You see the waves pass through each other, and the distance to the
+exact solution. At the end `diff` compares the step with one that uses complex transforms, which
+gives the same waves for twice the memory traffic.
 
 Run it:   python examples/pde.py [STEPS]
 See it:   python -m hlofront diff examples/pde.py:complex_step examples/pde.py:step
@@ -58,7 +58,7 @@ complex_step = jax.jit(functools.partial(advance, transforms=COMPLEX))
 
 @functools.partial(jax.jit, static_argnames="steps")
 def solve(u, steps):
-    """FRAMES pictures of u until END, f32[FRAMES, POINTS], with `steps` steps in all."""
+    """FRAMES snapshots of u until END, f32[FRAMES, POINTS], after `steps` steps in all."""
 
     def frame(u, _):
         u = jax.lax.fori_loop(0, steps // FRAMES, lambda _, u: step(u, END / steps), u)
@@ -73,13 +73,13 @@ def example_args():
 
 
 def as_text(u):
-    """One line of characters for u, taller where the wave is."""
+    """One line of characters for u, darker where the wave is higher."""
     levels = np.clip(np.asarray(u)[:: POINTS // 64] * 10, 0, 9).astype(int)
     return "".join(np.array(list(" .:-=+*#%@"))[levels])
 
 
 def main(steps=3200):
-    """Solve, and return the largest error, where the tall wave has height 0.98."""
+    """Solve; return the largest error. The tall wave has height 0.98."""
     frames = np.asarray(solve(example_args()[0], steps))
     errors = []
     for number, u in enumerate(frames, 1):

@@ -1,8 +1,8 @@
 """Learns to balance a pole on a cart by proximal policy optimization (Schulman et al., 2017).
 
-The environment is a few lines of `jnp` too, so playing in 64 of them and learning from that are one
-compiled program. You see how many steps the pole stays up, of the 200 at which an episode ends. At
-the end `profile` measures where the time of that program goes, line by line: playing or learning.
+The environment is written in `jnp`, so playing 64 games and learning from them is one compiled
+program. You see how long the pole stays up, of at most 200 steps. At the end `profile` measures
+where the time of that program goes, line by line: into playing or into learning.
 
 Run it:   python examples/ppo.py [UPDATES]
 See it:   python -m hlofront profile examples/ppo.py:update
@@ -20,7 +20,7 @@ OPTIMIZER = adam(3e-3)
 
 
 def reset(key):
-    """A game at its start: position, speed, angle, turning, and the number of steps, f32[5]."""
+    """The start of a game, f32[5]: position, speed, angle, angular speed, number of steps."""
     return jnp.append(jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05), 0.0)
 
 
@@ -39,7 +39,7 @@ def play(game, key, push):
 
 
 def initial(seed=0):
-    """The weights of two networks: scores of both pushes, and the return that is expected."""
+    """The weights of two networks: the scores of both pushes, and the expected return."""
     keys = jax.random.split(jax.random.key(seed), 4)
     sizes = [(4, 64), (64, 2), (4, 64), (64, 1)]
     scales = [1.0, 0.01, 1.0, 1.0]
@@ -63,7 +63,7 @@ def value(params, game):
 
 
 def rollout(params, games, key):
-    """LENGTH steps of all games: the games after them, and what happened, [LENGTH, GAMES, ...]."""
+    """Play LENGTH steps of all games: the games after them, and a record [LENGTH, GAMES, ...]."""
 
     def one(games, key):
         keys = jax.random.split(key, GAMES)
@@ -127,7 +127,7 @@ def example_args():
 
 
 def main(updates=60):
-    """Learn, print how it goes, and return the mean length of the last games."""
+    """Learn, print how it goes, and return the mean length of the last games that ended."""
     state, games, key = example_args()
     for number in range(1, updates + 1):
         state, games, length = update(state, games, jax.random.fold_in(key, number))

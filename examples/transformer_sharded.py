@@ -2,9 +2,9 @@
 
 Each parameter is split along "data" where it is kept, and gathered for use (FSDP); heads and the
 inner layer are split along "model" (tensor parallelism). All axes are Explicit: types say how each
-value is split, and `print(jax.typeof(x))` inside the step shows it. You see the loss fall, on rows
-of numbers that count. At the end, what the devices send to each other in a step: which lines ask
-for it, along which axis of the mesh, and how many bytes that is.
+value is split, and `print(jax.typeof(x))` inside the step shows it. You see the loss fall on a toy
+task, rows of numbers that count. At the end, what the devices send to each other in a step: which
+lines ask for it, along which axis of the mesh, and how many bytes.
 
 Run it on eight CPU devices:      python examples/transformer_sharded.py [STEPS]
 """

@@ -1,8 +1,8 @@
-"""Trains a variational autoencoder on black and white digits: eight numbers per image, and back.
+"""Trains a variational autoencoder that codes a black and white digit as eight numbers.
 
-You see the bound on the log-likelihood of unseen digits rise far above that of a model of
-independent pixels, and digits drawn from random codes. At the end the loss is written as a textbook
-has it, with `log(p)` and `log(1 - p)`; its gradient is NaN, and `find_nan` names the line.
+You see the bound on the log-likelihood of held-out digits rise above that of a model of independent
+pixels, and digits decoded from random codes. At the end the loss is written the textbook way, with
+`log(p)` and `log(1 - p)`: its gradient is NaN, and `find_nan` names the line and the operation.
 
 Run it:   python examples/vae.py [STEPS]
 """
@@ -34,7 +34,7 @@ def apply(layers, x):
 
 
 def encode(params, image):
-    """The code of an image f32[64], a normal distribution: its mean, and log of its variance."""
+    """The code of an image f32[64], a normal distribution: its mean and log-variance."""
     return jnp.split(apply(params[:2], image), 2)
 
 
@@ -44,7 +44,7 @@ def log_likelihood(logits, image):
 
 
 def naive_log_likelihood(logits, image):
-    """The same formula, as a textbook has it."""
+    """The same, written the textbook way."""
     p = jax.nn.sigmoid(logits)
     return jnp.sum(image * jnp.log(p) + (1 - image) * jnp.log(1 - p))
 
@@ -90,7 +90,7 @@ def as_text(images):
 
 
 def main(steps=2000):
-    """Train and draw, and return the bound for unseen digits and for independent pixels."""
+    """Train and draw; return the bound for held-out digits, and that of independent pixels."""
     images = (load_digits().data >= 8).astype(np.float32)
     images = np.random.default_rng(0).permutation(images)
     training, unseen = jnp.asarray(images[:TRAINED_ON]), images[TRAINED_ON:]
@@ -104,12 +104,12 @@ def main(steps=2000):
         state, value = train(state, first, training)
         if (first + PER_CALL) % max(steps // 4, PER_CALL) == 0:
             tested = -float(loss(OPTIMIZER.params_fn(state), jax.random.key(2), unseen))
-            print(f"step {first + PER_CALL}: {-float(value):.1f} nats, unseen digits {tested:.1f}")
+            print(f"step {first + PER_CALL}: {-float(value):.1f} nats, held out {tested:.1f}")
     params = OPTIMIZER.params_fn(state)
     codes = jax.random.normal(jax.random.key(3), (8, CODE))
     print(as_text(jax.nn.sigmoid(apply(params[2:], codes))))
 
-    # As after a step that was too large: scores so large that probabilities round to 1.
+    # As after too large a step: scores so large that probabilities round to 1.
     *rest, (w, b) = params
     wild = [*rest, (30 * w, 30 * b)]
     naive = jax.grad(lambda p: loss(p, jax.random.key(4), unseen, naive_log_likelihood))

@@ -42,7 +42,7 @@ def test_a_program_is_short_and_says_what_it_is(name):
     docstring = " ".join(text.split('"""')[1].split())
     assert f"python examples/{name}.py [" in docstring
     assert "at the end" in docstring.lower()
-    assert f"`{name}.py`" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert f"[{name}.py]({name}.py)" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
 
 
 def test_pde_is_near_the_exact_solution(run):
