@@ -4,11 +4,12 @@ import json
 import pathlib
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sphinx.addnodes import desc_signature, pending_xref
 
-from generate import api, links
+from generate import api, command_line, gallery, links, machine_readable
 
 DOCS, ROOT = links.DOCS, links.ROOT
 # Parts of pages that are copied from the repository, with links that hold on the site.
@@ -16,6 +17,9 @@ PARTS = DOCS / "_generated"
 # What is published as it is, at the site's top.
 EXTRA = PARTS / "extra"
 NOTEBOOKS = DOCS / "tutorials"
+REFERENCE = DOCS / "reference"
+# Pages that no one edits, by how their names begin.
+GENERATED = ("reference/api/", "reference/command_line", "reference/options")
 
 
 def version() -> str:
@@ -49,6 +53,8 @@ def copy_notebooks(source_url: str) -> None:
             path.unlink()
     for name, path in found.items():
         notebook = json.loads(path.read_text(encoding="utf-8"))
+        # Of cells that begin with ! or %, too.
+        notebook["metadata"]["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
                 text = "".join(cell["source"])
@@ -62,7 +68,14 @@ def connect(app: Any, source_url: str) -> None:
     def make(app: Any) -> None:
         copy_parts(source_url)
         copy_notebooks(source_url)
-        api.write_all(DOCS / "reference" / "api", write)
+        digest = gallery.digest_of_sources()
+        # Most of this is waiting for other processes.
+        with ThreadPoolExecutor(2) as threads:
+            drawn = threads.submit(gallery.draw, EXTRA / "gallery" / "pages", digest)
+            printed = threads.submit(command_line.printed, PARTS / "commands.json", digest, write)
+            api.write_all(REFERENCE / "api", write)
+            drawn.result()
+            command_line.write_all(REFERENCE, printed.result(), write)
 
     def read(app: Any, name: str, source: list[str]) -> None:
         path = pathlib.Path(app.env.doc2path(name))
@@ -75,6 +88,25 @@ def connect(app: Any, source_url: str) -> None:
             for reference in [*signature.findall(pending_xref)]:
                 reference.replace_self(reference.children)
 
+    def address(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+        edit = f"{source_url}/edit/main"
+        if name.startswith(GENERATED) or name in ("404", "search", "genindex"):
+            context["page_source_suffix"] = ""
+        elif name.startswith("tutorials/") and name != "tutorials/index":
+            file = f"notebooks/{pathlib.Path(name).name}.ipynb"
+            context["theme_source_edit_link"] = f"{edit}/{file}"
+            context["theme_source_view_link"] = f"{source_url}/blob/main/{file}"
+        if name == "404":
+            # It is shown at any address, so its links start from the site's.
+            base = f'<base href="{app.config.html_baseurl}">'
+            context["metatags"] = context.get("metatags", "") + base
+
+    def finish(app: Any, error: Exception | None) -> None:
+        if error is None and app.builder.name == "html":
+            machine_readable.write_all(app, write)
+
+    app.connect("html-page-context", address, priority=900)
+    app.connect("build-finished", finish)
     app.connect("doctree-read", flatten)
     app.connect("builder-inited", make)
     app.connect("source-read", read)

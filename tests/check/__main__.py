@@ -1,5 +1,6 @@
 """Runs what a change must pass: `./check`, which says how."""
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -17,6 +18,8 @@ USAGE = """\
 ./check rest              the tests that ./check leaves out
 ./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
                           Without files: those that differ from main.
+./check docs              the documentation's site, built and tried in a browser: 3 minutes;
+                          it needs pip install -e '.[docs]'
 ./check tests/numpy -k x  lint, types, conventions, and these tests
 -x, as the first argument: stop at the first failure"""
 
@@ -37,6 +40,8 @@ def chosen(arguments: list[str], options: list[str]) -> list[jobs.Job]:
             return jobs.whole("first", *options)
         case ["all" | "rest" as part]:
             return jobs.whole(part, *options)
+        case ["docs"]:
+            return jobs.docs()
         case ["quick", *files]:
             files = files or changed_files()
             print(f"{len(files)} changed files")
@@ -49,6 +54,9 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(USAGE)
         return 0
+    if arguments == ["docs"] and importlib.util.find_spec("furo") is None:
+        print("check: the site needs the extra docs: pip install -e '.[docs]'")
+        return 1
     stops = arguments[:1] == ["-x"]
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="check-") as logs:

@@ -10,6 +10,8 @@ from tests.check.affected_tests import affected_tests, words_of
 SAMPLES = "tests/against_jax/test_samples.py"
 CORPORA = "tests/against_jax/test_corpora.py"
 HISTORY = "tests/lowering/test_history.py"
+# Builds the documentation's site, which needs the extra `docs`: `./check docs`.
+SITE = "tests/site"
 # These run the code that users get: tests of memory, caches and processes, of numbers and texts.
 RUNTIME = ("tests/smoke", "tests/runtime", "tests/processes", "tests/pjrt")
 PROGRAMS = (
@@ -90,7 +92,15 @@ def whole(part: str, *options: str) -> list[Job]:
     Tests that need the same compiled programs are in one job.
     """
     options = (*in_parallel(cores()), *options)
-    elsewhere = ("tests/house", "tests/systematic", "tests/numpy", SAMPLES, CORPORA, *USERS_CODE)
+    elsewhere = (
+        "tests/house",
+        "tests/systematic",
+        "tests/numpy",
+        SAMPLES,
+        CORPORA,
+        SITE,
+        *USERS_CODE,
+    )
     chosen = {
         "programs": (*PROGRAMS, f"--ignore={HISTORY}"),
         "layers": (*QUICK_CODE, "tests", *(f"--ignore={path}" for path in elsewhere)),
@@ -111,6 +121,11 @@ def whole(part: str, *options: str) -> list[Job]:
         for name, arguments in chosen.items()
     ]
     return jobs if part == "rest" else [*linters(), pyright(), *jobs, conventions(*options)]
+
+
+def docs() -> list[Job]:
+    """Return the job that builds the documentation's site and tries its pages in a browser."""
+    return [Job("docs", ("pytest", "-q", "-rs", SITE), 150)]
 
 
 def named(arguments: Sequence[str]) -> list[Job]:

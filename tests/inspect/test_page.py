@@ -369,6 +369,16 @@ ENTRY %main {
     assert count(shown, ".node") == 7
 
 
+def test_an_address_names_a_view(browser, tmp_path, program):
+    path = tmp_path / "page.html"
+    path.write_text(program, encoding="utf-8")
+    shown = browser.page(f"{path.as_uri()}#memory")
+    shown.until("document.documentElement.dataset.drawn !== undefined")
+    assert shown.run("document.querySelector('.views').dataset.view") == "memory"
+    assert shown.run("document.querySelector('[data-key=memory]').ariaChecked") == "true"
+    shown.close()
+
+
 def test_the_memory_over_time_has_its_peak_and_buffers(look, program, stages):
     use = memory_use(stages["hlo"])
     shown = look(program)

@@ -117,6 +117,8 @@ function programPage(root, shown = page) {
   const wanted = shown === page ? decodeURIComponent(location.hash.slice(1)) : "";
   const op = wanted ? program.names.indexOf(wanted) : -1;
   if (op >= 0) light.pin({ op });
+  // An address may also name a view, as in step.html#memory.
+  else if (tabs.querySelector(`[data-key="${CSS.escape(wanted)}"]`)) show(wanted);
   return { program, light, sources, list, graph, memory, search };
 }
 
