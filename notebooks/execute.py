@@ -126,7 +126,9 @@ def outputs_of(printed, value, tags, number):
     if value is not None and not drawn:
         data = {"text/plain": repr(value).splitlines(keepends=True)}
         if "html" in tags:
-            data["text/html"] = value._repr_html_().splitlines(keepends=True)
+            # Its stack frames name this file.
+            page = value._repr_html_().replace(f"{FOLDER}{os.sep}", "")
+            data["text/html"] = page.splitlines(keepends=True)
         found.append(
             {
                 "data": data,
