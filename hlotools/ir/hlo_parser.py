@@ -67,19 +67,27 @@ _TILE = re.compile(r"\([\d,*\s\-]*\)")
 _MEMORY_SPACE = re.compile(r"S\((\d{1,9})\)")
 
 
-def parse(text: str) -> HloModule:
+def parse(text: object) -> HloModule:
     """Return the HloModule that HLO text describes.
 
     Args:
-      text: HLO text from `Compiled.as_text()`, `Lowered.as_text("hlo")` or XLA's dumps, of any
+      text: a result of `compile`; HLO text from `Lowered.as_text("hlo")` or XLA's dumps, of any
         platform, with or without percent signs, operand shapes, metadata, layouts or schedules; or
         HLO as people write it, with comments, free lines, and without the line `HloModule NAME`:
         the module is then named after its entry, as XLA names it.
 
     Raises:
       HloSyntaxError: if the text is not HLO, with the line, the column and the expected syntax.
+      TypeError: if it is not a text, and has none.
     """
-    return _Reader(text).module()
+    as_text = getattr(text, "as_text", None)
+    written = as_text() if callable(as_text) else text
+    if not isinstance(written, str):
+        raise TypeError(
+            f"expected HLO text, or a compiled function; got {type(text).__name__}. For a file, "
+            "pass its text."
+        )
+    return _Reader(written).module()
 
 
 class _Reader:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hlofront as jax
 from hlofront.inspect import HloSyntaxError, canonical, costs, diff, parse, styled, write
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
@@ -25,6 +26,13 @@ def test_what_is_written_is_what_was_read(name):
     assert write(parse(written)) == written
     if name not in BY_HAND:
         assert written.strip() == ALL[name].strip()
+
+
+def test_a_compiled_function_is_read_by_its_text():
+    compiled = jax.jit(lambda x: x + 1).lower(1.0).compile()
+    assert write(parse(compiled)) == write(parse(compiled.as_text()))
+    with pytest.raises(TypeError, match="expected HLO text, or a compiled function; got int"):
+        parse(1)
 
 
 def test_the_graph():
