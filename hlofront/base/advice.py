@@ -12,7 +12,7 @@ def no_item_assignment() -> TypeError:
     return TypeError(
         "JAX arrays are immutable and do not support in-place item assignment. Instead of "
         "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method; instead of x[idx] += y, "
-        "x = x.at[idx].add(y). Inside jit these cost no copy."
+        "x = x.at[idx].add(y)."
     )
 
 
