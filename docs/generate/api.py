@@ -57,8 +57,10 @@ def _is_module(module: types.ModuleType, name: str) -> bool:
 def names_of(module: types.ModuleType) -> dict[str, Any]:
     """Return the public names of a module, without submodules, and what they are."""
     names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
-    values = {name: getattr(module, name) for name in sorted(names, key=str.lower)}
-    return {n: v for n, v in values.items() if not isinstance(v, types.ModuleType)}
+    values = [(name, getattr(module, name)) for name in sorted(names, key=str.lower)]
+    # The context managers of options come last: few readers look for them.
+    values.sort(key=lambda pair: type(pair[1]).__name__ == "Option")
+    return {n: v for n, v in values if not isinstance(v, types.ModuleType)}
 
 
 # ---- one name --------------------------------------------------------------------------------

@@ -74,21 +74,25 @@ def _sections(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
     title, body = "", []
     for line in lines:
         if match := _SECTION.match(line):
-            yield title, body
+            yield title, _dedented(body) if title else body
             title, body = match[1], []
         elif title and line and not line.startswith(" "):
             # Text after a section, at the margin again.
-            yield title, inspect.cleandoc("\n" + "\n".join(body)).split("\n")
+            yield title, _dedented(body)
             title, body = "", [line]
         else:
             body.append(line)
-    yield title, inspect.cleandoc("\n" + "\n".join(body)).split("\n") if title else body
+    yield title, _dedented(body) if title else body
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    return inspect.cleandoc("\n" + "\n".join(lines)).split("\n")
 
 
 def _items(body: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of `name: text` with its further, indented lines."""
     name, text = "", ""
-    for line in inspect.cleandoc("\n" + "\n".join(body)).split("\n"):
+    for line in _dedented(body):
         if not line.startswith(" ") and (match := _ITEM.match(line)):
             if name:
                 yield name, text

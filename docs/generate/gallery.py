@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,8 @@ def _draw(page: Drawn, out: pathlib.Path) -> None:
     text = out.read_text(encoding="utf-8")
     for path in (str(run), str(ROOT)):
         text = text.replace(f"{path}/", "").replace(path, "run" if path == str(run) else ".")
+    # The log links to the texts of its programs, which are not published.
+    text = re.sub(r'<a href="[^"]*programs/[^"]*">(.*?)</a>', r"\1", text)
     out.write_text(text, encoding="utf-8")
 
 

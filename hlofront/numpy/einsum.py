@@ -418,6 +418,10 @@ def einsum(
 
     Raises:
       ValueError: if the subscripts are malformed, or do not fit the operands.
+
+    Example:
+      >>> jnp.einsum('ij,j->i', jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+      Array([12, 34], dtype=int32)
     """
     refuse_out("einsum", out)
     if not isinstance(subscripts, str):

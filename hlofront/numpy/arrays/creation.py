@@ -164,6 +164,11 @@ def array(
       TypeError: if elements are not numbers, as strings are not, and no dtype is given.
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
+
+    Example:
+      >>> jnp.array([[1, 2], [3, 4]])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     if args:
         # NumPy once accepted these options as positional arguments.
@@ -214,6 +219,10 @@ def asarray(
       TypeError: if elements are not numbers, as strings are not, and no dtype is given.
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
+
+    Example:
+      >>> jnp.asarray([1, 2.5])
+      Array([1. , 2.5], dtype=float32)
     """
     if dtype is None and not copy and device is None and out_sharding is None and order is None:
         type_ = type(a)

@@ -132,6 +132,11 @@ def zeros(
 
     Raises:
       TypeError: if `shape` is not a shape, or the dtype is not numeric.
+
+    Example:
+      >>> jnp.zeros((2, 3), jnp.int32)
+      Array([[0, 0, 0],
+             [0, 0, 0]], dtype=int32)
     """
     return _constant(
         "zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding
@@ -156,6 +161,10 @@ def ones(
 
     Raises:
       TypeError: if `shape` is not a shape, or the dtype is not numeric.
+
+    Example:
+      >>> jnp.ones(3)
+      Array([1., 1., 1.], dtype=float32)
     """
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
 
@@ -205,6 +214,11 @@ def full(
     Raises:
       TypeError: if `shape` is not a shape, or the value neither an array nor a scalar.
       ValueError: if the value does not broadcast to the shape.
+
+    Example:
+      >>> jnp.full((2, 2), 7)
+      Array([[7, 7],
+             [7, 7]], dtype=int32, weak_type=True)
     """
     check_arraylike("full", fill_value)
     shape = canonical_shape(shape)
@@ -309,6 +323,10 @@ def zeros_like(
 
     Raises:
       TypeError: if `a` is none of these, or the shape is invalid.
+
+    Example:
+      >>> jnp.zeros_like(jnp.array([1, 2]))
+      Array([0, 0], dtype=int32)
     """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
@@ -328,6 +346,10 @@ def ones_like(
 
     Raises:
       TypeError: if `a` is none of these, or the shape is invalid.
+
+    Example:
+      >>> jnp.ones_like(jnp.array([1.0, 2.0]))
+      Array([1., 1.], dtype=float32)
     """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 

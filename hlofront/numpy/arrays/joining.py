@@ -100,6 +100,10 @@ def concatenate(
     Raises:
       ValueError: if there are no arrays, one has no axes, or there is no such axis.
       TypeError: if the sizes of other axes differ.
+
+    Example:
+      >>> jnp.concatenate([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
     """
     # JAX takes the rows of arrays for the arrays, and those of one axis have none to join along.
     error = ValueError if getattr(arrays, "ndim", 1) == 1 else TypeError
@@ -149,6 +153,11 @@ def stack(
 
     Raises:
       ValueError: if there are no arrays, their shapes differ, or there is no such axis.
+
+    Example:
+      >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     refuse_out("stack", out)
     return _stack(_sequence("stack", arrays, axis, TypeError), axis, dtype)
@@ -353,6 +362,10 @@ def split(
 
     Raises:
       ValueError: if the parts are not equal, or there is no such axis.
+
+    Example:
+      >>> jnp.split(jnp.arange(6), 3)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4, 5], dtype=int32)]
     """
     return _split(ary, "split", _sections("split", indices_or_sections), operator.index(axis))
 

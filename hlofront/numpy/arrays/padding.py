@@ -369,6 +369,10 @@ def pad(
       ValueError: if the widths are negative or not as many as there are axes, or there are no
         values to pad with.
       NotImplementedError: if there is no such mode.
+
+    Example:
+      >>> jnp.pad(jnp.array([1, 2]), (1, 2))
+      Array([0, 1, 2, 0, 0], dtype=int32)
     """
     check_arraylike("pad", array)
     array = as_operand(array)

@@ -73,6 +73,10 @@ def arange(
       ZeroDivisionError: if the step is zero.
       OverflowError: if the result is of integers, and no dtype holds an argument.
       ConcretizationTypeError: if an argument is traced, as the shape depends on it.
+
+    Example:
+      >>> jnp.arange(2, 8, 2)
+      Array([2, 4, 6], dtype=int32)
     """
     device, requested_sharding = check_placement("arange", device, out_sharding, 1)
     arguments = {"start": start, "stop": stop, "step": step}
@@ -299,6 +303,10 @@ def linspace(
     Raises:
       ValueError: if num is negative, or there is no such axis.
       TypeError: if num is not an integer.
+
+    Example:
+      >>> jnp.linspace(0, 1, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     device, _ = check_placement("linspace", device)
     result = _linspace_operation(
@@ -334,7 +342,12 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Return powers of `base` with evenly spaced exponents from start to stop."""
+    """Return powers of `base` with evenly spaced exponents from start to stop.
+
+    Example:
+      >>> jnp.logspace(0, 2, 3)
+      Array([  1.,  10., 100.], dtype=float32)
+    """
     return _logspace(start, stop, _count("logspace", num), bool(endpoint), base, dtype, axis)
 
 
@@ -410,6 +423,12 @@ def meshgrid(
 
     Raises:
       ValueError: for other values of copy and indexing, and for arrays that do not have one axis.
+
+    Example:
+      >>> jnp.meshgrid(jnp.arange(2), jnp.arange(3))[0]
+      Array([[0, 1],
+             [0, 1],
+             [0, 1]], dtype=int32)
     """
     check_arraylike("meshgrid", *xi)
     if not copy:

@@ -51,6 +51,10 @@ def flip(m: ArrayLike, axis: Axes = None) -> Array:
 
     Raises:
       ValueError: if there is no such axis.
+
+    Example:
+      >>> jnp.flip(jnp.array([1, 2, 3]))
+      Array([3, 2, 1], dtype=int32)
     """
     return _flip(m) if axis is None else _flip(m, static_axes(axis))
 
@@ -174,6 +178,10 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> A
     """Roll elements by `shift` positions along axes; the last elements reenter at the start.
 
     Without an axis the array is flattened, rolled, and reshaped back.
+
+    Example:
+      >>> jnp.roll(jnp.arange(4), 1)
+      Array([3, 0, 1, 2], dtype=int32)
     """
     axis = static_axes(axis)
     if type(shift) is int:
@@ -210,7 +218,12 @@ def _tile(A: ArrayLike, reps: tuple[int, ...]) -> Array:
 @boundary
 @like(np.tile)
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
-    """Repeat the whole array along each axis by the counts `reps`."""
+    """Repeat the whole array along each axis by the counts `reps`.
+
+    Example:
+      >>> jnp.tile(jnp.array([1, 2]), 2)
+      Array([1, 2, 1, 2], dtype=int32)
+    """
     reps = canonical_shape(reps)
     if min(reps, default=0) < 0:
         raise ValueError(f"reps of tile must not be negative, got {reps}")
@@ -283,6 +296,10 @@ def repeat(
         `repeats` is traced. Elements beyond it are cut off; missing ones repeat the last element.
       out_sharding: how the result is split over a mesh; by default as `a`, which is not split along
         the axis then.
+
+    Example:
+      >>> jnp.repeat(jnp.array([1, 2]), 2)
+      Array([1, 1, 2, 2], dtype=int32)
     """
     check_arraylike("repeat", a, repeats)
     if out_sharding is None and typeof(a).spec is not None:

@@ -249,6 +249,10 @@ def unique(
     Raises:
       ConcretizationTypeError: if the array is traced, and `size` is not passed.
       ValueError: if it is empty, and `size` is passed without `fill_value`.
+
+    Example:
+      >>> jnp.unique(jnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
     """
     values, *more = _unique("unique", ar, axis, equal_nan, size, fill_value)
     wanted = (return_index, return_inverse, return_counts)

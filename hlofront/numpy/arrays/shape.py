@@ -131,6 +131,11 @@ def reshape(
     One size may be -1, for the remaining size. As in JAX, NumPy arrays and scalars, and objects
     with `__jax_array__` and `reshape`, are reshaped by their own method unless an `out_sharding` is
     passed. The result for a NumPy array is a NumPy array, even in a traced function.
+
+    Example:
+      >>> jnp.reshape(jnp.arange(6), (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
         a, shape = any_operand("reshape", a), canonical_shape(shape)
@@ -195,7 +200,13 @@ def _transpose(a: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
 @boundary
 @like(np.transpose)
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """Permute the axes: axis i of the result is axis `axes[i]`; by default they are reversed."""
+    """Permute the axes: axis i of the result is axis `axes[i]`; by default they are reversed.
+
+    Example:
+      >>> jnp.transpose(jnp.array([[1, 2], [3, 4]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
     return _transpose(a) if axes is None else _transpose(a, _permutation(axes))
 
 
@@ -269,7 +280,12 @@ def _moveaxis(
 @boundary
 @like(np.moveaxis)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Move axes to other positions; the others stay in order."""
+    """Move axes to other positions; the others stay in order.
+
+    Example:
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+    """
     return _moveaxis(a, static_axes(source), static_axes(destination))
 
 
@@ -304,7 +320,12 @@ def _squeeze(a: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.squeeze)
 def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
-    """Drop axes of size 1: all of them, or those in `axis`."""
+    """Drop axes of size 1: all of them, or those in `axis`.
+
+    Example:
+      >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape
+      (3,)
+    """
     return _squeeze(a) if axis is None else _squeeze(a, static_axes(axis))
 
 
@@ -317,7 +338,12 @@ def _expand_dims(a: ArrayLike, axis: Axes) -> Array:
 @boundary
 @like(np.expand_dims)
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """Insert axes of size 1 at positions of the result."""
+    """Insert axes of size 1 at positions of the result.
+
+    Example:
+      >>> jnp.expand_dims(jnp.arange(3), 0).shape
+      (1, 3)
+    """
     return _expand_dims(a, static_axes(axis))
 
 
@@ -401,7 +427,13 @@ def _broadcast_to(array: ArrayLike, shape: Shape, requested_sharding: object = N
 @boundary
 @like(np.broadcast_to)
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutSharding = None) -> Array:
-    """Repeat an array along new leading axes and axes of size 1, up to a shape."""
+    """Repeat an array along new leading axes and axes of size 1, up to a shape.
+
+    Example:
+      >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     shape = canonical_shape(shape)
     if out_sharding is not None:
         return _broadcast_to(array, shape, requested("broadcast_to", out_sharding))

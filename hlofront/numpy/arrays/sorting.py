@@ -112,6 +112,10 @@ def argsort(
       stable: whether equal elements keep their order.
       descending: whether the greatest comes first, after NaN.
       dtype: the dtype of the indices; by default the default integer one.
+
+    Example:
+      >>> jnp.argsort(jnp.array([3, 1, 2]))
+      Array([1, 2, 0], dtype=int32)
     """
     _refuse("argsort", kind, order)
     a, axis = _along("argsort", a, axis)
@@ -412,6 +416,10 @@ def searchsorted(
 
     Raises:
       ValueError: if `a` does not have one axis, or the side or the method is unknown.
+
+    Example:
+      >>> jnp.searchsorted(jnp.array([1, 3, 5]), 4)
+      Array(2, dtype=int32)
     """
     if side not in ("left", "right"):
         raise ValueError(f"invalid argument side={side!r}, expected 'left' or 'right'")

@@ -127,7 +127,12 @@ def _weak_answer(x: ArrayLike, value: bool) -> Array:
 
 @operation_like(np.isnan)
 def isnan(x: ArrayLike, /) -> Array:
-    """Return elementwise whether x is NaN."""
+    """Return elementwise whether x is NaN.
+
+    Example:
+      >>> jnp.isnan(jnp.array([1.0, jnp.nan]))
+      Array([False,  True], dtype=bool)
+    """
     x = any_operand("isnan", x)
     return compare.ne(x, x)
 
@@ -288,6 +293,10 @@ def isclose(
     """Return elementwise whether |a - b| <= atol + rtol * |b|.
 
     NaN is close to NaN if `equal_nan`.
+
+    Example:
+      >>> jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.1]))
+      Array([ True, False], dtype=bool)
     """
     return _close("isclose", a, b, rtol, atol, equal_nan)
 
@@ -300,7 +309,12 @@ def allclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Return one boolean: whether all elements of a and b are close by `isclose`."""
+    """Return one boolean: whether all elements of a and b are close by `isclose`.
+
+    Example:
+      >>> jnp.allclose(jnp.array([1.0]), jnp.array([1.0 + 1e-7]))
+      Array(True, dtype=bool)
+    """
     return _all(_close("allclose", a, b, rtol, atol, equal_nan))
 
 

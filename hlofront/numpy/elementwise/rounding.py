@@ -80,6 +80,10 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round each element to a number of decimal places, halves to even, in the dtype of `a`.
 
     Raises ValueError for booleans.
+
+    Example:
+      >>> jnp.round(jnp.array([1.26, -0.5]), 1)
+      Array([ 1.3000001, -0.5      ], dtype=float32)
     """
     refuse_out("round", out)
     a = any_operand("round", a)
@@ -130,6 +134,10 @@ def clip(
     """Clip each element to at least `min` and at most `max`, which has precedence over `min`.
 
     Raises ValueError for complex numbers.
+
+    Example:
+      >>> jnp.clip(jnp.array([-1, 0, 5]), 0, 3)
+      Array([0, 0, 3], dtype=int32)
     """
     if arr is None:
         raise ValueError("clip requires an array: jnp.clip(x, min, max)")

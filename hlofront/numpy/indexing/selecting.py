@@ -289,6 +289,10 @@ def nonzero(
     Raises:
       ValueError: if the array has no axes.
       ConcretizationTypeError: if it is traced, and `size` is not passed.
+
+    Example:
+      >>> jax.jit(lambda x: jnp.nonzero(x, size=3, fill_value=-1))(jnp.array([0, 3, 0, 4]))
+      (Array([ 1,  3, -1], dtype=int32),)
     """
     check_arraylike("nonzero", a)
     a = as_operand(a)

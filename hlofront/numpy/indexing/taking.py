@@ -133,6 +133,10 @@ def take(
     Raises:
       ValueError: if the indices are not integers, or the mode is unknown.
       IndexError: if the axis is empty, and the indices are not.
+
+    Example:
+      >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0]))
+      Array([30, 10], dtype=int32)
     """
     refuse_out("take", out)
     if mode not in (None, "fill", "wrap", "clip"):
@@ -253,6 +257,10 @@ def take_along_axis(
     Raises:
       TypeError: if the indices are not integers.
       ValueError: if the shapes do not broadcast.
+
+    Example:
+      >>> jnp.take_along_axis(jnp.array([[3, 1]]), jnp.array([[1, 0]]), axis=1)
+      Array([[1, 3]], dtype=int32)
     """
     if mode is not None:
         mode = GatherScatterMode.from_any(mode).chosen

@@ -57,6 +57,11 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
     Returns:
       L with `a = L L^H`; NaN where a matrix is not positive definite.
+
+    Example:
+      >>> jnp.linalg.cholesky(jnp.array([[4.0, 0.0], [0.0, 9.0]]))
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
     """
     (a,) = inexact("jnp.linalg.cholesky", a)
     factor = factoring.cholesky(a, symmetrize_input=symmetrize_input)
@@ -127,6 +132,10 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Raises:
       ValueError: if UPLO is neither.
+
+    Example:
+      >>> jnp.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 3.0]]))[0]
+      Array([2., 3.], dtype=float32)
     """
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")

@@ -132,6 +132,10 @@ def det(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: if the matrices are not square.
+
+    Example:
+      >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+      Array(-2., dtype=float32)
     """
     a = square_matrices("det()", a)
     aval = typeof(a)

@@ -120,6 +120,10 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
     Raises:
       ValueError: if the order is unknown, there are too many axes, or both axes are the same.
       TypeError: if both axes are the same, and the order is 2, -2 or "nuc".
+
+    Example:
+      >>> jnp.linalg.norm(jnp.array([3.0, 4.0]))
+      Array(5., dtype=float32)
     """
     (x,) = inexact("jnp.linalg.norm", x)
     ndim = typeof(x).ndim

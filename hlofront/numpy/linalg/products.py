@@ -50,6 +50,10 @@ def matmul(
     Raises:
       ValueError: if an operand is a scalar, or the axes before do not broadcast.
       TypeError: if the sizes of n differ.
+
+    Example:
+      >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     return contraction.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
@@ -79,6 +83,10 @@ def tensordot(
 
     Raises:
       TypeError: if there are no such axes, or their sizes differ.
+
+    Example:
+      >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1).shape
+      (2, 4)
     """
     return tensor_products.tensordot(
         x1,
@@ -122,7 +130,13 @@ def vecdot(
 
 @operation_like(getattr(_newer, "outer", np.outer))
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Multiply each element of x1 (m,) by each of x2 (n,). Raise ValueError for other ranks."""
+    """Multiply each element of x1 (m,) by each of x2 (n,). Raise ValueError for other ranks.
+
+    Example:
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
+    """
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.outer", (x1, x2))
     if lhs.ndim != 1 or rhs.ndim != 1:
         raise ValueError(
@@ -136,6 +150,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Compute the cross product along an axis of size 3.
 
     Raises ValueError if it has another size.
+
+    Example:
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.cross", (x1, x2))
     if lhs.shape[axis] != 3 or rhs.shape[axis] != 3:
@@ -164,7 +182,12 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 @operation_like(getattr(_newer, "trace", np.trace), static_argnames=("offset", "dtype"))
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Sum the elements on a diagonal of each matrix."""
+    """Sum the elements on a diagonal of each matrix.
+
+    Example:
+      >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
     x, _ = operand("jnp.linalg.trace", x)
     return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 

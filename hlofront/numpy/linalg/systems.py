@@ -88,6 +88,10 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
     Raises:
       ValueError: if sizes do not match.
+
+    Example:
+      >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
+      Array([1. , 0.5], dtype=float32)
     """
     a, b = inexact("jnp.linalg.solve", a, b)
     lhs, rhs = typeof(a).shape, typeof(b).shape
@@ -110,6 +114,11 @@ def inv(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: if the matrices are not square.
+
+    Example:
+      >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
     """
     a = strong(square_matrices("inv", a))
     aval = typeof(a)

@@ -337,6 +337,10 @@ def dot(
 
     Raises:
       TypeError: if the sizes of n differ.
+
+    Example:
+      >>> jnp.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]))
+      Array(11., dtype=float32)
     """
     (a, b), (lhs, rhs) = operands("dot", (a, b))
     if not lhs.ndim or not rhs.ndim:

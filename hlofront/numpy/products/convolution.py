@@ -99,6 +99,10 @@ def convolve(
 
     Raises:
       ValueError: for other shapes, empty sequences, or another mode.
+
+    Example:
+      >>> jnp.convolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 1.0]))
+      Array([1., 3., 2.], dtype=float32)
     """
     a, v = _operands("convolve", a, v, preferred_element_type)
     if _size(a) < _size(v):

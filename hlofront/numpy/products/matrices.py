@@ -118,6 +118,11 @@ def eye(
     Raises:
       ValueError: if a size is negative, or k is not an integer.
       TypeError: if a size is not an integer.
+
+    Example:
+      >>> jnp.eye(2)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     if not isinstance(device, PartitionSpec):
         device, _ = check_placement("eye", device)
@@ -176,6 +181,11 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     """Set the elements above the k-th diagonal of the last two axes to zero.
 
     Raises ValueError for fewer than two axes.
+
+    Example:
+      >>> jnp.tril(jnp.ones((2, 2)))
+      Array([[1., 0.],
+             [1., 1.]], dtype=float32)
     """
     return _triangle("tril", m, operator.index(k), True)
 
@@ -193,6 +203,11 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
     Raises:
       ValueError: if m has fewer than two axes.
+
+    Example:
+      >>> jnp.triu(jnp.ones((2, 2)))
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
     """
     return _triangle("triu", m, operator.index(k) - 1, False)
 
@@ -251,6 +266,11 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the k-th diagonal of a matrix, or a matrix with a vector on that diagonal.
 
     Raises ValueError for other ranks.
+
+    Example:
+      >>> jnp.diag(jnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
     """
     v = any_operand("diag", v)
     k = operator.index(k)

@@ -133,7 +133,12 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 @operation_like(np.kron)
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """Compute the Kronecker product: each element of `a` times `b`, as blocks."""
+    """Compute the Kronecker product: each element of `a` times `b`, as blocks.
+
+    Example:
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 1]))
+      Array([ 1,  1, 10, 10], dtype=int32)
+    """
     a, b = promote_dtypes(*operands("kron", (a, b))[0])
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))

@@ -277,6 +277,10 @@ def bincount(
       TypeError: if x is neither integers nor booleans, or the length is negative.
       ValueError: if x does not have one axis, or weights have another shape.
       ConcretizationTypeError: if x is traced, and no length is passed.
+
+    Example:
+      >>> jnp.bincount(jnp.array([0, 1, 1]), length=3)
+      Array([1, 2, 0], dtype=int32)
     """
     x, aval = operand("bincount", x)
     if aval.dtype == bool:

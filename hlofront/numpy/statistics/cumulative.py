@@ -72,6 +72,10 @@ def cumsum(
     """Compute the cumulative sum along an axis, or of the flattened array.
 
     The result has the dtype of the array, except that booleans are counted with integers.
+
+    Example:
+      >>> jnp.cumsum(jnp.array([1, 2, 3]))
+      Array([1, 3, 6], dtype=int32)
     """
     refuse_out("cumsum", out)
     return _scan("cumsum", cumulative.cumsum, a, axis, dtype)
@@ -81,7 +85,12 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Compute the cumulative product of an array along an axis, or of the flattened array."""
+    """Compute the cumulative product of an array along an axis, or of the flattened array.
+
+    Example:
+      >>> jnp.cumprod(jnp.array([1, 2, 3]))
+      Array([1, 2, 6], dtype=int32)
+    """
     refuse_out("cumprod", out)
     return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
 

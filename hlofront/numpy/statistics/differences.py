@@ -96,6 +96,10 @@ def diff(
     Raises:
       TypeError: if n is not an integer, or `prepend` or `append` does not fit.
       ValueError: if n is negative, the array has no axes, or not this one.
+
+    Example:
+      >>> jnp.diff(jnp.array([1, 4, 9]))
+      Array([3, 5], dtype=int32)
     """
     parts = [x for x in (prepend, a, append) if x is not None]
     check_arraylike("diff", a, *parts)
@@ -258,6 +262,10 @@ def gradient(
       ValueError: for too few values, or coordinates that do not fit them.
       TypeError: for another number of spacings.
       NotImplementedError: for an edge_order.
+
+    Example:
+      >>> jnp.gradient(jnp.array([1.0, 4.0, 9.0]))
+      Array([3., 4., 5.], dtype=float32)
     """
     if edge_order is not None:
         raise NotImplementedError(  # JAX raises this class.
@@ -389,6 +397,10 @@ def interp(
     Raises:
       ValueError: for shapes that do not match, complex `x` or `xp`, or another string.
       TypeError: if an argument is not an array, or there are no points.
+
+    Example:
+      >>> jnp.interp(0.5, jnp.array([0.0, 1.0]), jnp.array([10.0, 20.0]))
+      Array(15., dtype=float32)
     """
     for name, side in (("left", left), ("right", right)):
         if isinstance(side, str) and side != "extrapolate":

@@ -230,6 +230,10 @@ def histogram(
 
     Raises:
       ValueError: if weights have another shape, or there are no numbers to take limits from.
+
+    Example:
+      >>> jnp.histogram(jnp.array([0.0, 1.0, 1.0]), bins=2)
+      (Array([1., 2.], dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
     """
     limits, count = _split(bins)
     return _histogram(a, limits, _pair(range), weights, count=count, density=bool(density))

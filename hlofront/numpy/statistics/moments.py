@@ -122,6 +122,10 @@ def mean(
     """Compute the mean over axes, which is NaN over no elements; the mean of integers is a float.
 
     float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is passed.
+
+    Example:
+      >>> jnp.mean(jnp.array([[1.0, 2.0], [3.0, 5.0]]), axis=1)
+      Array([1.5, 4. ], dtype=float32)
     """
     refuse_out("mean", out)
     a, aval = operand("mean", a)
@@ -333,6 +337,10 @@ def var(
 
     Raises:
       ValueError: if both `ddof` and `correction` are passed, or a real `dtype` for complex numbers.
+
+    Example:
+      >>> jnp.var(jnp.array([1.0, 2.0, 3.0]))
+      Array(0.6666667, dtype=float32)
     """
     refuse_out("var", out)
     return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean, False)
@@ -367,6 +375,10 @@ def std(
     Raises:
       ValueError: if both `ddof` and `correction` are passed, for a `dtype` of integers, and for a
         real `dtype` of complex numbers.
+
+    Example:
+      >>> jnp.std(jnp.array([1.0, 3.0]))
+      Array(1., dtype=float32)
     """
     refuse_out("std", out)
     if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):

@@ -286,6 +286,10 @@ def quantile(
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.
+
+    Example:
+      >>> jnp.quantile(jnp.array([1.0, 2.0, 3.0]), 0.25)
+      Array(1.5, dtype=float32)
     """
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
@@ -353,6 +357,10 @@ def percentile(
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.
+
+    Example:
+      >>> jnp.percentile(jnp.array([1.0, 2.0, 3.0]), 75)
+      Array(2.5, dtype=float32)
     """
     _check("quantile", out, overwrite_input, method, weights)
     operands = (a, q) if weights is None else (a, q, weights)
@@ -404,7 +412,12 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Compute the median over axes, the middle element or the mean of two; NaN where one is NaN."""
+    """Compute the median over axes, the middle element or the mean of two; NaN where one is NaN.
+
+    Example:
+      >>> jnp.median(jnp.array([3.0, 1.0, 2.0]))
+      Array(2., dtype=float32)
+    """
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 

@@ -286,6 +286,10 @@ def prod(
     Integers narrower than the default ones are multiplied in the default dtype, unless
     `promote_integers` is False; float16 and bfloat16 are multiplied in float32 and rounded once.
     With a `dtype`, elements are converted to it and multiplied in it.
+
+    Example:
+      >>> jnp.prod(jnp.array([2, 3]))
+      Array(6, dtype=int32)
     """
     refuse_out("prod", out)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
@@ -342,6 +346,10 @@ def max(
 
     Raises:
       ValueError: if there are no elements and no `initial`.
+
+    Example:
+      >>> jnp.max(jnp.array([[1, 4], [3, 2]]), axis=0)
+      Array([3, 4], dtype=int32)
     """
     refuse_out("max", out)
     return extreme(MAX, a, axis, keepdims, initial, where)
@@ -360,6 +368,10 @@ def min(
 
     Raises:
       ValueError: if there are no elements and no `initial`.
+
+    Example:
+      >>> jnp.min(jnp.array([[1, 4], [3, 2]]), axis=0)
+      Array([1, 2], dtype=int32)
     """
     refuse_out("min", out)
     return extreme(MIN, a, axis, keepdims, initial, where)
@@ -441,7 +453,12 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return over axes whether any element is not zero."""
+    """Return over axes whether any element is not zero.
+
+    Example:
+      >>> jnp.any(jnp.array([True, False]))
+      Array(True, dtype=bool)
+    """
     refuse_out("any", out)
     return _logical(ANY, a, axis, keepdims, where)
 
@@ -455,7 +472,12 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return over axes whether all elements are not zero."""
+    """Return over axes whether all elements are not zero.
+
+    Example:
+      >>> jnp.all(jnp.array([True, False]))
+      Array(False, dtype=bool)
+    """
     refuse_out("all", out)
     return _logical(ALL, a, axis, keepdims, where)
 
@@ -500,6 +522,10 @@ def argmax(
 
     Raises:
       ValueError: if there are no elements.
+
+    Example:
+      >>> jnp.argmax(jnp.array([1, 5, 2]))
+      Array(1, dtype=int32)
     """
     refuse_out("argmax", out)
     return index_of_extreme("argmax", reducing.argmax, a, axis, keepdims)
@@ -513,6 +539,10 @@ def argmin(
 
     Raises:
       ValueError: if there are no elements.
+
+    Example:
+      >>> jnp.argmin(jnp.array([3, 1, 2]))
+      Array(1, dtype=int32)
     """
     refuse_out("argmin", out)
     return index_of_extreme("argmin", reducing.argmin, a, axis, keepdims)
