@@ -31,6 +31,7 @@ import tempfile
 FOLDER = pathlib.Path(__file__).resolve().parent
 WRITE_FILE = re.compile(r"%%writefile (\S+)\n")
 SHELL_LINE = re.compile(r"^!(.*)$", re.MULTILINE)
+CELL_LINE = re.compile(r"\b(cell \d+):(\d+)")
 # Pictures of more pixels or colors than these would make the files large.
 DOTS_PER_INCH = 80
 COLORS = 256
@@ -115,16 +116,21 @@ def pictures():
     return found
 
 
+def as_in_jupyter(text):
+    """A text whose lines of cells are named as hlofront names them in Jupyter."""
+    return CELL_LINE.sub(r"\1, line \2", text)
+
+
 def outputs_of(printed, value, tags, number):
     """Outputs as Jupyter stores them."""
     found = []
     if printed:
-        lines = printed.splitlines(keepends=True)
+        lines = as_in_jupyter(printed).splitlines(keepends=True)
         found.append({"name": "stdout", "output_type": "stream", "text": lines})
     drawn = pictures()
     # What pyplot's functions return says nothing next to the picture.
     if value is not None and not drawn:
-        data = {"text/plain": repr(value).splitlines(keepends=True)}
+        data = {"text/plain": as_in_jupyter(repr(value)).splitlines(keepends=True)}
         if "html" in tags:
             # Its stack frames name this file.
             page = value._repr_html_().replace(f"{FOLDER}{os.sep}", "")
