@@ -240,7 +240,8 @@ def test_what_jax_writes_now(tmp_path):
     )
     (measured,) = inspect.profiles_in(tmp_path / "profile")
     assert (measured.program, measured.runs) == ("jit_step", 1)
-    assert measured.lines[0].line == 13
+    # Which line takes longest depends on what else the machine does.
+    assert 13 in {each.line for each in measured.lines}
 
 
 def test_one_program_of_several(tmp_path, capsys):
