@@ -21,7 +21,7 @@ from hlofront.lowering.core.formulas import (
     where,
 )
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
-from hlofront.lowering.cpu.float_bits import reinterpreted, shifted_left, with_sign_of
+from hlofront.lowering.cpu.float_bits import whole_power_of_two, with_sign_of
 from hlofront.lowering.cpu.log import LOG_2, LOG_2_REST
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import (
@@ -34,10 +34,8 @@ from hlofront.lowering.replacements import (
 )
 from hlofront.primitives.elementwise import elementwise as e
 
-_float64, _int64 = np.dtype(np.float64), np.dtype(np.int64)
+_float64 = np.dtype(np.float64)
 
-_MANTISSA_WIDTH = 52
-_EXPONENT_BIAS = 1023
 # The hyperbolic functions of more are infinite.
 _GREATEST = 710.6
 
@@ -50,13 +48,6 @@ def _reduced(x: Formula) -> tuple[Formula, Formula]:
     """Return n and r of x = n log(2) + r."""
     whole = rounded(x * (1 / math.log(2)))
     return whole, (x - whole * LOG_2) - whole * LOG_2_REST
-
-
-def _power_of_two(exponent: Formula) -> Formula:
-    """Return the powers of two of whole numbers, as their bits."""
-    # The last bits of the sum are those of an integer.
-    biased = reinterpreted(exponent + (1.5 * 2.0**_MANTISSA_WIDTH + _EXPONENT_BIAS), _int64)
-    return reinterpreted(shifted_left(biased, _MANTISSA_WIDTH), _float64)
 
 
 class _OfRemainder(NamedTuple):
@@ -88,9 +79,9 @@ class _Parts(NamedTuple):
 def _parts(x: Formula) -> _Parts:
     """Return the parts of the hyperbolic functions of |x|; the functions may overflow."""
     whole, sine, cosine = _of_remainder(clip(0, abs(x), _GREATEST))
-    power = _power_of_two(whole - 2)
+    power = whole_power_of_two(whole - 2)
     # Of more the inverse is less than half of a unit in the last place.
-    inverse = _power_of_two(-2 - clip(0, whole, 100))
+    inverse = whole_power_of_two(-2 - clip(0, whole, 100))
     return _Parts(power - inverse, power + inverse, sine, cosine)
 
 
@@ -117,7 +108,7 @@ _GREATEST_OF_FACTOR = 1418.5
 def powers_of_two(exponent: Formula) -> tuple[Formula, Formula]:
     """Return two finite factors of the powers of two of whole numbers of up to 2046 in size."""
     half = rounded(exponent * 0.5)
-    return _power_of_two(half), _power_of_two(exponent - half)
+    return whole_power_of_two(half), whole_power_of_two(exponent - half)
 
 
 class ExponentialParts(NamedTuple):
@@ -173,6 +164,6 @@ def _less_one(x: Formula) -> Formula:
     least, greatest = _LEAST_AND_GREATEST
     whole, rest = _reduced(clip(least, x, greatest))
     quotient = (rest + rest) / (polynomial(rest * rest, _QUOTIENT) - rest)
-    power = _power_of_two(whole - 1)
+    power = whole_power_of_two(whole - 1)
     half = (power - 0.5) + power * quotient
     return where(abs(x) < _LEAST, x, half + half)

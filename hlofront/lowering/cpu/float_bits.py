@@ -90,6 +90,19 @@ def last_bits(x: Formula) -> Formula:
     return reinterpreted(x + 1.5 * 2.0**52, _int64)
 
 
+def whole_power_of_two(exponent: Formula) -> Formula:
+    """Return 2**n in float64 of whole numbers n of float64 from -1022 to 1023."""
+    # The last bits of the sum are those of the exponent's bits as an integer.
+    biased = reinterpreted(exponent + (1.5 * 2.0**52 + 1023), _int64)
+    return reinterpreted(shifted_left(biased, 52), _float64)
+
+
+def times_power_of_two(x: Formula, exponent: Formula) -> Formula:
+    """Return x * 2**n of float64 numbers and whole numbers n, where both are normal numbers."""
+    bits = reinterpreted(x, _int64) + shifted_left(last_bits(exponent), 52)
+    return reinterpreted(bits, _float64)
+
+
 def without_last_bits(x: Formula, count: int) -> Formula:
     """Return float64 numbers whose last bits are zeros."""
     return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)
@@ -108,8 +121,12 @@ def ordered_integers(x: Array) -> Array:
     """Return floats as integers in their order, with all NaNs as one largest integer."""
     integers = np.dtype(f"int{8 * x.dtype.itemsize}")
     nan = np.array(np.nan, x.dtype).view(integers)
-    bits = _inverted(bitcast_convert_type(x, integers))
-    return where(Formula(c.ne(x, x)), int(nan), Formula(bits)).value
+    return where(Formula(c.ne(x, x)), int(nan), Formula(ordered_bits(x))).value
+
+
+def ordered_bits(x: Array) -> Array:
+    """Return floats as integers in their order, with NaNs after or before all by their sign."""
+    return _inverted(bitcast_convert_type(x, np.dtype(f"int{8 * x.dtype.itemsize}")))
 
 
 def floats_of_ordered(x: Array, dtype: NumPyDType) -> Array:

@@ -14,6 +14,7 @@ from hlofront.lowering.cpu.float_bits import (
     reinterpreted,
     shifted_left,
     shifted_right,
+    times_power_of_two,
     without_last_bits,
 )
 
@@ -84,9 +85,7 @@ def binary_logarithm(x: Formula) -> Formula:
 def power_of_two(x: Formula) -> Formula:
     """Return 2**x for float64 numbers from -1000 to 1000, with a relative error of 1e-12."""
     whole = rounded(x)
-    exponent = shifted_left(reinterpreted(whole + 1.5 * _BIG, _int64), _MANTISSA_WIDTH)
-    mantissa = reinterpreted(parallel_polynomial(x - whole, _EXPONENTIAL), _int64)
-    return reinterpreted(mantissa + exponent, _float64)
+    return times_power_of_two(parallel_polynomial(x - whole, _EXPONENTIAL), whole)
 
 
 # ---- in sums of two numbers ----------------------------------------------------------------------
@@ -175,9 +174,6 @@ def precise_power(logarithm: Parts, y: Formula, more: Formula) -> Formula:
     fraction = first + rest
     later = fraction * fraction * parallel_polynomial(fraction, _PRECISE_EXPONENTIAL)
     later = first * _LOG_2_REST + rest * (_LOG_2 + _LOG_2_REST) + later
-    mantissa = reinterpreted((1 + first * _LOG_2) + later, _int64)
-    # The last bits of the sum are those of an integer.
-    shift = shifted_left(reinterpreted(whole + 1.5 * _BIG, _int64), _MANTISSA_WIDTH)
-    result = reinterpreted(mantissa + shift, _float64)
+    result = times_power_of_two((1 + first * _LOG_2) + later, whole)
     result = where(exponent < _GREATEST_EXPONENT, result, np.inf)
     return where(exponent < _LEAST_EXPONENT, 0, result)

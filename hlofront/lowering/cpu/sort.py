@@ -23,6 +23,7 @@ from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
+from hlofront.lowering.cpu.float_bits import ordered_bits
 from hlofront.lowering.cpu.partial_sort import selection
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.gather import gather_numbers
@@ -223,19 +224,9 @@ def _width(dtype: NumPyDType) -> int:
 
 
 def in_order_of_floats(build: Builder, x: Value, aval: ShapedArray) -> tuple[Value, ShapedArray]:
-    """Return floats as signed integers in the order of their bits, and the aval of these.
-
-    It is the order of the numbers, with NaNs after or before all by their sign.
-    """
-    width = 8 * aval.dtype.itemsize
-    result = aval.update(dtype=np.dtype(f"int{width}"))
-    bits = build.op("stablehlo.bitcast_convert", (x,), result)
-    shift = build.full(width - 1, result)
-    sign = build.op("stablehlo.shift_right_arithmetic", (bits, shift), result)
-    # All but the sign of a negative number is inverted.
-    rest = build.full((1 << width - 1) - 1, result)
-    inverted = build.op("stablehlo.and", (sign, rest), result)
-    return build.op("stablehlo.xor", (bits, inverted), result), result
+    """Return floats as signed integers in the order of their bits, and the aval of these."""
+    (bits,) = build.by_tracing(ordered_bits, [x], [aval])
+    return bits, aval.update(dtype=np.dtype(f"int{8 * aval.dtype.itemsize}"))
 
 
 def _order_of_words(build: Builder, words: list[Value], shape: Shape, axis: int) -> Value:

@@ -22,8 +22,8 @@ from hlofront.lowering.cpu.float_bits import (
     filled_like,
     narrow,
     reciprocal,
-    reinterpreted,
-    shifted_left,
+    times_power_of_two,
+    whole_power_of_two,
     wide,
 )
 from hlofront.lowering.cpu.powers_of_two import (
@@ -40,7 +40,7 @@ from hlofront.primitives.elementwise import special as s
 from hlofront.primitives.elementwise.converting import convert
 
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
+_int32 = np.dtype(np.int32)
 
 # The numbers of powers and of terms of the series: errors are below 1e-9 and 1e-16.
 _SINGLE_POWERS, _SINGLE_TERMS = 4, 7
@@ -48,10 +48,6 @@ _POWERS, _TERMS = 7, 12
 # The greatest order whose factorial is finite.
 _GREATEST_ORDER = 170
 
-_MANTISSA_WIDTH = 52
-_EXPONENT_BIAS = 1023
-# The last bits of the sum of it and a whole number are those of that number as an integer.
-_BIG = 1.5 * 2.0**_MANTISSA_WIDTH
 # The reciprocals of numbers outside may be infinite or subnormal.
 _LEAST, _LIMIT = 1e-300, 1e300
 # The powers of all numbers but 1 with greater exponents are zero or infinite.
@@ -101,9 +97,7 @@ _POWER = [
 def _power_of_two(x: Formula) -> Formula:
     """Return 2**x for numbers from -1000 to 1000, with an error of about one unit."""
     whole = rounded(x)
-    mantissa = reinterpreted(parallel_polynomial(x - whole, _POWER), _int64)
-    shift = shifted_left(reinterpreted(whole + _BIG, _int64), _MANTISSA_WIDTH)
-    return reinterpreted(mantissa + shift, _float64)
+    return times_power_of_two(parallel_polynomial(x - whole, _POWER), whole)
 
 
 def _later_terms(order: Formula, inverse: Formula, terms: int) -> Formula:
@@ -123,8 +117,7 @@ def _zeta_of_float64(order: Formula, x: Formula) -> Formula:
     # Powers that may be zero where the result is not are multiplied by a power of two.
     half = filled_like(x, 500, _float64)
     more = where(order * logarithm.first > 500, where(x > 2.0**450, half + half, half), 0)
-    scale = reinterpreted(_EXPONENT_BIAS - more + _BIG, _int64)
-    scale = reinterpreted(shifted_left(scale, _MANTISSA_WIDTH), _float64)
+    scale = whole_power_of_two(-more)
     exponent = clip(-_GREATEST, -order, _GREATEST)
     first = precise_power(logarithm, exponent, more)
 
