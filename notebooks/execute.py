@@ -67,15 +67,14 @@ def missing(notebook):
 
 
 def shell(command):
-    """Print what a command prints, with the Python that runs this notebook as `python`."""
-    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
+    """Print what a command prints, on either stream."""
     done = subprocess.run(
         command,
         shell=True,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PATH": path, "COLUMNS": "120", "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1"},
     )
     print(done.stdout, end="")
 
