@@ -184,7 +184,7 @@ def execute(path):
                 "NO_COLOR": "1",
             },
             check=True,
-            timeout=300,
+            timeout=600,
         )
         return load(result)
 
