@@ -174,6 +174,10 @@ floats: NumPyDTypes = (
     np.dtype(bfloat16),
     *map(np.dtype, ("float16", "float32", "float64")),
 )
+# The dtypes that are named most, once for all modules.
+int32, int64 = signed_integers[2:]
+uint8, _, uint32, uint64 = unsigned_integers
+float32, float64 = floats[2:]
 complexes: NumPyDTypes = (np.dtype("complex64"), np.dtype("complex128"))
 all_dtypes: frozenset[NumPyDType] = frozenset(
     {bool_, *narrow_integers, *signed_integers, *unsigned_integers}.union(

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo, issubdtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
@@ -29,7 +29,6 @@ from hlofront.primitives.linalg.factoring import cholesky, qr
 from hlofront.primitives.linalg.matrices import adjoint, identity_like, product, real_dtype
 from hlofront.primitives.linalg.solving import triangular_solve
 
-_int32 = np.dtype(np.int32)
 # The iterate, the number of iterations, and whether the iterate still changes.
 _State = tuple[ArrayLike, ArrayLike, ArrayLike]
 
@@ -124,7 +123,7 @@ def _masked(x: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> ArrayLike:
     """Return a matrix with zeros outside its first `rows` rows and `columns` columns."""
     for axis, size in enumerate((rows, columns)):
         index = index_like(x, axis)
-        x = select_n(lt(index, convert(size, _int32, False)), full_like(x, 0), x)
+        x = select_n(lt(index, convert(size, int32, False)), full_like(x, 0), x)
     return x
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo, issubdtype
-from hlofront.base.elements import bfloat16
+from hlofront.base.elements import bfloat16, bool_, float32, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.nn import cudnn_attention
@@ -23,8 +23,6 @@ from hlofront.primitives.linalg.dot_general import dot_general
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
 
-_bool = np.dtype(np.bool_)
-_float32 = np.dtype(np.float32)
 # Masked scores get this fraction of the dtype's least number: sums with it must stay finite.
 _SHARE = 0.7
 
@@ -125,14 +123,14 @@ def dot_product_attention(
     ):
         if x is not None:
             x = jnp.asarray(x)
-            _check(name, x, (batch,), (np.dtype(np.int32),))
+            _check(name, x, (batch,), (int32,))
         lengths.append(x)
     if bias is not None:
         bias = _with_axes(bias, 4)
         _check("bias", bias, (-1,) * 4, ())
     if mask is not None:
         mask = _with_axes(mask, 4)
-        _check("mask", mask, (-1,) * 4, (_bool,))
+        _check("mask", mask, (-1,) * 4, (bool_,))
     if isinstance(local_window_size, int):
         local_window_size = (local_window_size, local_window_size)
     if implementation not in (None, "xla", "cudnn"):
@@ -196,7 +194,7 @@ def _attention(
         if seen is not None:
             least = np.asarray(_SHARE * float(finfo(working).min), working)
             scores = jnp.where(seen, scores, least[()])
-        scores = convert(scores, _float32, False)
+        scores = convert(scores, float32, False)
         weights = convert(softmax(scores), dtype, False)
         result = _weighted(weights, value)
         if not residual:
@@ -236,7 +234,7 @@ def _without_group_of_one(x: Array | None) -> Array | None:
 def _wide(dtype: np.dtype) -> np.dtype:
     """Return the dtype for scores of queries with this dtype: float32 at least."""
     wide = issubdtype(dtype, np.floating) and finfo(dtype).bits >= 32
-    return dtype if wide else _float32
+    return dtype if wide else float32
 
 
 def _scores(query: Array, key: Array, dtype: np.dtype) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.elements import float32, uint8, uint32
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_vjp import custom_vjp
@@ -25,8 +26,6 @@ from hlofront.runtime.dispatch.operation import operation
 if TYPE_CHECKING:
     from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
 
-_float32 = np.dtype(np.float32)
-_uint32, _uint8 = np.dtype(np.uint32), np.dtype(np.uint8)
 _scale_of_powers = np.dtype(ml_dtypes.float8_e8m0fnu)
 
 
@@ -67,8 +66,8 @@ def get_scaled_dot_general_config(
     """
     if mode == "nvfp4":
         if global_scale is None:
-            global_scale = jnp.ones((1,), _float32)
-        elif typeof(global_scale).dtype != _float32:
+            global_scale = jnp.ones((1,), float32)
+        elif typeof(global_scale).dtype != float32:
             raise ValueError(
                 f"global_scale of nvfp4 must be float32, got {typeof(global_scale).dtype}"
             )
@@ -94,7 +93,7 @@ def _scaled_matmul(
     numbers = (((2,), (2,)), ((0,), (0,)))
     # Products of 4-bit or 8-bit elements and 8-bit scale factors are exact in float32.
     operands = _widened(lhs, lhs_scales), _widened(rhs, rhs_scales)
-    result = dot_general(*operands, numbers, preferred_element_type=_float32)
+    result = dot_general(*operands, numbers, preferred_element_type=float32)
     return convert(result, preferred_element_type, False)
 
 
@@ -102,9 +101,9 @@ def _widened(x: Array, scales: Array) -> Array:
     """Dequantize x (B, rows, count) to float32 with one scale per block, (B, rows, blocks)."""
     batch, rows, count = typeof(x).shape
     blocks = typeof(scales).shape[2]
-    factors = convert(scales, _float32, False)
+    factors = convert(scales, float32, False)
     factors = broadcast_in_dim(factors, (batch, rows, blocks, count // blocks), (0, 1, 2))
-    return elementwise.mul(convert(x, _float32, False), reshape(factors, (batch, rows, count)))
+    return elementwise.mul(convert(x, float32, False), reshape(factors, (batch, rows, count)))
 
 
 def scaled_matmul(
@@ -165,7 +164,7 @@ def _quantized(
         blocks = blocks / convert(global_scale, typeof(x).dtype, False)
     wanted = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / greatest
     if np.dtype(config.scale_type) == _scale_of_powers:
-        scales, factors = _powers_above(convert(wanted, _float32, False))
+        scales, factors = _powers_above(convert(wanted, float32, False))
     else:
         most = float(finfo(config.scale_type).max)
         scales = convert(jnp.clip(wanted, 0, most), np.dtype(config.scale_type), False)
@@ -180,16 +179,16 @@ def _quantized(
 
 def _powers_above(x: Array) -> tuple[Array, Array]:
     """Return the least powers of two that are not less than x, as float8_e8m0fnu and as float32."""
-    bits = bitcast_convert_type(x, _uint32)
+    bits = bitcast_convert_type(x, uint32)
     exponent, fraction = bits >> np.uint32(23), bits & np.uint32(0x7FFFFF)
     # The least power is 2 ** -127, a subnormal number of float32.
     tiny = jnp.logical_and(exponent == 0, fraction <= np.uint32(0x400000))
     upward = jnp.logical_and(fraction > 0, exponent != np.uint32(254))
     upward = jnp.logical_and(upward, jnp.logical_not(tiny))
     exponent = jnp.where(upward, exponent + np.uint32(1), exponent)
-    power = bitcast_convert_type(exponent << np.uint32(23), _float32)
+    power = bitcast_convert_type(exponent << np.uint32(23), float32)
     power = jnp.where(power == 0, np.float32(2.0**-127), power)
-    scales = bitcast_convert_type(convert(exponent, _uint8, False), _scale_of_powers)
+    scales = bitcast_convert_type(convert(exponent, uint8, False), _scale_of_powers)
     return scales, power
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
+from hlofront.base.elements import bool_, uint32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["einsum", "einsum_path"]
 
-_bool = np.dtype(np.bool_)
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -204,7 +204,7 @@ def _plan(
 def _sum(x: ArrayLike, axes: Sequence[int]) -> ArrayLike:
     if not axes:
         return x
-    if typeof(x).dtype == _bool:
+    if typeof(x).dtype == bool_:
         return reducing.reduce_or(x, axes)
     return reducing.reduce_sum(x, axes)
 
@@ -217,9 +217,7 @@ def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, 
             continue
         aval = typeof(x)
         sizes = tuple([aval.shape[i] for i in axes])
-        indices = [
-            creation.broadcasted_iota(np.dtype(np.uint32), sizes, i) for i in range(len(axes))
-        ]
+        indices = [creation.broadcasted_iota(uint32, sizes, i) for i in range(len(axes))]
         on = compare.eq(indices[0], indices[1])
         for i in range(2, len(axes)):
             on = elementwise.bitwise_and(on, compare.eq(indices[i - 1], indices[i]))

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, uint32, uint64
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.primitives.arrays.creation import full
@@ -34,8 +34,6 @@ from hlofront.primitives.elementwise.elementwise import (
 )
 from hlofront.primitives.random.keys import Generator
 from hlofront.random import threefry
-
-_uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 # The uint32 words of a key or block, each an array or a scalar.
 Words: TypeAlias = "Sequence[ArrayLike]"
@@ -55,7 +53,7 @@ _MULTIPLIERS = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
 
 def _product(x: ArrayLike, multiplier: np.uint32) -> tuple[Array, Array]:
     """Return the upper and the lower half of the 64-bit product of each element with a constant."""
-    factor = full(typeof(x).shape, multiplier, _uint32)
+    factor = full(typeof(x).shape, multiplier, uint32)
     return mulhi(x, factor), mul(x, factor)
 
 
@@ -99,7 +97,7 @@ def _rotated(x: ArrayLike, bits: int) -> Array:
 
 def threefry_4x32(key: Words, block: Words) -> Words:
     """Encrypt a block of four uint32 words by Threefry-4x32, with a key of four words."""
-    parity = full(typeof(key[0]).shape, _PARITY, _uint32)
+    parity = full(typeof(key[0]).shape, _PARITY, uint32)
     for k in key:
         parity = bitwise_xor(parity, k)
     schedule = [*key, parity]
@@ -133,7 +131,7 @@ def _encrypted(cipher: Cipher, key: Array, block: Words) -> Words:
 
 
 def _zeros(shape: Shape, count: int) -> list[ArrayLike]:
-    return [full(shape, 0, _uint32)] * count
+    return [full(shape, 0, uint32)] * count
 
 
 def _words_of_seed(value: ArrayLike) -> list[Array]:
@@ -178,9 +176,9 @@ def _random_bits(
     if bit_width < 64:
         return convert_element_type(_mixed(words), np.dtype(f"uint{bit_width}"))
     upper, lower = (
-        convert_element_type(_mixed([words[i] for i in half]), _uint64) for half in halves
+        convert_element_type(_mixed([words[i] for i in half]), uint64) for half in halves
     )
-    return bitwise_or(shift_left(upper, host_number(32, _uint64)), lower)
+    return bitwise_or(shift_left(upper, host_number(32, uint64)), lower)
 
 
 def _mixed(words: Words) -> Array:

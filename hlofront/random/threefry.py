@@ -17,7 +17,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.config import enable_x64, threefry_partitionable
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, uint32, uint64
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.primitives.arrays.creation import broadcasted_iota, full, iota
@@ -37,7 +37,6 @@ from hlofront.primitives.random.bits import threefry2x32
 from hlofront.primitives.random.keys import Generator
 from hlofront.runtime.dispatch.operation import operation
 
-_uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _MOST_COUNTED = 2**32 - 1
 
 
@@ -51,11 +50,11 @@ def seed(value: ArrayLike) -> Array:
     dtype = typeof(value).dtype
     if dtype.itemsize == 8:
         upper = shift_right_logical(value, host_number(32, dtype))
-        upper = convert_element_type(upper, _uint32)
-        lower = convert_element_type(bitwise_and(value, host_number(0xFFFF_FFFF, dtype)), _uint32)
+        upper = convert_element_type(upper, uint32)
+        lower = convert_element_type(bitwise_and(value, host_number(0xFFFF_FFFF, dtype)), uint32)
     else:
-        upper = full((), 0, _uint32)
-        lower = convert_element_type(value, _uint32)
+        upper = full((), 0, uint32)
+        lower = convert_element_type(value, uint32)
     return stack([upper, lower])
 
 
@@ -63,20 +62,20 @@ def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
     """Return the upper and lower 32 bits of each element's position in an array of a shape."""
     size = math.prod(shape)
     if not isinstance(size, SymbolicSize) and size <= _MOST_COUNTED:
-        lower = full(shape, 0, _uint32)
+        lower = full(shape, 0, uint32)
         stride = 1
         for axis in reversed(range(len(shape))):
-            along = broadcasted_iota(_uint32, shape, axis)
+            along = broadcasted_iota(uint32, shape, axis)
             lower = add(lower, along if stride == 1 else mul(along, np.uint32(stride)))
             stride *= shape[axis]
-        return full(shape, 0, _uint32), lower
+        return full(shape, 0, uint32), lower
     with enable_x64(True):
-        position = full(shape, 0, _uint64)
+        position = full(shape, 0, uint64)
         for axis in range(len(shape)):
-            stride = host_number(math.prod(shape[axis + 1 :]), _uint64)
-            position = add(position, mul(broadcasted_iota(_uint64, shape, axis), stride))
-        upper = convert_element_type(shift_right_logical(position, np.uint64(32)), _uint32)
-        return upper, convert_element_type(position, _uint32)
+            stride = host_number(math.prod(shape[axis + 1 :]), uint64)
+            position = add(position, mul(broadcasted_iota(uint64, shape, axis), stride))
+        upper = convert_element_type(shift_right_logical(position, np.uint64(32)), uint32)
+        return upper, convert_element_type(position, uint32)
 
 
 def split(key: Array, shape: Shape) -> Array:
@@ -85,7 +84,7 @@ def split(key: Array, shape: Shape) -> Array:
         bits = threefry2x32(words_of(key), positions(shape))
         return stack(bits, axis=len(shape))
     count = math.prod(shape)
-    return reshape(encrypt(key, iota(_uint32, 2 * count)), (*shape, 2))
+    return reshape(encrypt(key, iota(uint32, 2 * count)), (*shape, 2))
 
 
 def fold_in(key: Array, data: ArrayLike) -> Array:
@@ -98,7 +97,7 @@ def encrypt(key: Array, counts: Array) -> Array:
     aval = typeof(counts)
     flat = reshape(counts, (aval.size,))
     if aval.size % 2:
-        flat = concatenate([flat, full((1,), 0, _uint32)], 0)
+        flat = concatenate([flat, full((1,), 0, uint32)], 0)
     half = (aval.size + 1) // 2
     pairs = slice_in_dim(flat, 0, half), slice_in_dim(flat, half, 2 * half)
     bits = concatenate(threefry2x32(words_of(key), pairs), 0)
@@ -121,9 +120,9 @@ def _bits_of_positions(key: Array, bit_width: int, shape: Shape) -> Array:
 
 
 def _joined(upper: ArrayLike, lower: ArrayLike) -> Array:
-    upper = convert_element_type(upper, _uint64)
-    lower = convert_element_type(lower, _uint64)
-    return bitwise_or(shift_left(upper, host_number(32, _uint64)), lower)
+    upper = convert_element_type(upper, uint64)
+    lower = convert_element_type(lower, uint64)
+    return bitwise_or(shift_left(upper, host_number(32, uint64)), lower)
 
 
 def _bits_of_halves(key: Array, bit_width: int, shape: Shape) -> Array:
@@ -134,13 +133,13 @@ def _bits_of_halves(key: Array, bit_width: int, shape: Shape) -> Array:
             f"random bits of shape {shape} are {words:,} words, and without "
             f"jax_threefry_partitionable there are at most {_MOST_COUNTED:,} from one key"
         )
-    bits = encrypt(key, iota(_uint32, words))
+    bits = encrypt(key, iota(uint32, words))
     if bit_width == 64:
         bits = _joined(slice_in_dim(bits, 0, size), slice_in_dim(bits, size, 2 * size))
     elif bit_width < 32:
         # Each word becomes several elements, the lowest bits first.
         parts = 32 // bit_width
-        shifts = mul(broadcasted_iota(_uint32, (words, parts), 1), np.uint32(bit_width))
+        shifts = mul(broadcasted_iota(uint32, (words, parts), 1), np.uint32(bit_width))
         repeated = broadcast_in_dim(bits, (words, parts), (0,))
         bits = convert_element_type(
             shift_right_logical(repeated, shifts), np.dtype(f"uint{bit_width}")
@@ -165,7 +164,7 @@ def threefry_2x32(keypair: Array | Sequence[ArrayLike], count: ArrayLike) -> Arr
       TypeError: if the arrays are not of uint32.
     """
     key1, key2 = keypair
-    if not all(typeof(x).dtype == _uint32 for x in (key1, key2, count)):
+    if not all(typeof(x).dtype == uint32 for x in (key1, key2, count)):
         raise TypeError(
             "threefry_2x32 requires uint32 arguments, got "
             f"{[str(typeof(x).dtype) for x in (key1, key2, count)]}"

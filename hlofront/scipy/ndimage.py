@@ -11,6 +11,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import int32
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
@@ -20,8 +21,6 @@ from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["map_coordinates"]
 __dir__ = dir_of(__name__)
-
-_int32 = np.dtype(np.int32)
 
 
 def _mirrored(index: Array, size: int) -> Array:
@@ -70,10 +69,10 @@ def _rounded(x: Array) -> Array:
 def _around(coordinate: Array, order: int) -> list[tuple[Array, ArrayLike]]:
     """Return the indices of the elements around a coordinate, each with its weight."""
     if order == 0:
-        return [(convert(_rounded(coordinate), _int32, False), 1)]
+        return [(convert(_rounded(coordinate), int32, False), 1)]
     below = jnp.floor(coordinate)
     share = jnp.subtract(coordinate, below)
-    index = convert(below, _int32, False)
+    index = convert(below, int32, False)
     return [(index, 1 - share), (index + 1, share)]
 
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.core.builder import Builder
 
-_int32 = np.dtype(np.int32)
-_index_aval = ShapedArray((), _int32)
+_index_aval = ShapedArray((), int32)
 
 # (index, *values) -> the next index and the new values.
 Step = Callable[..., Sequence[Array]]
@@ -63,7 +61,7 @@ def _loop(
     avals = [_index_aval, *avals]
 
     def condition(inner: Builder, index: Value, *_: Value) -> Value:
-        return inner.compare(direction, index, inner.constant(bound, _int32), _index_aval)
+        return inner.compare(direction, index, inner.constant(bound, int32), _index_aval)
 
     def body(inner: Builder, *xs: Value) -> list[Value]:
         return inner.by_tracing(step, xs, avals)

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import bool_, int32
 from hlofront.base.typing import DType
 from hlofront.bridge import kernels
 from hlofront.bridge.mlir import Value, ir
@@ -18,8 +19,6 @@ from hlofront.lowering.core import types, unknown_sizes
 from hlofront.lowering.core.builder import Builder
 
 _use_magma = options["jax_use_magma"]
-_int32 = np.dtype(np.int32)
-_bool = np.dtype(np.bool_)
 # The letters of dtypes in LAPACK routine names.
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 # LAPACK routines whose names for complex matrices differ by more than the letter.
@@ -243,7 +242,7 @@ def _layout(rank: int, batch: int, by_rows: bool) -> str:
 
 def batch_info(aval: ShapedArray) -> ShapedArray:
     """Return the aval of a kernel's status codes, one per matrix of a batch."""
-    return ShapedArray(aval.shape[:-2], _int32)
+    return ShapedArray(aval.shape[:-2], int32)
 
 
 def nan_where_failed(
@@ -259,11 +258,11 @@ def nan_where_failed(
       info: the status codes, one per matrix of a batch: 0 is success.
       least: whether only codes below 0 are failures.
     """
-    report = ShapedArray(avals[0].shape[: ir.ShapedType(info.type).rank], _int32)
+    report = ShapedArray(avals[0].shape[: ir.ShapedType(info.type).rank], int32)
     fine = build.compare("GE" if least else "EQ", info, build.full(0, report), report)
     results: list[Value] = []
     for value, aval in zip(values, avals, strict=True):
-        which = build.broadcast(fine, aval.update(dtype=_bool), range(report.ndim))
+        which = build.broadcast(fine, aval.update(dtype=bool_), range(report.ndim))
         is_complex = issubdtype(aval.dtype, np.complexfloating)
         nan = build.full(complex(np.nan, np.nan) if is_complex else np.nan, aval)
         results.append(build.select(which, value, nan, aval))

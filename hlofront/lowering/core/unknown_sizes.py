@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from hlofront.base.dtypes import default_dtype
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, bool_, int32
 from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray
@@ -28,8 +28,6 @@ from hlofront.core.sizes.symbolic import (
 from hlofront.lowering.core import types
 
 Size = int | SizeExpression
-
-_bool = np.dtype(np.bool_)
 
 
 class SizeVariable:
@@ -134,10 +132,10 @@ def _adjusted(build: Emitting, x: Value, y: Value) -> tuple[Value, Value]:
     zero = build.constant(0, aval.dtype)
     negative = build.compare("LT", remainder, zero, aval)
     other_sign = build.compare(
-        "NE", negative, build.compare("LT", y, zero, aval), ShapedArray((), _bool)
+        "NE", negative, build.compare("LT", y, zero, aval), ShapedArray((), bool_)
     )
     inexact = build.compare("NE", remainder, zero, aval)
-    return remainder, build.op("stablehlo.and", (other_sign, inexact), ShapedArray((), _bool))
+    return remainder, build.op("stablehlo.and", (other_sign, inexact), ShapedArray((), bool_))
 
 
 def _floor_division(build: Emitting, x: Value, y: Value) -> Value:
@@ -222,7 +220,7 @@ def emit_variables(build: Emitting, solution: Solution, arguments: Sequence[Valu
 
 def dimension_size(build: Emitting, x: Value, axis: int) -> Value:
     """Return the size of an array along an axis, as a scalar."""
-    narrow = ShapedArray((), np.dtype(np.int32))
+    narrow = ShapedArray((), int32)
     size = build.op("stablehlo.get_dimension_size", (x,), narrow, dimension=types.i64(axis))
     wide = size_aval()
     return size if wide == narrow else build.op("stablehlo.convert", (size,), wide)

@@ -25,6 +25,7 @@ from functools import partial
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import float32, int32, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
@@ -46,8 +47,6 @@ from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
-
-_int32, _int64, _float32 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32)
 
 # Shorter lines are not cut into slices.
 _MIN_LENGTH_OF_SLICES = 64
@@ -125,7 +124,7 @@ def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:
     def of_parts(x: Array) -> Array:
         x = reshape(x, shape)
         if is_narrow_float(aval.dtype):
-            x = convert(x, _float32, False)
+            x = convert(x, float32, False)
         slices = [index_in_dim(x, i, 2, keepdims=False) for i in range(parts)]
         extreme = _of_pairs(e.max if is_max else e.min, slices)
         # NaN stays the most extreme. The complement is in the opposite order of integers.
@@ -133,7 +132,7 @@ def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:
             return extreme
         return e.neg(extreme) if issubdtype(x.dtype, np.floating) else e.bitwise_not(extreme)
 
-    dtype = _float32 if is_narrow_float(aval.dtype) else aval.dtype
+    dtype = float32 if is_narrow_float(aval.dtype) else aval.dtype
     maxima = ShapedArray((lines, blocks, size), dtype)
     (ordered,) = build.barrier(build.by_tracing(of_parts, [x]), [maxima])
     if issubdtype(dtype, np.floating):
@@ -144,13 +143,13 @@ def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:
     (greatest,) = build.barrier(greatest, [out])
 
     def in_block(x: Array, greatest: Array) -> Array:
-        block = r.argmax(greatest, 1, _int32)
+        block = r.argmax(greatest, 1, int32)
         dimensions = GatherDimensionNumbers((1,), (1,), (1,), (0,), (0,))
         rows = reshape(x, (lines, blocks, parts * size))
         sizes = (1, 1, parts * size)
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
         first = gather(rows, reshape(block, (lines, 1)), dimensions, sizes, mode=mode)
-        inside = (r.argmax if is_max else r.argmin)(first, 1, _int32)
+        inside = (r.argmax if is_max else r.argmin)(first, 1, int32)
         index = e.add(e.mul(block, full_like(block, parts * size)), inside)
         return convert(reshape(index, result.shape), result.dtype, False)
 
@@ -177,20 +176,20 @@ def _by_slices(x: Array, dtype: NumPyDType, is_max: bool) -> Array:
     length = x.shape[-1]
     lines = reshape(x, (x.size // length, length))
     if is_narrow_float(x.dtype):
-        lines = convert(lines, _float32, False)
+        lines = convert(lines, float32, False)
     size = _LANES * math.ceil(length / _MOST_PARTS / _LANES)
     starts = [min(start, length - size) for start in range(0, length, size)]
     slices = [slice_in_dim(lines, start, start + size, axis=1) for start in starts]
     (lanes,) = optimization_barrier((_of_pairs(e.max if is_max else e.min, slices),))
     (extreme,) = optimization_barrier((_of_lanes(lanes, is_max),))
     wide = broadcast_in_dim(extreme, lanes.shape, (0,))
-    nowhere = full(lanes.shape, np.iinfo(_int32).max, _int32)
+    nowhere = full(lanes.shape, np.iinfo(int32).max, int32)
     first = nowhere
     for start, each in zip(reversed(starts), reversed(slices)):
         # There are NaNs only if the extreme is NaN.
         is_extreme = e.bitwise_or(c.eq(each, wide), c.ne(each, each))
         first = c.select(is_extreme, full_like(first, start), first)
-    index = e.add(first, broadcasted_iota(_int32, lanes.shape, 1))
+    index = e.add(first, broadcasted_iota(int32, lanes.shape, 1))
     (index,) = optimization_barrier((c.select(c.eq(first, nowhere), nowhere, index),))
     return convert(reshape(r.reduce_min(index, (1,)), x.shape[:-1]), dtype, False)
 
@@ -210,13 +209,13 @@ def _of_lanes(x: Array, is_max: bool) -> Array:
 def _by_packed_integers(build: Builder, x: Value, axes: Sequence[int]) -> Value:
     """Return the index along the axis of the first most extreme element, of floats."""
     (aval,), (result,) = build.avals_in, build.avals_out
-    wide = aval.update(dtype=_float32, weak_type=False)
+    wide = aval.update(dtype=float32, weak_type=False)
     x = build.convert(x, wide)
     if build.primitive is r.argmin_p:
         x = build.op("stablehlo.negate", (x,), wide)  # NaN stays the most extreme.
     ordered, _ = in_order_of_floats(build, canonical_float(build, x, wide), wide)
 
-    packed = wide.update(dtype=_int64)
+    packed = wide.update(dtype=int64)
     high = build.op(
         "stablehlo.shift_left", (build.convert(ordered, packed), build.full(32, packed)), packed
     )
@@ -225,8 +224,8 @@ def _by_packed_integers(build: Builder, x: Value, axes: Sequence[int]) -> Value:
         "stablehlo.subtract", (build.full(last, packed), build.iota(packed, axes[0])), packed
     )
     key = build.op("stablehlo.or", (high, low), packed)
-    out = result.update(dtype=_int64, weak_type=False)
-    least = build.constant(np.iinfo(_int64).min, _int64)
+    out = result.update(dtype=int64, weak_type=False)
+    least = build.constant(np.iinfo(int64).min, int64)
     (greatest,) = emit_reduce(build, [key], [least], [out], axes, max_body(out))
     low = build.op("stablehlo.and", (greatest, build.full(0xFFFF_FFFF, out)), out)
     index = build.op("stablehlo.subtract", (build.full(last, out), low), out)

@@ -10,13 +10,12 @@ import math
 
 import numpy as np
 
+from hlofront.base.elements import float64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, clip, exp, polynomial, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import filled_like, inverse_square_root
 from hlofront.primitives.elementwise import special as s
-
-_float64 = np.dtype(np.float64)
 
 
 class _Approximation(NamedTuple):
@@ -144,19 +143,19 @@ def _scaled(x: Formula, known: _Approximation) -> Formula:
         where(is_near, polynomial(z, of_near), polynomial(far, of_far))
         for z, of_near, of_far in zip((near * near, below), known.near, known.far)
     )
-    one = filled_like(x, 1, _float64)
+    one = filled_like(x, 1, float64)
     total = where(is_near, 0, one * _AT_INFINITY) + numerator / denominator
     # LLVM makes no vector instructions of AVX2 of square roots and exponentials in a loop.
     result = where(is_near, exp(-near), inverse_square_root(distance)) * total
     return where(distance.equals(np.inf), 0, result)
 
 
-@replaced_by_formula(s.bessel_i0e_p, _float64)
+@replaced_by_formula(s.bessel_i0e_p, float64)
 def _of_order_zero(x: Formula) -> Formula:
     return _scaled(x, _ORDER_0)
 
 
-@replaced_by_formula(s.bessel_i1e_p, _float64)
+@replaced_by_formula(s.bessel_i1e_p, float64)
 def _of_order_one(x: Formula) -> Formula:
-    one = filled_like(x, 1, _float64)
+    one = filled_like(x, 1, float64)
     return _scaled(x, _ORDER_1) * where(abs(x) <= _BORDER, x, where(x < 0, -1, one))

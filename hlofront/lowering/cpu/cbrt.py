@@ -6,6 +6,7 @@ ulp in float64; the formula has 0.5 ulp.
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64, int64
 from hlofront.lowering.core.formulas import Formula, clip, polynomial, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import (
@@ -21,32 +22,30 @@ from hlofront.lowering.cpu.float_bits import (
 )
 from hlofront.primitives.elementwise import elementwise as e
 
-_int64, _float32, _float64 = np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.float64)
-
 # The bits of float64 as an integer are nearly the logarithm of a number. These are those of 1, and
 # a correction for which the greatest error of the first guess is 4 %.
 _BITS_OF_ONE = 1023 * 2.0**52
 _CORRECTION = 0.035 * 2.0**52
 # The bits of a number from 2**52 to 2**53 are those of 2**52 and the distance from it.
 _BIG = 2.0**52
-_BITS_OF_BIG = int(np.float64(_BIG).view(_int64))
+_BITS_OF_BIG = int(np.float64(_BIG).view(int64))
 # The first guess needs no more than the upper bits, which are fewer than 52.
 _DROPPED_BITS = 20
 
 
-@replaced_by_formula(e.cbrt_p, _float32)
+@replaced_by_formula(e.cbrt_p, float32)
 def _cube_root(x: Formula) -> Formula:
     number = clip(0, magnitude(x), 1e300)
     inverse = _inverse_root(number)
     return with_sign(narrow(number * inverse * inverse), sign_bit(x))
 
 
-@replaced_by_formula(e.cbrt_p, _float64)
+@replaced_by_formula(e.cbrt_p, float64)
 def _cube_root_of_float64(x: Formula) -> Formula:
-    bits = reinterpreted(abs(x), _int64)
+    bits = reinterpreted(abs(x), int64)
     # The bits of a subnormal number count its units, which are 2**-1074.
-    is_subnormal = bits < int(np.finfo(_float64).smallest_normal.view(_int64))
-    units = reinterpreted(bits + _BITS_OF_BIG, _float64) - _BIG
+    is_subnormal = bits < int(np.finfo(float64).smallest_normal.view(int64))
+    units = reinterpreted(bits + _BITS_OF_BIG, float64) - _BIG
     # Scale extreme numbers, so that the products below are not subnormal.
     is_small, is_large = abs(x) < 2.0**-480, abs(x) > 2.0**480
     number = where(is_subnormal, units * 2.0**-534, where(is_small, abs(x) * 2.0**540, abs(x)))
@@ -71,11 +70,11 @@ def _inverse_root(number: Formula) -> Formula:
     It is the series of (1 - x)**(-1/3). Integers become floats and come back by sums with a big
     number: AVX2 has no instructions for int64, and conversions would double the time.
     """
-    bits = shifted_right(reinterpreted(number, _int64), _DROPPED_BITS) + _BITS_OF_BIG
-    logarithm = reinterpreted(bits, _float64) - _BIG
+    bits = shifted_right(reinterpreted(number, int64), _DROPPED_BITS) + _BITS_OF_BIG
+    logarithm = reinterpreted(bits, float64) - _BIG
     guess = (4 / 3 * _BITS_OF_ONE - _CORRECTION) * 2.0**-_DROPPED_BITS - logarithm * (1 / 3)
-    bits = shifted_left(reinterpreted(guess + _BIG, _int64), _DROPPED_BITS)
-    inverse = reinterpreted(bits, _float64)
+    bits = shifted_left(reinterpreted(guess + _BIG, int64), _DROPPED_BITS)
+    inverse = reinterpreted(bits, float64)
     for _ in range(2):
         error = 1 - number * inverse * (inverse * inverse)
         series = polynomial(error, [1 / 3, 2 / 9, 14 / 81])

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64
 from hlofront.lowering.core.formulas import Formula, clip, polynomial, where
 from hlofront.lowering.cpu import trig as narrow_angles
 from hlofront.lowering.cpu import trig_f64 as wide_angles
@@ -30,7 +31,6 @@ from hlofront.lowering.cpu.powers_of_two import binary_logarithm, power_of_two
 from hlofront.primitives.elementwise import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 Parts = tuple[Formula, Formula]
@@ -68,7 +68,7 @@ def _logarithm(x: Formula) -> Formula:
 
 def _exponential_less_one(x: Formula) -> Formula:
     real, imag = parts_of(x)
-    angles = narrow_angles if real.dtype == _float32 else wide_angles
+    angles = narrow_angles if real.dtype == float32 else wide_angles
     sine, cosine = angles.sine_and_cosine(imag)
     first, second, less_one = exponential_parts(wide(real))
     # 1 - cos(b) is sin(b)**2 / (1 + cos(b)).
@@ -173,7 +173,7 @@ def _logarithm_of_size(real: Formula, imag: Formula, less_one: Formula | None = 
     long, short = where(is_steep, abs(imag), abs(real)), where(is_steep, abs(real), abs(imag))
     # Scale extreme numbers, so that their squares are normal.
     is_small, is_large = long < 2.0**-500, long > 2.0**500
-    one = filled_like(long, 1, _float64)
+    one = filled_like(long, 1, float64)
     scale = where(is_small, one * 2.0**600, where(is_large, 2.0**-600, one))
     exponent = where(is_small, one * -600, where(is_large, 600, one * 0))
     long, short = long * scale, short * scale

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.elements import float64, int64
 from hlofront.lowering.core.formulas import Formula, clip, sqrt, where
 from hlofront.lowering.cpu.complex_exp_log import of_parts, parts_of
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
@@ -23,7 +24,6 @@ from hlofront.lowering.cpu.float_bits import (
 from hlofront.primitives.elementwise import elementwise as e
 
 _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
-_float32, _float64, _int64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
 
 class _Root(NamedTuple):
@@ -55,7 +55,7 @@ def _wide_root(real: Formula, imag: Formula) -> _Root:
     # Scale extreme numbers, so that their squares are normal.
     greatest = where(one > other, one, other)
     is_small, is_large = greatest < 2.0**-400, greatest > 2.0**400
-    like = filled_like(one, 1, _float64)
+    like = filled_like(one, 1, float64)
     scale = where(is_small, 2.0**600, where(is_large, 2.0**-600, like))
     scaled, other_scaled = one * scale, other * scale
     size = sqrt(scaled * scaled + other_scaled * other_scaled)
@@ -73,7 +73,7 @@ def _wide_root(real: Formula, imag: Formula) -> _Root:
 def _in_quadrant(x: Formula, long: Formula, short: Formula) -> tuple[Formula, Formula]:
     """Return the parts of a root of x: they are exchanged where the real part of x is negative."""
     real, imag = parts_of(x)
-    is_left = reinterpreted(wide(real), _int64) < 0
+    is_left = reinterpreted(wide(real), int64) < 0
     root, other = where(is_left, short, long), where(is_left, long, short)
     return as_dtype(root, real.dtype), as_dtype(with_sign_of(wide(imag), other), real.dtype)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array, Shape
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.lowering.min_sizes import MIN_SIZES
@@ -30,8 +31,6 @@ from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import div, mul, rem
 from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
-
-_int32 = np.dtype(np.int32)
 
 # Groups of more elements keep XLA's operation.
 _MOST_IN_GROUP = 32
@@ -82,7 +81,7 @@ def position_by_position(lhs: Array, rhs: Array, *, shape: Shape, **params: Any)
     wide = (*y.shape[:-1], groups, y.shape[-1] // groups)
 
     def step(number: Array, results: Array) -> Array:
-        number = rest = convert(number, _int32, False)
+        number = rest = convert(number, int32, False)
         starts: list[Array] = []
         for size, stride in zip(reversed(window), reversed(strides), strict=True):
             starts.insert(0, mul(rem(rest, np.int32(size)), np.int32(stride)))

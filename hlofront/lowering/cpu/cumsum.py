@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
+from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.higher_order.while_loop import while_loop
@@ -32,8 +33,6 @@ from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
-
-_float32 = np.dtype(np.float32)
 
 # Smaller arrays of lines of at most 16 elements keep XLA's operation, which is one loop.
 _LONGEST_OF_XLA = 16
@@ -150,7 +149,7 @@ def _doubled(monoid: _Monoid, x: Array, sign: int) -> Array:
         moved = dynamic_slice(padded, (np.int32(0), start, np.int32(0)), x.shape)
         return e.mul(distance, np.int32(2)), monoid.combine(moved, result)
 
-    first = full((), 1, np.dtype(np.int32))
+    first = full((), 1, int32)
     return while_loop(lambda state: c.lt(state[0], np.int32(length)), step, (first, x))[1]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import float32, int32
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.primitive import Primitive
@@ -31,9 +32,6 @@ from hlofront.lowering.replacements import (
 )
 from hlofront.primitives.arrays.reducing import reduce_max
 from hlofront.primitives.elementwise.converting import convert
-
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_int32 = np.dtype(np.int32)
 
 # A function of the operands.
 OfOperands = Callable[..., Formula]
@@ -138,5 +136,5 @@ def _any_is(
     """Return 1 in int32 if any operand is unusual, else 0."""
     unusual = needs_fallback(*converted(arrays)).value
     # A maximum of floats is faster to compile than one of booleans.
-    greatest = reduce_max(convert(unusual, _float32, False), range(unusual.ndim))
-    return convert(greatest, _int32, False)
+    greatest = reduce_max(convert(unusual, float32, False), range(unusual.ndim))
+    return convert(greatest, int32, False)

@@ -7,6 +7,7 @@ errors are large near 1; here they are at most 2.5 ulp.
 
 import numpy as np
 
+from hlofront.base.elements import float64
 from hlofront.lowering.core.formulas import (
     Formula,
     clip,
@@ -20,8 +21,6 @@ from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import with_sign_of
 from hlofront.lowering.cpu.log import logarithm
 from hlofront.primitives.elementwise import special as s
-
-_float64 = np.dtype(np.float64)
 
 _BORDERS = 0.845, 1.25
 # From here on the function is 1 to the last bit.
@@ -84,7 +83,7 @@ _FAR = (
 )
 
 
-@replaced_by_formula(s.erf_p, _float64)
+@replaced_by_formula(s.erf_p, float64)
 def _error_function(x: Formula) -> Formula:
     distance = clip(0, abs(x), _LIMIT)
     # Near zero and near one the result is a large part, which is exact, and a small one.
@@ -165,7 +164,7 @@ _OF_ROOT = [
 _MORE_EXACT = "A formula that keeps its precision near 1, where XLA's loses half of the digits."
 
 
-@replaced_by_formula(s.erf_inv_p, _float64, description=_MORE_EXACT)
+@replaced_by_formula(s.erf_inv_p, float64, description=_MORE_EXACT)
 def _inverse(x: Formula) -> Formula:
     # Both factors of 1 - x**2 are exact where their product is small.
     distance = where(abs(x) < 1, abs(x), 0.0)

@@ -11,6 +11,7 @@ precise.
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64, int32, int64
 from hlofront.base.typing import Array
 from hlofront.lowering.core.formulas import Formula, clip, polynomial, rounded, where
 from hlofront.lowering.cpu.float_bits import as_dtype, reinterpreted, shifted_left
@@ -26,14 +27,13 @@ from hlofront.lowering.replacements import (
 )
 from hlofront.primitives.elementwise import elementwise as e
 
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_BITS = {_float32: np.dtype(np.int32), _float64: np.dtype(np.int64)}
+_BITS = {float32: int32, float64: int64}
 
 # Interpolations at Chebyshev's points of r / tanh(r log(2) / 2) to 1/2, as polynomials of the
 # square: with relative errors of 1.8e-9 and 1.6e-17.
 _QUOTIENT = {
-    _float32: [2.8853900869218165, 0.11552415967147486, -0.0009211135213008522],
-    _float64: [
+    float32: [2.8853900869218165, 0.11552415967147486, -0.0009211135213008522],
+    float64: [
         2.8853900817779268,
         0.11552453009332359,
         -0.0009250684777172445,

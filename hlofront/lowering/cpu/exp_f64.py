@@ -8,8 +8,7 @@ faster for arrays of medium size.
 
 import math
 
-import numpy as np
-
+from hlofront.base.elements import float64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.lowering.core.formulas import (
@@ -33,8 +32,6 @@ from hlofront.lowering.replacements import (
     traced,
 )
 from hlofront.primitives.elementwise import elementwise as e
-
-_float64 = np.dtype(np.float64)
 
 # The hyperbolic functions of more are infinite.
 _GREATEST = 710.6
@@ -85,14 +82,14 @@ def _parts(x: Formula) -> _Parts:
     return _Parts(power - inverse, power + inverse, sine, cosine)
 
 
-@replaced_by_formula(e.sinh_p, _float64)
+@replaced_by_formula(e.sinh_p, float64)
 def _hyperbolic_sine(x: Formula) -> Formula:
     sine, cosine, sine_of_rest, cosine_of_rest = _parts(x)
     half = sine + (sine * cosine_of_rest + cosine * sine_of_rest)
     return with_sign_of(x, half + half)
 
 
-@replaced_by_formula(e.cosh_p, _float64)
+@replaced_by_formula(e.cosh_p, float64)
 def _hyperbolic_cosine(x: Formula) -> Formula:
     sine, cosine, sine_of_rest, cosine_of_rest = _parts(x)
     half = cosine + (cosine * cosine_of_rest + sine * sine_of_rest)
@@ -150,7 +147,7 @@ _LEAST = 1e-290
 def _(equation: Candidate) -> Emit | None:
     """A formula that is vectorized."""
     (aval,) = equation.avals_in
-    if aval.dtype != _float64 or not has_default_accuracy(equation):
+    if aval.dtype != float64 or not has_default_accuracy(equation):
         return None
     return traced(_of_array) if is_large(aval, MIN_SIZES["expm1"]["float64"]) else None
 

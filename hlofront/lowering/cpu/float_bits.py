@@ -7,6 +7,7 @@ quotients are products with `reciprocal` here.
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64, int32, int64
 from hlofront.base.typing import Array
 from hlofront.lowering.core.formulas import Formula, polynomial, where
 from hlofront.lowering.core.types import NumPyDType
@@ -14,10 +15,6 @@ from hlofront.primitives.arrays.creation import full_like
 from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
-
-_int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-
 
 # ---- dtypes and bits -------------------------------------------------------------------------
 
@@ -32,11 +29,11 @@ def reinterpreted(x: Formula, dtype: NumPyDType) -> Formula:
 
 
 def wide(x: Formula) -> Formula:
-    return as_dtype(x, _float64)
+    return as_dtype(x, float64)
 
 
 def narrow(x: Formula) -> Formula:
-    return as_dtype(x, _float32)
+    return as_dtype(x, float32)
 
 
 def filled_like(x: Formula, value: float, dtype: NumPyDType) -> Formula:
@@ -45,25 +42,25 @@ def filled_like(x: Formula, value: float, dtype: NumPyDType) -> Formula:
 
 def bits_of(x: Formula) -> Formula:
     """Return the bits of float32 numbers as int32."""
-    return reinterpreted(x, _int32)
+    return reinterpreted(x, int32)
 
 
 def is_subnormal(x: Formula) -> Formula:
     """Return whether numbers of float32 are subnormal: to XLA's CPU arithmetic they are zeros."""
-    return bits_of(abs(x)) < int(np.finfo(_float32).smallest_normal.view(_int32))
+    return bits_of(abs(x)) < int(np.finfo(float32).smallest_normal.view(int32))
 
 
 def magnitude(x: Formula) -> Formula:
     """Return the absolute values of float32 numbers in float64, those of subnormal ones too."""
     # The bits of a subnormal number count its units.
-    unit = float(np.finfo(_float32).smallest_subnormal)
-    subnormal = as_dtype(bits_of(abs(x)), _float64) * unit
+    unit = float(np.finfo(float32).smallest_subnormal)
+    subnormal = as_dtype(bits_of(abs(x)), float64) * unit
     return where(is_subnormal(x), subnormal, wide(abs(x)))
 
 
 def sign_bit(x: Formula) -> Formula:
     """Return int32 numbers that have the sign bits of float32 numbers, and no other bits."""
-    return bits_of(x) & np.iinfo(_int32).min
+    return bits_of(x) & np.iinfo(int32).min
 
 
 def odd(x: Formula, of_magnitude: Formula) -> Formula:
@@ -73,7 +70,7 @@ def odd(x: Formula, of_magnitude: Formula) -> Formula:
 
 def with_sign(x: Formula, sign_bit: Formula) -> Formula:
     """Return float32 numbers whose signs are opposite where the sign bit is set."""
-    return reinterpreted(Formula(e.bitwise_xor(bits_of(x).value, sign_bit.value)), _float32)
+    return reinterpreted(Formula(e.bitwise_xor(bits_of(x).value, sign_bit.value)), float32)
 
 
 def shifted_left(x: Formula, count: int) -> Formula:
@@ -87,31 +84,31 @@ def shifted_right(x: Formula, count: int) -> Formula:
 
 def last_bits(x: Formula) -> Formula:
     """Return int64 numbers with the last 32 bits of whole float64 numbers below 2**51."""
-    return reinterpreted(x + 1.5 * 2.0**52, _int64)
+    return reinterpreted(x + 1.5 * 2.0**52, int64)
 
 
 def whole_power_of_two(exponent: Formula) -> Formula:
     """Return 2**n in float64 of whole numbers n of float64 from -1022 to 1023."""
     # The last bits of the sum are those of the exponent's bits as an integer.
-    biased = reinterpreted(exponent + (1.5 * 2.0**52 + 1023), _int64)
-    return reinterpreted(shifted_left(biased, 52), _float64)
+    biased = reinterpreted(exponent + (1.5 * 2.0**52 + 1023), int64)
+    return reinterpreted(shifted_left(biased, 52), float64)
 
 
 def times_power_of_two(x: Formula, exponent: Formula) -> Formula:
     """Return x * 2**n of float64 numbers and whole numbers n, where both are normal numbers."""
-    bits = reinterpreted(x, _int64) + shifted_left(last_bits(exponent), 52)
-    return reinterpreted(bits, _float64)
+    bits = reinterpreted(x, int64) + shifted_left(last_bits(exponent), 52)
+    return reinterpreted(bits, float64)
 
 
 def without_last_bits(x: Formula, count: int) -> Formula:
     """Return float64 numbers whose last bits are zeros."""
-    return reinterpreted(reinterpreted(x, _int64) & -(1 << count), _float64)
+    return reinterpreted(reinterpreted(x, int64) & -(1 << count), float64)
 
 
 def with_sign_of(x: Formula, magnitude: Formula) -> Formula:
     """Return nonnegative float64 numbers with the signs of others."""
-    sign = reinterpreted(x, _int64) & np.iinfo(_int64).min
-    return reinterpreted(reinterpreted(magnitude, _int64) | sign, _float64)
+    sign = reinterpreted(x, int64) & np.iinfo(int64).min
+    return reinterpreted(reinterpreted(magnitude, int64) | sign, float64)
 
 
 # ---- the order of floats ---------------------------------------------------------------------
@@ -150,8 +147,8 @@ def reciprocal(x: Formula, steps: int = 4) -> Formula:
     The bits of a float, an integer, are nearly its logarithm: the first guess negates them. The
     constant makes its greatest error, an eighth, as small as can be.
     """
-    opposite = Formula(e.neg(reinterpreted(x, _int64).value)) + 0x7FDE623822FC16E6
-    guess = reinterpreted(opposite, _float64)
+    opposite = Formula(e.neg(reinterpreted(x, int64).value)) + 0x7FDE623822FC16E6
+    guess = reinterpreted(opposite, float64)
     for _ in range(steps):
         guess = guess * (2 - x * guess)
     return guess
@@ -163,8 +160,8 @@ def inverse_square_root(x: Formula) -> Formula:
     The first guess halves and negates the bits, and errs by 3.5 %. Each step is the series of
     (1 - error)**(-1/2), with as many terms as needed.
     """
-    half_bits = shifted_right(reinterpreted(x, _int64), 1)
-    guess = reinterpreted(Formula(e.neg(half_bits.value)) + 0x5FE6EB50C7B537A9, _float64)
+    half_bits = shifted_right(reinterpreted(x, int64), 1)
+    guess = reinterpreted(Formula(e.neg(half_bits.value)) + 0x5FE6EB50C7B537A9, float64)
     for series in ([0.5, 0.375, 0.3125], [0.5, 0.375]):
         error = 1 - x * guess * guess
         guess = guess + guess * error * polynomial(error, series)

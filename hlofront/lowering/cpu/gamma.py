@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, parallel_polynomial, rounded, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
@@ -21,8 +22,6 @@ from hlofront.lowering.special import gamma_approximations as approximations
 from hlofront.lowering.special.gamma_approximations import BERNOULLI, Approximation
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise import special as s
-
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # Stirling's series holds from here on. From the limit on all of its terms but the first are zero.
 _LARGE = 7.0
@@ -35,22 +34,22 @@ _DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
 _MORE_EXACT = "A formula that keeps its precision near the zeros, where XLA's loses most digits."
 
 
-@replaced_by_formula(s.lgamma_p, _float32, description=_MORE_EXACT)
+@replaced_by_formula(s.lgamma_p, float32, description=_MORE_EXACT)
 def _logarithm_of_gamma(x: Formula) -> Formula:
     return narrow(_lgamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
 
 
-@replaced_by_formula(s.lgamma_p, _float64, description=_MORE_EXACT)
+@replaced_by_formula(s.lgamma_p, float64, description=_MORE_EXACT)
 def _logarithm_of_gamma_of_float64(x: Formula) -> Formula:
     return _lgamma(abs(x), x < 0, approximations.DOUBLE)
 
 
-@replaced_by_formula(s.digamma_p, _float32)
+@replaced_by_formula(s.digamma_p, float32)
 def _digamma_of_narrow(x: Formula) -> Formula:
     return narrow(_digamma(magnitude(x), ~sign_bit(x).equals(0), approximations.SINGLE))
 
 
-@replaced_by_formula(s.digamma_p, _float64)
+@replaced_by_formula(s.digamma_p, float64)
 def _digamma_of_float64(x: Formula) -> Formula:
     return _digamma(abs(x), x < 0, approximations.DOUBLE)
 

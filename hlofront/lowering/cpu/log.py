@@ -11,14 +11,13 @@ import math
 
 import numpy as np
 
+from hlofront.base.elements import float64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, parallel_polynomial, sqrt, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import filled_like, without_last_bits
 from hlofront.lowering.cpu.powers_of_two import in_powers_of_two
 from hlofront.primitives.elementwise import elementwise as e
-
-_float64 = np.dtype(np.float64)
 
 # An interpolation at Chebyshev's points of (log(1 + x) - x + x**2 / 2) / x**3 from sqrt(1/2) - 1 to
 # sqrt(2) - 1, a numerator and a denominator, with an error of 5e-16.
@@ -83,23 +82,23 @@ def one_more(x: Formula) -> _Sum:
 
 def _with_ends(x: Formula, result: Formula) -> Formula:
     """Return the logarithm of any x from that of positive numbers."""
-    result = where(x > 0, result, where(x.equals(0), filled_like(x, -np.inf, _float64), np.nan))
+    result = where(x > 0, result, where(x.equals(0), filled_like(x, -np.inf, float64), np.nan))
     return where(x < np.inf, result, x)
 
 
-@replaced_by_formula(e.log_p, _float64)
+@replaced_by_formula(e.log_p, float64)
 def _log(x: Formula) -> Formula:
     return _with_ends(x, logarithm(x))
 
 
-@replaced_by_formula(e.log1p_p, _float64)
+@replaced_by_formula(e.log1p_p, float64)
 def _log1p(x: Formula) -> Formula:
     total, rest = one_more(x)
     # The logarithm of 1 is the rest, but for the sign of zero.
     return where(x.equals(0), x, _with_ends(total, logarithm(total, rest)))
 
 
-@replaced_by_formula(e.acosh_p, _float64)
+@replaced_by_formula(e.acosh_p, float64)
 def _inverse_cosine(x: Formula) -> Formula:
     is_large = x > _LARGE
     above = where(is_large, 1.0, x - 1)
@@ -108,7 +107,7 @@ def _inverse_cosine(x: Formula) -> Formula:
     return where(x < 1, np.nan, result)
 
 
-@replaced_by_formula(e.atanh_p, _float64)
+@replaced_by_formula(e.atanh_p, float64)
 def _inverse_tangent(x: Formula) -> Formula:
     size = abs(x)
     total, rest = one_more(size * 2 / (1 - size))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import float32, float64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value, ir
@@ -40,7 +41,6 @@ from hlofront.primitives.collectives.pcast import unreduced_pmax_p, unreduced_pm
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
 
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 # XLA takes YNNPACK's kernel for operands of at least so many elements.
 _MIN_SIZE_OF_KERNEL = 4_096
 
@@ -222,7 +222,7 @@ def _over_devices(
     if not issubdtype(aval.dtype, np.floating):
         operation = "stablehlo.maximum" if is_maximum else "stablehlo.minimum"
         return all_reduced(build, x, aval, operation, attributes)
-    wide = _float64 if aval.dtype == _float64 else _float32
+    wide = float64 if aval.dtype == float64 else float32
     integers = aval.update(dtype=np.dtype(f"int{8 * wide.itemsize}"))
 
     def ordered(x: Array) -> Array:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import float32, float64, int32, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, Shape
 from hlofront.core.aval import ShapedArray
@@ -35,9 +36,6 @@ from hlofront.primitives.calls.barriers import optimization_barrier
 from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
-
-_int32, _int64 = np.dtype(np.int32), np.dtype(np.int64)
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # Shorter lines are sorted.
 _SHORTEST = 512
@@ -141,7 +139,7 @@ def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int)
         shape = (*(x.shape[i] for i in others), *rest)
         axes = [layout.of_indices[i] for i in order]
         index = broadcast_in_dim(transpose(index, order), shape, axes)
-        ranks.append(convert(reshape(index, (lines, index.size // lines)), _int32, False))
+        ranks.append(convert(reshape(index, (lines, index.size // lines)), int32, False))
         shapes.append(shape)
         layouts.append(layout)
     elements = _elements(rows, concatenate(ranks, 1))
@@ -189,7 +187,7 @@ def _last(rows: Array) -> Array:
     """Return the greatest element of each row, or NaN if there is one."""
     # XLA's maximum of many elements on a CPU ignores NaNs (jaxlib 0.10.2).
     greatest = Formula(reduce_max(rows, (1,)))
-    missing = reduce_sum(convert(c.ne(rows, rows), _float32, False), (1,))
+    missing = reduce_sum(convert(c.ne(rows, rows), float32, False), (1,))
     return where(Formula(missing) > 0, np.nan, greatest).value
 
 
@@ -219,21 +217,19 @@ def _elements(rows: Array, ranks: Array) -> Array:
             own = index_in_dim(keys, part, 1, keepdims=False)
             own = Formula(broadcast_in_dim(own, shape, (0, 2)))
             # The counts of a pair of candidates are in the halves of one integer.
-            ones, others = (as_dtype(own < each, _int32) for each in (first, second))
+            ones, others = (as_dtype(own < each, int32) for each in (first, second))
             counts.append(ones + others * _HALF)
         while len(counts) > 1:
             sums = [x + y for x, y in zip(counts[::2], counts[1::2])]
             counts = [*sums, *counts[2 * len(sums) :]]
         (both,) = counts
-        first = as_dtype(both & (_HALF - 1), _float64)
-        second = as_dtype(
-            Formula(e.shift_right_logical(both.value, np.int32(_HALF_BITS))), _float64
-        )
+        first = as_dtype(both & (_HALF - 1), float64)
+        second = as_dtype(Formula(e.shift_right_logical(both.value, np.int32(_HALF_BITS))), float64)
         (by_lane,) = optimization_barrier(((first + second * _LONGEST).value,))
-        total = as_dtype(Formula(reduce_sum(by_lane, (2,))), _int64)
+        total = as_dtype(Formula(reduce_sum(by_lane, (2,))), int64)
         first = total & (_LONGEST - 1)
         second = Formula(e.shift_right_logical(total.value, np.int64(_LONGEST_BITS)))
-        return convert(concatenate([first.value, second.value], 1), _int32, False)
+        return convert(concatenate([first.value, second.value], 1), int32, False)
 
     def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
         bit, least = state

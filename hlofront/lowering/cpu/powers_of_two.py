@@ -8,6 +8,7 @@ results beyond 10^200.
 
 import numpy as np
 
+from hlofront.base.elements import float64, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, clip, parallel_polynomial, rounded, where
 from hlofront.lowering.cpu.float_bits import (
@@ -17,8 +18,6 @@ from hlofront.lowering.cpu.float_bits import (
     times_power_of_two,
     without_last_bits,
 )
-
-_int64, _float64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def _bits(x: float) -> int:
@@ -69,10 +68,10 @@ def in_powers_of_two(x: Formula) -> tuple[Formula, Formula]:
 
     It is from sqrt(1/2) to sqrt(2). For zero, infinity and NaN the results are finite.
     """
-    bits = reinterpreted(x, _int64)
+    bits = reinterpreted(x, int64)
     biased = shifted_right(bits + (_ONE - _LEAST_MANTISSA), _MANTISSA_WIDTH)
-    mantissa = reinterpreted(bits - shifted_left(biased, _MANTISSA_WIDTH) + _ONE, _float64)
-    exponent = reinterpreted(biased + _bits(_BIG), _float64) - (_BIG + 1023)
+    mantissa = reinterpreted(bits - shifted_left(biased, _MANTISSA_WIDTH) + _ONE, float64)
+    exponent = reinterpreted(biased + _bits(_BIG), float64) - (_BIG + 1023)
     return exponent, mantissa - 1
 
 

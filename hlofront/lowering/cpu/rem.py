@@ -7,14 +7,11 @@ any operand is unusual, XLA's operation computes all of them.
 
 from collections.abc import Callable
 
-import numpy as np
-
+from hlofront.base.elements import float32, float64
 from hlofront.lowering.core.formulas import Formula, floor, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import narrow, sign_bit, wide, with_sign, without_last_bits
 from hlofront.primitives.elementwise import elementwise as e
-
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def _is_unusual(
@@ -32,14 +29,14 @@ def _is_unusual(
     return is_unusual
 
 
-@replaced_by_formula(e.rem_p, _float32, _is_unusual(2.0**28, 2.0**-100))
+@replaced_by_formula(e.rem_p, float32, _is_unusual(2.0**28, 2.0**-100))
 def _rest_of_float32(x: Formula, y: Formula) -> Formula:
     dividend, divisor = wide(abs(x)), wide(abs(y))
     rest = dividend - floor(dividend / divisor) * divisor
     return where(abs(x) < abs(y), x, with_sign(narrow(rest), sign_bit(x)))
 
 
-@replaced_by_formula(e.rem_p, _float64, _is_unusual(2.0**26, 2.0**-960))
+@replaced_by_formula(e.rem_p, float64, _is_unusual(2.0**26, 2.0**-960))
 def _rest_of_float64(x: Formula, y: Formula) -> Formula:
     dividend, divisor = abs(x), abs(y)
     quotient = floor(dividend / divisor)

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import int32, uint32, uint64
 from hlofront.base.typing import Array, Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
@@ -41,8 +42,6 @@ from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.compare import select
 from hlofront.primitives.elementwise.families import real_of
-
-_int32, _uint32, _uint64 = np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
 
 # XLA has a top_k of float32, which is faster for less than this part of an axis, and for any part
 # of small arrays. Other dtypes it sorts by a comparator.
@@ -167,7 +166,7 @@ def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -
 
 def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
     """Return words in the opposite order; equal elements keep their order."""
-    word = aval.update(dtype=_uint32)
+    word = aval.update(dtype=uint32)
     return [build.op("stablehlo.not", (each,), word) for each in words]
 
 
@@ -212,9 +211,9 @@ def _words(build: Builder, x: Value, aval: ShapedArray) -> list[Value]:
         x = build.op("stablehlo.bitcast_convert", (build.convert(x, signed),), unsigned)
         sign = build.full(1 << _width(dtype) - 1, unsigned)
         x = build.op("stablehlo.xor", (x, sign), unsigned)
-    if unsigned.dtype == _uint32:
+    if unsigned.dtype == uint32:
         return [x]
-    word = aval.update(dtype=_uint32)
+    word = aval.update(dtype=uint32)
     high = build.op("stablehlo.shift_right_logical", (x, build.full(32, unsigned)), unsigned)
     return [build.convert(high, word), build.convert(x, word)]
 
@@ -233,9 +232,9 @@ def _order_of_words(build: Builder, words: list[Value], shape: Shape, axis: int)
     """Return the indices that sort by words, first the most significant, of int32."""
     order = _order(build, words[-1], shape, axis)
     for word in words[-2::-1]:
-        word = _reordered(build, word, ShapedArray(shape, _uint32), order, axis)
+        word = _reordered(build, word, ShapedArray(shape, uint32), order, axis)
         positions = _order(build, word, shape, axis)
-        order = _reordered(build, order, ShapedArray(shape, _int32), positions, axis)
+        order = _reordered(build, order, ShapedArray(shape, int32), positions, axis)
     return order
 
 
@@ -247,23 +246,23 @@ def _order(build: Builder, word: Value, shape: Shape, axis: int) -> Value:
     is_moved = axis < last and math.prod(shape) >= _MIN_SIZE_TRANSPOSED
     if is_moved:
         shape, axis = tuple(shape[i] for i in permutation), last
-        word = _transposed(build, word, permutation, ShapedArray(shape, _uint32))
-    packed = ShapedArray(shape, _uint64)
+        word = _transposed(build, word, permutation, ShapedArray(shape, uint32))
+    packed = ShapedArray(shape, uint64)
     high = build.op(
         "stablehlo.shift_left", (build.convert(word, packed), build.full(32, packed)), packed
     )
     x = build.op("stablehlo.or", (high, build.iota(packed, axis)), packed)
-    scalar = ShapedArray((), _uint64)
+    scalar = ShapedArray((), uint64)
 
     def less(inner: Builder, x: Value, y: Value) -> Value:
         return inner.compare("LT", x, y, scalar)
 
     (x,) = emit_sort(build, [x], [packed], axis, True, less)
-    order = build.convert(x, ShapedArray(shape, _int32))
+    order = build.convert(x, ShapedArray(shape, int32))
     if not is_moved:
         return order
     back = sorted(range(last + 1), key=permutation.__getitem__)
-    return _transposed(build, order, back, ShapedArray(tuple(shape[i] for i in back), _int32))
+    return _transposed(build, order, back, ShapedArray(tuple(shape[i] for i in back), int32))
 
 
 def _transposed(build: Builder, x: Value, permutation: Sequence[int], aval: ShapedArray) -> Value:
@@ -274,7 +273,7 @@ def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: 
     """Return an array gathered along an axis by indices, as a result of this aval."""
     others = tuple(i for i in range(aval.ndim) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    indices = build.reshape(order, ShapedArray((*aval.shape, 1), _int32))
+    indices = build.reshape(order, ShapedArray((*aval.shape, 1), int32))
     return build.op(
         "stablehlo.gather",
         (x, indices),

@@ -8,8 +8,7 @@ only error: 0.502 ulp in float32, where XLA has up to 2.3 (asin), 2.1 (acos) and
 
 import math
 
-import numpy as np
-
+from hlofront.base.elements import float32, float64, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, clip, polynomial, rounded, sqrt, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
@@ -27,9 +26,6 @@ from hlofront.lowering.cpu.float_bits import (
     with_sign,
 )
 from hlofront.primitives.elementwise import elementwise as e
-
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_int64 = np.dtype(np.int64)
 
 # Interpolations at Chebyshev's points, as polynomials of the square: sin(2 pi x) / x to 1/4,
 # tan(2 pi x) / x to 1/8, a numerator and a denominator, arcsin(x) / x to 1/2, and arctan(x) / x to
@@ -152,7 +148,7 @@ def _reduced(x: Formula, parts: int, shift: float = 0.0) -> _Angle:
     """
     products: list[Formula] = []
     for each in zip(*(known.turns for known in _RANGES)):
-        factor = filled_like(x, each[0], _float64)
+        factor = filled_like(x, each[0], float64)
         for known, part in zip(_RANGES[1:], each[1:]):
             factor = where(abs(x) >= known.least, part, factor)
         products.append(wide(x) * factor)
@@ -166,12 +162,12 @@ def _reduced(x: Formula, parts: int, shift: float = 0.0) -> _Angle:
 # ---- functions -------------------------------------------------------------------------------
 
 
-@replaced_by_formula(e.sin_p, _float32)
+@replaced_by_formula(e.sin_p, float32)
 def _sine(x: Formula) -> Formula:
     return where(is_subnormal(x), x, narrow(_sine_of(_reduced(x, 2))))
 
 
-@replaced_by_formula(e.cos_p, _float32)
+@replaced_by_formula(e.cos_p, float32)
 def _cosine(x: Formula) -> Formula:
     return narrow(_sine_of(_reduced(x, 2, shift=0.5)))
 
@@ -183,12 +179,12 @@ def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
 
 def _sine_of(angle: _Angle) -> Formula:
     """Return the sine of an angle in halves of a turn."""
-    sine = reinterpreted(angle.rest * polynomial(angle.rest * angle.rest, _SINE), _int64)
+    sine = reinterpreted(angle.rest * polynomial(angle.rest * angle.rest, _SINE), int64)
     opposite = shifted_left(angle.multiple, 63)
-    return reinterpreted(Formula(e.bitwise_xor(sine.value, opposite.value)), _float64)
+    return reinterpreted(Formula(e.bitwise_xor(sine.value, opposite.value)), float64)
 
 
-@replaced_by_formula(e.tan_p, _float32)
+@replaced_by_formula(e.tan_p, float32)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x, 4)
     numerator, denominator = (polynomial(angle.rest * angle.rest, each) for each in _TANGENT)
@@ -198,12 +194,12 @@ def _tangent(x: Formula) -> Formula:
     return where(is_subnormal(x), x, narrow(ratio))
 
 
-@replaced_by_formula(e.atan_p, _float32)
+@replaced_by_formula(e.atan_p, float32)
 def _arc_tangent(x: Formula) -> Formula:
-    return odd(x, narrow(angle_between(wide(abs(x)), wide(filled_like(x, 1, _float32)))))
+    return odd(x, narrow(angle_between(wide(abs(x)), wide(filled_like(x, 1, float32)))))
 
 
-@replaced_by_formula(e.atan2_p, _float32)
+@replaced_by_formula(e.atan2_p, float32)
 def _arc_tangent_of_ratio(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
     return in_quadrant(y, x, wide(abs(y)), wide(abs(x)))
@@ -221,13 +217,13 @@ def angle_from_right(x: Formula, distance_of_y: Formula, distance_of_x: Formula)
     return where(sign_bit(x).equals(0), angle, math.pi - angle)
 
 
-@replaced_by_formula(e.asin_p, _float32)
+@replaced_by_formula(e.asin_p, float32)
 def _arc_sine(x: Formula) -> Formula:
     is_steep, angle = _angle_of_sine(abs(x))
     return odd(x, narrow(where(is_steep, math.pi / 2 - angle * 2, angle)))
 
 
-@replaced_by_formula(e.acos_p, _float32)
+@replaced_by_formula(e.acos_p, float32)
 def _arc_cosine(x: Formula) -> Formula:
     is_steep, angle = _angle_of_sine(abs(x))
     is_negative = ~sign_bit(x).equals(0)

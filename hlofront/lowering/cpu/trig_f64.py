@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from hlofront.base.elements import float64, int32, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.lowering.core.formulas import Formula, parallel_polynomial, rounded, sqrt, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
@@ -24,8 +25,6 @@ from hlofront.lowering.cpu.float_bits import (
 )
 from hlofront.lowering.cpu.trig import HALF_PI, HALF_PI_BITS, in_parts
 from hlofront.primitives.elementwise import elementwise as e
-
-_int32, _int64, _float64 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float64)
 
 # Multiples of half of pi below it have 20 bits, so that their products with the first three parts
 # are exact.
@@ -120,17 +119,17 @@ def _reduced(x: Formula) -> _Angle:
     # The sum of what rounding lost in both differences.
     lost = ((near - nearer) - second) + ((nearer - nearest) - third) - fourth
     remainder = nearest + lost
-    return _Angle(as_dtype(multiple, _int32), remainder, (nearest - remainder) + lost)
+    return _Angle(as_dtype(multiple, int32), remainder, (nearest - remainder) + lost)
 
 
-@replaced_by_formula(e.sin_p, _float64, is_huge)
+@replaced_by_formula(e.sin_p, float64, is_huge)
 def _sine(x: Formula) -> Formula:
     angle = _reduced(x)
     # The sine of a negative zero is a negative zero.
     return where(x.equals(0), x, _sine_of(angle, angle.multiple))
 
 
-@replaced_by_formula(e.cos_p, _float64, is_huge)
+@replaced_by_formula(e.cos_p, float64, is_huge)
 def _cosine(x: Formula) -> Formula:
     angle = _reduced(x)
     return _sine_of(angle, angle.multiple + 1)
@@ -168,7 +167,7 @@ def _sine_of(angle: _Angle, multiple: Formula) -> Formula:
     return where((multiple & 2).equals(0), magnitude, -magnitude)
 
 
-@replaced_by_formula(e.tan_p, _float64, is_huge)
+@replaced_by_formula(e.tan_p, float64, is_huge)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x)
     sine, cosine = _sine_and_cosine_of_remainder(angle)
@@ -209,7 +208,7 @@ def _angle_of_sine(sine: Formula) -> _AngleOfSine:
     return _AngleOfSine(is_steep, first, root * (square * numerator / denominator) + lost)
 
 
-@replaced_by_formula(e.asin_p, _float64)
+@replaced_by_formula(e.asin_p, float64)
 def _arc_sine(x: Formula) -> Formula:
     is_steep, first, rest = _angle_of_sine(abs(x))
     steep = (_HALF_PI - first * 2) - (rest * 2 - _HALF_PI_REST)
@@ -217,7 +216,7 @@ def _arc_sine(x: Formula) -> Formula:
     return where(abs(x) < _LEAST, x, where(x < 0, -angle, angle))
 
 
-@replaced_by_formula(e.acos_p, _float64)
+@replaced_by_formula(e.acos_p, float64)
 def _arc_cosine(x: Formula) -> Formula:
     is_steep, first, rest = _angle_of_sine(abs(x))
     first, rest = (where(x < 0, -part, part) for part in (first, rest))
@@ -227,17 +226,17 @@ def _arc_cosine(x: Formula) -> Formula:
     return where(is_steep, steep, _HALF_PI - (first + (rest - _HALF_PI_REST)))
 
 
-@replaced_by_formula(e.atan_p, _float64)
+@replaced_by_formula(e.atan_p, float64)
 def _arc_tangent(x: Formula) -> Formula:
-    angle = _angle_between(abs(x), filled_like(x, 1, _float64))
+    angle = _angle_between(abs(x), filled_like(x, 1, float64))
     return where(abs(x) < _LEAST, x, with_sign_of(x, _in_radians(angle)))
 
 
-@replaced_by_formula(e.atan2_p, _float64)
+@replaced_by_formula(e.atan2_p, float64)
 def angle_of_point(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
     eighths, first, rest = _angle_between(abs(y), abs(x))
-    is_left = reinterpreted(x, _int64) < 0
+    is_left = reinterpreted(x, int64) < 0
     eighths = where(is_left, 4 - eighths, eighths)
     first, rest = (where(is_left, -part, part) for part in (first, rest))
     angle = with_sign_of(y, _in_radians(_AngleInParts(eighths, first, rest)))
@@ -268,7 +267,7 @@ def _angle_between(y: Formula, x: Formula) -> _AngleInParts:
     is_steep = y > x
     short, long = where(is_steep, x, y), where(is_steep, y, x)
     # Scale extreme coordinates, so that sums are finite and lost parts are not subnormal.
-    one = filled_like(x, 1, _float64)
+    one = filled_like(x, 1, float64)
     scale = where(long < 2.0**400, 2.0**100, one * 2.0**-100)
     scale = where(long < 2.0**-400, 2.0**600, scale)
     short, long = short * scale, long * scale

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64, int32
 from hlofront.lowering.core.formulas import (
     Formula,
     clip,
@@ -38,9 +39,6 @@ from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.arrays.shaping import expand_dims
 from hlofront.primitives.elementwise import special as s
 from hlofront.primitives.elementwise.converting import convert
-
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_int32 = np.dtype(np.int32)
 
 # The numbers of powers and of terms of the series: errors are below 1e-9 and 1e-16.
 _SINGLE_POWERS, _SINGLE_TERMS = 4, 7
@@ -104,7 +102,7 @@ def _later_terms(order: Formula, inverse: Formula, terms: int) -> Formula:
     """Return the terms of the series after the first, over the power x**-order, from 1 / x on."""
     # Where products are greater, the power is negligible compared with those before it.
     product = clip(0, order * inverse, 1e6)
-    total, factor = filled_like(order, 0.5, _float64), product
+    total, factor = filled_like(order, 0.5, float64), product
     for k, number in enumerate(BERNOULLI[:terms], 1):
         total = total + factor * float(number / math.factorial(2 * k))
         factor = factor * ((product + inverse * (2 * k - 1)) * (product + inverse * (2 * k)))
@@ -115,7 +113,7 @@ def _zeta_of_float64(order: Formula, x: Formula) -> Formula:
     """Return zeta(order, x) for an order above 1 and positive x."""
     logarithm = precise_logarithm(x)
     # Powers that may be zero where the result is not are multiplied by a power of two.
-    half = filled_like(x, 500, _float64)
+    half = filled_like(x, 500, float64)
     more = where(order * logarithm.first > 500, where(x > 2.0**450, half + half, half), 0)
     scale = whole_power_of_two(-more)
     exponent = clip(-_GREATEST, -order, _GREATEST)
@@ -125,7 +123,7 @@ def _zeta_of_float64(order: Formula, x: Formula) -> Formula:
     near = clip(_LEAST, x, _LIMIT)
     inverse = reciprocal(near, 5)
     inverse = inverse + inverse * (1 - near * inverse)
-    total = filled_like(x, 1, _float64)
+    total = filled_like(x, 1, float64)
     for k in range(1, _POWERS):
         total = total + _power_of_two(clip(-1000, -(order * _log2_of_one_more(inverse * k)), 0))
     # The power in the series is that of the end of the sum, unless this is near the first number.
@@ -161,15 +159,15 @@ def _zeta_of_float32(order: Formula, x: Formula) -> Formula:
 
 def _zeta(order: Formula, x: Formula) -> Formula:
     """Return zeta(order, x) of nonnegative x in float64; NaN if the order is less than 1."""
-    is_narrow = x.dtype == _float32
+    is_narrow = x.dtype == float32
     if is_narrow:
         order, x = wide(order), wide(x)
     result = _zeta_of_float32(order, x) if is_narrow else _zeta_of_float64(order, x)
     half = order * 0.5
-    pole = where(floor(half).equals(half), filled_like(x, np.inf, _float64), np.nan)
+    pole = where(floor(half).equals(half), filled_like(x, np.inf, float64), np.nan)
     result = where(x.equals(0), pole, where(x < np.inf, result, 0))
     result = where(x.equals(x), result, np.nan)
-    other = where(order.equals(1), filled_like(x, np.inf, _float64), np.nan)
+    other = where(order.equals(1), filled_like(x, np.inf, float64), np.nan)
     return where((order > 1) & (order < np.inf), result, other)
 
 
@@ -193,14 +191,14 @@ def _polygamma(order: Formula, x: Formula) -> Formula:
 
 
 def _as_dtype_of(x: Formula, result: Formula) -> Formula:
-    return narrow(result) if x.dtype == _float32 else result
+    return narrow(result) if x.dtype == float32 else result
 
 
 def _factor(order: Formula) -> Formula:
     """Return the quotient of polygamma(order, x) and zeta(order + 1, x); NaN if there is none."""
-    order = wide(order) if order.dtype == _float32 else order
+    order = wide(order) if order.dtype == float32 else order
     factorials = [*(float(math.factorial(k)) for k in range(_GREATEST_ORDER + 1)), math.inf]
-    index = convert(clip(0, order, _GREATEST_ORDER + 1).value, _int32, False)
+    index = convert(clip(0, order, _GREATEST_ORDER + 1).value, int32, False)
     dimensions = GatherDimensionNumbers((), collapsed_slice_dims=(0,), start_index_map=(0,))
     indices = expand_dims(index, (index.ndim,))
     result = Formula(gather(np.array(factorials), indices, dimensions, (1,), mode="clip"))
@@ -209,6 +207,6 @@ def _factor(order: Formula) -> Formula:
     return where((order >= 0) & floor(order).equals(order), result, np.nan)
 
 
-for _dtype in (_float32, _float64):
+for _dtype in (float32, float64):
     replaced_by_formula(s.zeta_p, _dtype, _is_negative)(_zeta_of_dtype)
     replaced_by_formula(s.polygamma_p, _dtype, _is_negative_or_digamma)(_polygamma)

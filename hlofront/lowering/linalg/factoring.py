@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hlofront.base.elements import float32, float64, int32
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray, typeof
@@ -20,9 +21,8 @@ from hlofront.primitives.elementwise.elementwise import add, bitwise_and, div, m
 from hlofront.primitives.linalg import factoring as f
 from hlofront.primitives.linalg import matrices
 
-_int32 = np.dtype(np.int32)
 # The dtypes of kernels that CUDA has only for real numbers.
-_OF_CUDA = (np.dtype(np.float32), np.dtype(np.float64))
+_OF_CUDA = (float32, float64)
 
 
 def _zeros(build: Builder, aval: ShapedArray) -> Value:
@@ -86,9 +86,9 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
 
     def step(index: Array, r: Array, w: Array) -> list[Array]:
         ndim = typeof(r).ndim
-        is_row = eq(broadcasted_iota(_int32, typeof(r).shape, ndim - 2), index)
+        is_row = eq(broadcasted_iota(int32, typeof(r).shape, ndim - 2), index)
         row = reduce_sum(select_n(is_row, full_like(r, 0), r), (ndim - 2,))
-        is_element = eq(broadcasted_iota(_int32, typeof(w).shape, ndim - 2), index)
+        is_element = eq(broadcasted_iota(int32, typeof(w).shape, ndim - 2), index)
 
         def element(x: Array) -> Array:
             x = reduce_sum(select_n(is_element, full_like(x, 0), x), (ndim - 2,))
@@ -107,7 +107,7 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
         turned = matrices.broadcast_matrices(expand_dims(turned, (ndim - 2,)), typeof(r).shape)
         return [add(index, np.int32(1)), select_n(is_row, r, turned), rest]
 
-    result, _ = count_up(build, build.constant(0, _int32), n, step, (r, w), (matrix, vector))
+    result, _ = count_up(build, build.constant(0, int32), n, step, (r, w), (matrix, vector))
     return result
 
 
@@ -160,7 +160,7 @@ def _(build: Builder, library: Library, x: Value) -> list[Value]:
 def _lu_of_nothing(build: Builder, x: Value) -> list[Value]:
     _, pivot, permutation = build.avals_out
     (order,) = build.by_tracing(
-        lambda: broadcasted_iota(_int32, permutation.shape, permutation.ndim - 1), (), ()
+        lambda: broadcasted_iota(int32, permutation.shape, permutation.ndim - 1), (), ()
     )
     return [x, _zeros(build, pivot), order]
 
@@ -194,7 +194,7 @@ def _permutation(build: Builder, pivots: Value, pivot: ShapedArray, result: Shap
     axis = result.ndim - 1
 
     def start() -> Array:
-        return broadcasted_iota(_int32, result.shape, axis)
+        return broadcasted_iota(int32, result.shape, axis)
 
     (order,) = build.by_tracing(start, (), ())
     if not pivot.size:
@@ -207,7 +207,7 @@ def _permutation(build: Builder, pivots: Value, pivot: ShapedArray, result: Shap
             total = reduce_sum(select_n(where, full_like(x, 0), x), (axis,))
             return broadcast_in_dim(total, result.shape, range(axis))
 
-        steps = broadcasted_iota(_int32, pivot.shape, axis)
+        steps = broadcasted_iota(int32, pivot.shape, axis)
         here = eq(rows, i)
         there = eq(rows, element(pivots, eq(steps, i)))
         mine, other = element(order, here), element(order, there)
@@ -215,7 +215,7 @@ def _permutation(build: Builder, pivots: Value, pivot: ShapedArray, result: Shap
         return [add(i, np.int32(1)), pivots, order]
 
     _, order = count_up(
-        build, build.constant(0, _int32), pivot.shape[-1], step, (pivots, order), (pivot, result)
+        build, build.constant(0, int32), pivot.shape[-1], step, (pivots, order), (pivot, result)
     )
     return order
 
@@ -248,7 +248,7 @@ def _(
     aval, column, scales = results
     if not aval.size:
         (order,) = build.by_tracing(
-            lambda: add(broadcasted_iota(_int32, column.shape, column.ndim - 1), np.int32(1)),
+            lambda: add(broadcasted_iota(int32, column.shape, column.ndim - 1), np.int32(1)),
             (),
             (),
         )
@@ -332,19 +332,19 @@ def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose:
         return [add(step, np.int32(1)), a, taus, sub(c, mul(scale, change))]
 
     avals = aval, scales, result
-    *_, product = count_up(build, build.constant(0, _int32), count, reflect, (a, taus, c), avals)
+    *_, product = count_up(build, build.constant(0, int32), count, reflect, (a, taus, c), avals)
     return product
 
 
 def _reflector(a: Array, taus: Array, index: Array) -> tuple[Array, Array]:
     """Return the Householder vector of one reflection, with its leading one, and its scale."""
     shape = typeof(a).shape
-    rows, columns = (broadcasted_iota(_int32, shape, len(shape) - 2 + i) for i in (0, 1))
+    rows, columns = (broadcasted_iota(int32, shape, len(shape) - 2 + i) for i in (0, 1))
     chosen = bitwise_and(eq(columns, index), gt(rows, index))
     vector = reduce_sum(select_n(chosen, full_like(a, 0), a), (len(shape) - 1,))
-    positions = broadcasted_iota(_int32, typeof(vector).shape, len(shape) - 2)
+    positions = broadcasted_iota(int32, typeof(vector).shape, len(shape) - 2)
     vector = select_n(eq(positions, index), vector, full_like(vector, 1))
-    numbers = broadcasted_iota(_int32, typeof(taus).shape, len(shape) - 2)
+    numbers = broadcasted_iota(int32, typeof(taus).shape, len(shape) - 2)
     scale = reduce_sum(select_n(eq(numbers, index), full_like(taus, 0), taus), (len(shape) - 2,))
     return vector, scale
 

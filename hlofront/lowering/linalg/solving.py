@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
@@ -17,7 +18,6 @@ from hlofront.primitives.elementwise.elementwise import add, div, mul, sub
 from hlofront.primitives.linalg import matrices
 from hlofront.primitives.linalg import solving as s
 
-_int32 = np.dtype(np.int32)
 # cuSPARSE supports no tridiagonal systems with fewer equations.
 _FEWEST_EQUATIONS = 3
 
@@ -189,9 +189,9 @@ def _eliminate(build: Builder, dl: Value, d: Value, du: Value, b: Value) -> Valu
         return [sub(index, np.int32(1)), dl, d, du, put(b, last, index), last_above, last]
 
     avals = [*avals, above, solution]
-    first = build.constant(0, _int32)
+    first = build.constant(0, int32)
     none = build.full(0, above), build.full(0, solution)
     values = count_up(build, first, count, forward, [dl, d, du, b, *none], avals)
-    start = build.constant(count - 2, _int32)
+    start = build.constant(count - 2, int32)
     _, _, _, x, _, _ = count_down(build, start, backward, values, avals)
     return x

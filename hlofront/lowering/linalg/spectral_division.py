@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex
+from hlofront.base.elements import int32, uint32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -49,7 +50,6 @@ from hlofront.primitives.linalg import spectral
 from hlofront.primitives.linalg.factoring import qr
 from hlofront.primitives.random.bits import threefry2x32
 
-_int32, _uint32 = np.dtype(np.int32), np.dtype(np.uint32)
 _zero, _one = np.int32(0), np.int32(1)
 
 
@@ -101,7 +101,7 @@ def eigh_by_division(x: Array, smallest: int) -> tuple[Array, Array]:
         offset, size = (squeeze(slice_in_dim(block, i, i + 1), (0,)) for i in (0, 1))
         which = _zero
         for width in sizes[:-1]:
-            which = add(which, convert(gt(size, np.int32(width)), _int32, False))
+            which = add(which, convert(gt(size, np.int32(width)), int32, False))
         return cast(_State, switch(which, steps, state._replace(pending=pending), offset, size))
 
     nothing = m.real_part(full_like(x, 0, shape=(n,)))
@@ -182,7 +182,7 @@ def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
         blocks=dynamic_update_slice(state.blocks, narrow, (_zero, _zero)),
         values=_put(state.values, own, offset, done, 0),
         agenda=agenda,
-        pending=add(state.pending, mul(np.int32(2), convert(divided, _int32, False))),
+        pending=add(state.pending, mul(np.int32(2), convert(divided, int32, False))),
     )
 
 
@@ -212,7 +212,7 @@ def _projector(block: Array, size: Array) -> _Projection:
         sign, *_ = qdwh(shifted, is_hermitian=True, dynamic_shape=sizes)
         projector = mul(add(sign, ones), _scalar(sign, 0.5))
         trace = reduce_sum(m.real_part(m.diagonal(projector)), (0,))
-        return _Projection(add(tries, _one), projector, convert(rounded(trace), _int32, False))
+        return _Projection(add(tries, _one), projector, convert(rounded(trace), int32, False))
 
     def goes_on(carry: _Projection) -> Array:
         is_early = lt(carry.tries, np.int32(2))
@@ -234,7 +234,7 @@ def _bases(projector: Array, rank: ArrayLike, size: Array) -> Array:
     shape = typeof(projector).shape
     first, own = _before(rank, shape, 1), _before(size, shape, 1)
     rows = _before(size, shape, 0)
-    counts = [broadcasted_iota(_uint32, shape, axis) for axis in (0, 1)]
+    counts = [broadcasted_iota(uint32, shape, axis) for axis in (0, 1)]
     bits, _ = threefry2x32((np.uint32(0), np.uint32(1)), counts)
     real = m.real_dtype(typeof(projector).dtype)
     numbers = sub(mul(convert(bits, real, False), real.type(2.0**-31)), real.type(1))
@@ -269,7 +269,7 @@ def _bound(block: Array) -> Array:
 
 def _before(count: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
     """Return a mask of a shape, true where the index along an axis is less than a count."""
-    return lt(broadcasted_iota(_int32, shape, axis), broadcast_in_dim(count, shape, ()))
+    return lt(broadcasted_iota(int32, shape, axis), broadcast_in_dim(count, shape, ()))
 
 
 def _masked(x: Array, mask: Array) -> Array:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array
 from hlofront.bridge.kernels import cusolver_version
 from hlofront.bridge.mlir import Value
@@ -25,9 +26,6 @@ from hlofront.primitives.elementwise.elementwise import (
 )
 from hlofront.primitives.linalg import matrices
 from hlofront.primitives.linalg import spectral as s
-
-_int32 = np.dtype(np.int32)
-
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
@@ -136,7 +134,7 @@ def _from_pairs(values: Array, vectors: Array) -> Array:
     imaginary = imag(values)
     paired = bitwise_not(eq(imaginary, full_like(imaginary, 0)))
     # Conjugate pairs are consecutive: a first column and a second one, of an even count.
-    number = cumsum(convert(paired, _int32, False), axis=axis - 1)
+    number = cumsum(convert(paired, int32, False), axis=axis - 1)
     even = eq(bitwise_and(number, full_like(number, 1)), full_like(number, 0))
     paired, even = (matrices.along_rows(which, shape) for which in (paired, even))
     rows = [[(0, 0, 0)] * (axis) + [edge] for edge in ((-1, 1, 0), (1, -1, 0))]

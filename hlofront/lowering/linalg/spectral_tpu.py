@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from hlofront.base.elements import float32, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
@@ -31,7 +30,6 @@ from hlofront.transforms.vmap import vmap
 
 # The largest matrices that XLA's own algorithm, Jacobi rotations, is fast for.
 _ROTATED_UP_TO = 256
-_int32, _float32 = np.dtype(np.int32), np.dtype(np.float32)
 
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
@@ -91,7 +89,7 @@ def _eigh(x: Array, *, lower: bool, ordered: bool, part: Subset) -> list[Array]:
         vectors, values = of_one(x)
     if ordered:
         axis = len(outer)
-        positions = broadcasted_iota(_int32, typeof(values).shape, axis)
+        positions = broadcasted_iota(int32, typeof(values).shape, axis)
         values, order = sort((values, positions), dimension=axis)
         vectors = matrices.swap(matrices.take_rows(matrices.swap(vectors), order))
     vectors = convert(vectors, dtype, False)
@@ -101,7 +99,7 @@ def _eigh(x: Array, *, lower: bool, ordered: bool, part: Subset) -> list[Array]:
 
 def _widened(x: Array) -> Array:
     """Return 16-bit numbers as 32-bit ones: repeated division needs the digits."""
-    return convert(x, _float32, False) if typeof(x).dtype.itemsize < 4 else x
+    return convert(x, float32, False) if typeof(x).dtype.itemsize < 4 else x
 
 
 # ---- singular values -----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from hlofront.base.elements import bool_, int32, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray, SymbolicSize
@@ -14,9 +15,6 @@ from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.ops.reduce import emit_reduce, one_op
 from hlofront.primitives.arrays import gathering as g
 from hlofront.primitives.arrays.creation import scalar_of
-
-_BOOL = np.dtype(np.bool_)
-_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 @lower(g.gather_p)
@@ -62,7 +60,7 @@ def _(
     if mask is None:
         return gathered
     batch = [axis for axis in range(result.ndim) if axis not in numbers.offset_dims]
-    mask = build.broadcast(mask, result.update(dtype=_BOOL, weak_type=False), batch)
+    mask = build.broadcast(mask, result.update(dtype=bool_, weak_type=False), batch)
     fill = scalar_of(0 if fill_value is None else fill_value, result.dtype)
     return build.select(mask, gathered, build.full(fill, result), result)
 
@@ -79,13 +77,13 @@ def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Ind
     dtype = indices.aval.dtype
     if dtype.itemsize == 8 or any(
         # Sizes that are unknown are computed in the default integer dtype.
-        not isinstance(bound, SymbolicSize) and bound > np.iinfo(_INT32).max
+        not isinstance(bound, SymbolicSize) and bound > np.iinfo(int32).max
         for bound in bounds
     ):
-        wide = _INT64
+        wide = int64
     else:
         # Indices of uint32 that become negative were out of bounds.
-        wide = _INT32
+        wide = int32
     if dtype == wide:
         return indices
     aval = indices.aval.update(dtype=wide, weak_type=False)
@@ -95,7 +93,7 @@ def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Ind
 def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
     """Return, for each index vector, whether all of its indices are from 0 to their bounds."""
     value, aval = indices
-    flags = aval.update(dtype=_BOOL, weak_type=False)
+    flags = aval.update(dtype=bool_, weak_type=False)
     zero = build.full(0, aval)
     if build.module.size_variables and has_symbolic_size(bounds):
         limits = unknown_sizes.vector(build, bounds)

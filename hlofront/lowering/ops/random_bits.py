@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.config import options
+from hlofront.base.elements import float32, int32, uint32, uint64
 from hlofront.base.typing import Shape
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
@@ -17,9 +18,8 @@ from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import Candidate, Emit, is_large, replaces
 from hlofront.primitives.random import bits as r
 
-_uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
-_state = ShapedArray((2,), _uint64)
-_halves = ShapedArray((2, 2), _uint32)
+_state = ShapedArray((2,), uint64)
+_halves = ShapedArray((2, 2), uint32)
 _has_kernel = options["jax_threefry_gpu_kernel_lowering"]
 
 
@@ -27,7 +27,7 @@ _has_kernel = options["jax_threefry_gpu_kernel_lowering"]
 def _(build: Builder, key: Value, *, algorithm: r.RandomAlgorithm, **_: Value) -> list[Value]:
     (key_aval,), (new_key_aval, bits_aval) = build.avals_in, build.avals_out
     # The operation's state consists of 64-bit words.
-    in_halves = key_aval.dtype == _uint32
+    in_halves = key_aval.dtype == uint32
     if in_halves:
         key = build.op("stablehlo.bitcast_convert", (build.reshape(key, _halves),), _state)
     name = algorithm.name.removeprefix("RNG_")
@@ -75,7 +75,7 @@ def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
     if result.dtype.itemsize > 2:
         return _uniform(build, a, b, result)
     # XLA's compiler for TPUs aborts the process on narrower floats: round them from wider ones.
-    wide = result.update(dtype=np.dtype(np.float32))
+    wide = result.update(dtype=float32)
     start, end = (build.convert(x, aval.update(dtype=wide.dtype)) for x in (a, b))
     numbers = build.convert(_uniform(build, start, end, wide), result)
     lowest, end = (build.broadcast(x, result, ()) for x in (a, b))
@@ -89,7 +89,7 @@ def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
 # Salmon et al. (2011), table 2: the rotation of each round; the parity of the key schedule.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
-_counter = ShapedArray((), np.dtype(np.int32))
+_counter = ShapedArray((), int32)
 
 
 class _Words:
@@ -97,7 +97,7 @@ class _Words:
 
     def __init__(self, build: Builder, shape: Shape):
         self.build = build
-        self.aval = ShapedArray(shape, _uint32)
+        self.aval = ShapedArray(shape, uint32)
 
     def do(self, name: str, x: Value, y: Value) -> Value:
         return self.build.op("stablehlo." + name, (x, y), self.aval)
@@ -112,7 +112,7 @@ class _Words:
         one = _Words(self.build, ())
         for left in rotations:
             x = self.do("add", x, y)
-            right = one.do("subtract", self.build.constant(32, _uint32), left)
+            right = one.do("subtract", self.build.constant(32, uint32), left)
             rotated = self.do(
                 "or",
                 self.do("shift_left", y, self.broadcast(left)),
@@ -122,7 +122,7 @@ class _Words:
         return x, y
 
 
-_scalar = ShapedArray((), _uint32)
+_scalar = ShapedArray((), uint32)
 
 
 # (builder, words of the keys, words of the counts, both keys, both counts) -> the bits.
@@ -136,7 +136,7 @@ def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
         shared = all(not aval.shape for aval in build.avals_in[:2])
         key_shape: Shape = () if shared else result.shape
         shapes = [key_shape, key_shape, result.shape, result.shape]
-        avals = [ShapedArray(shape, _uint32) for shape in shapes]
+        avals = [ShapedArray(shape, uint32) for shape in shapes]
 
         def body(inner: Builder, first: Value, second: Value, x: Value, y: Value) -> list[Value]:
             keys, counts = _Words(inner, key_shape), _Words(inner, result.shape)
@@ -156,7 +156,7 @@ def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
 
 def _schedule(words: _Words, first: Value, second: Value) -> list[Value]:
     """Return the three words of the key schedule, which are added between rounds in turn."""
-    parity = words.broadcast(words.build.constant(_PARITY, _uint32))
+    parity = words.broadcast(words.build.constant(_PARITY, uint32))
     return [first, second, words.do("xor", words.do("xor", first, second), parity)]
 
 
@@ -166,9 +166,9 @@ def _unrolled(
     schedule = list(map(words.broadcast, _schedule(keys, first, second)))
     x, y = words.do("add", x, schedule[0]), words.do("add", y, schedule[1])
     for step in range(5):
-        rotations = [build.constant(left, _uint32) for left in _ROTATIONS[step % 2]]
+        rotations = [build.constant(left, uint32) for left in _ROTATIONS[step % 2]]
         x, y = words.rounds(x, y, rotations)
-        number = words.broadcast(build.constant(step + 1, _uint32))
+        number = words.broadcast(build.constant(step + 1, uint32))
         x = words.do("add", x, schedule[(step + 1) % 3])
         y = words.do("add", words.do("add", y, schedule[(step + 2) % 3]), number)
     return [x, y]
@@ -185,7 +185,7 @@ def _rolled(
     x = words.do("add", x, words.broadcast(first))
     y = words.do("add", y, words.broadcast(second))
     tables = [build.constant(np.array(row, np.uint32)) for row in _ROTATIONS]
-    rows = ShapedArray((4,), _uint32)
+    rows = ShapedArray((4,), uint32)
 
     def go_on(inner: Builder, step: Value, *_: Value) -> Value:
         return inner.compare("LT", step, inner.constant(5, np.int32), _counter)
@@ -257,5 +257,5 @@ def _(build: Builder, library: Library, *words: Value) -> list[Value]:
 
 
 def _entry(build: Builder, table: Value, i: int) -> Value:
-    part = build.slice(table, (i,), (i + 1,), result=ShapedArray((1,), _uint32))
+    part = build.slice(table, (i,), (i + 1,), result=ShapedArray((1,), uint32))
     return build.reshape(part, _scalar)

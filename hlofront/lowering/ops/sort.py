@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import bool_, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
 from hlofront.bridge.mlir import Value, ir
@@ -20,9 +21,8 @@ from hlofront.primitives.arrays import reducing
 from hlofront.primitives.arrays import sorting as s
 from hlofront.primitives.elementwise.families import real_of
 
-_truth = ShapedArray((), np.dtype(np.bool_))
-_int32 = np.dtype(np.int32)
-_size = ShapedArray((), _int32)
+_truth = ShapedArray((), bool_)
+_size = ShapedArray((), int32)
 
 
 # ---- sort ----------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
         aval = aval.update(dtype=at_least_a_byte(aval.dtype))
         x = build.convert(x, aval)
     shape = (*aval.shape[:-1], k)
-    value_aval, index_aval = aval.update(shape=shape), ShapedArray(shape, _int32)
+    value_aval, index_aval = aval.update(shape=shape), ShapedArray(shape, int32)
     if has_symbolic_size((k,)):
         values, indices = build.ops(
             "stablehlo.custom_call",
@@ -175,7 +175,7 @@ def _(
         key = _ordered_parts(inner, x, y, ShapedArray((), aval.dtype))[0]
         return key.compare(inner, end.direction)
 
-    avals = [aval, ShapedArray(aval.shape, _int32)]
+    avals = [aval, ShapedArray(aval.shape, int32)]
     values, indices = emit_sort(build, [x, indices], avals, axis, True, before)
     return first_of_sorted(build, values, indices, axis, is_max_k)
 
@@ -220,7 +220,7 @@ def _resized(
 
 
 def _indices(build: Builder, aval: ShapedArray, axis: int) -> Value:
-    return build.iota(ShapedArray(aval.shape, _int32), axis)
+    return build.iota(ShapedArray(aval.shape, int32), axis)
 
 
 @lower(s.approx_top_k_p, platform="tpu")
@@ -249,7 +249,7 @@ def _approx_top_k_on_tpu(
         x,
         _indices(build, aval, axis),
         build.constant(end.last(aval.dtype), aval.dtype),
-        build.constant(-1, _int32),
+        build.constant(-1, int32),
     )
     attributes = {
         "call_target_name": types.string("ApproxTopK"),
@@ -261,7 +261,7 @@ def _approx_top_k_on_tpu(
 
 def _comparator(build: Builder, direction: str, scalar: ShapedArray) -> ir.Attribute:
     """Return the symbol of a function that compares two elements and ignores two indices."""
-    index = ShapedArray((), _int32)
+    index = ShapedArray((), int32)
 
     def compare(inner: Builder, x: Value, y: Value, *_: Value) -> list[Value]:
         return [inner.compare(direction, x, y, scalar)]

@@ -3,17 +3,13 @@
 from collections.abc import Callable
 from typing import Concatenate
 
-import numpy as np
-
+from hlofront.base.elements import float32
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder, in_function
 from hlofront.lowering.special import incomplete_beta, incomplete_gamma
 from hlofront.primitives.elementwise import special as s
-
-_FLOAT32 = np.dtype(np.float32)
-
 
 # (builder, aval of the operands, operands) -> the result, with that aval.
 Rule = Callable[Concatenate[Builder, ShapedArray, ...], Value]
@@ -29,7 +25,7 @@ def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
 
     def widened(build: Builder, *operands: Value) -> Value:
         out = build.avals_out[0]
-        aval = ShapedArray(out.shape, out.dtype if out.dtype.itemsize >= itemsize else _FLOAT32)
+        aval = ShapedArray(out.shape, out.dtype if out.dtype.itemsize >= itemsize else float32)
         wide: list[Value] = []
         for operand, operand_aval in zip(operands, build.avals_in, strict=True):
             operand = build.broadcast_to(operand, operand_aval, out)

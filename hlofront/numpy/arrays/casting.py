@@ -9,6 +9,7 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, issubdtype
+from hlofront.base.elements import bool_, uint8
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.arrays.creation import copy
@@ -23,16 +24,13 @@ from hlofront.primitives.elementwise.converting import bitcast_convert_type, con
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 
-_bool = np.dtype(np.bool_)
-_uint8 = np.dtype(np.uint8)
-
 
 @operation(static_argnames=("dtype",))
 def _astype(x: ArrayLike, dtype: np.dtype) -> Array:
     x = any_operand("astype", x)
     if issubdtype(typeof(x).dtype, np.complexfloating):
-        if dtype == _bool:
-            return convert(compare.ne(x, scalar_like(typeof(x), 0)), _bool, False)
+        if dtype == bool_:
+            return convert(compare.ne(x, scalar_like(typeof(x), 0)), bool_, False)
         if not issubdtype(dtype, np.complexfloating):
             x = elementwise.real(x)
     return convert(x, dtype, False)
@@ -65,7 +63,7 @@ def astype(
 
 def _warn_of_lost_part(dtype: np.dtype, wanted: np.dtype) -> None:
     """Warn if complex numbers are converted to a real dtype other than bool."""
-    if wanted == _bool or issubdtype(wanted, np.complexfloating):
+    if wanted == bool_ or issubdtype(wanted, np.complexfloating):
         return
     if issubdtype(dtype, np.complexfloating):
         warnings.warn(
@@ -98,10 +96,10 @@ def _view(x: ArrayLike, dtype: np.dtype) -> Array:
             "view() of a 0d array is only supported if the itemsize is unchanged: got "
             f"{old} to {dtype}. Give it an axis with reshape(1)."
         )
-    if old == _bool:
-        return _view.when_traced(convert(x, _uint8, False), dtype)
-    if dtype == _bool:
-        return compare.ne(_view.when_traced(x, _uint8), _uint8.type(0))
+    if old == bool_:
+        return _view.when_traced(convert(x, uint8, False), dtype)
+    if dtype == bool_:
+        return compare.ne(_view.when_traced(x, uint8), uint8.type(0))
     if issubdtype(old, np.complexfloating):
         parts = slicing.stack([elementwise.real(x), elementwise.imag(x)], len(shape))
         return _view.when_traced(shaping.reshape(parts, (*shape[:-1], shape[-1] * 2)), dtype)

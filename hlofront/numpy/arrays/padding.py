@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, issubdtype, to_inexact_dtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import float32, host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.numpy.arrays.shape import as_array
@@ -19,8 +19,6 @@ from hlofront.primitives.arrays import creation, reducing, shaping, slicing, sor
 from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import convert, strong
 from hlofront.runtime.dispatch.operation import operation
-
-_bool = np.dtype(np.bool_)
 
 # mode -> its keyword argument.
 _KEYWORDS = {
@@ -106,7 +104,7 @@ def _ramp(
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     shape = (*aval.shape[:axis], width, *aval.shape[axis + 1 :])
-    steps = creation.broadcasted_iota(np.dtype(np.int32), shape, axis)
+    steps = creation.broadcasted_iota(int32, shape, axis)
     if backwards:
         steps = elementwise.sub(np.int32(width - 1), steps)
     end, edge = in_dtype(end, dtype), _repeated_along(convert(edge, dtype, False), axis, width)
@@ -142,7 +140,7 @@ def _mean(a: Array, axis: int) -> Array:
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     if bit_width(dtype) < 32:
-        dtype = np.dtype(np.float32)
+        dtype = float32
     total = reducing.reduce_sum(convert(a, dtype, False), (axis,))
     mean = elementwise.div(total, host_number(aval.shape[axis], dtype))
     return shaping.expand_dims(_rounded(mean, aval.dtype), (axis,))

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sharding.requested_shardings import entry_of, sharding_of
@@ -19,7 +19,6 @@ from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.arrays.shape import as_array, static_axes
 from hlofront.numpy.elementwise.ufuncs import any_operand
-from hlofront.numpy.indexing.entries import int32
 from hlofront.numpy.indexing.selecting import host_value
 from hlofront.numpy.support.annotations import OutSharding
 from hlofront.numpy.support.like import like

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, python_scalar_dtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import bool_, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.programs.extension import concrete_or_error
@@ -28,8 +28,6 @@ from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-_bool = np.dtype(np.bool_)
-
 
 @operation(static_argnames=("unique", "equal_nan"))
 def _with_membership(
@@ -45,12 +43,12 @@ def _with_membership(
     n, m = typeof(ar1).size, typeof(ar2).size
     if unique:
         ordered, indices = ar1, creation.iota(dtype, n)
-        starts = creation.full((n,), True, _bool)
+        starts = creation.full((n,), True, bool_)
     else:
         ordered, indices = order_along(one_nan(ar1), 0, dtype)
         starts = first_of_equals(ordered, equal_nan)
     if not m or not n:
-        return ordered, indices, starts, creation.full((n,), False, _bool), indices
+        return ordered, indices, starts, creation.full((n,), False, bool_), indices
     second, second_indices = order_along(ar2, 0, dtype)
     positions = by_bisection(second, ordered, False, dtype)
     is_member = compare.eq(element_at(second, positions), ordered)
@@ -235,7 +233,7 @@ def _boundaries(ordered: Array) -> tuple[Array, Array]:
     starts = first_of_equals(ordered, False)
     n = typeof(starts).size
     after = slicing.slice_in_dim(starts, min(n, 1), n)
-    return starts, slicing.concatenate([after, creation.full((min(n, 1),), True, _bool)], 0)
+    return starts, slicing.concatenate([after, creation.full((min(n, 1),), True, bool_)], 0)
 
 
 @operation

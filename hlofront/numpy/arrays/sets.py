@@ -8,7 +8,7 @@ import operator
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import bool_, host_number, uint32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
@@ -31,8 +31,6 @@ from hlofront.primitives.arrays.scattering import ScatterDimensionNumbers, scatt
 from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
 from hlofront.runtime.dispatch.operation import operation
-
-_bool, _uint32 = np.dtype(np.bool_), np.dtype(np.uint32)
 
 
 def flattened(x: ArrayLike) -> Array:
@@ -73,13 +71,13 @@ def first_of_equals(ordered: Array, equal_nan: bool) -> Array:
     """Return a mask that is true for the first of equal rows, which must be sorted."""
     n, *rest = typeof(ordered).shape
     if not n:
-        return creation.full((0,), False, _bool)
+        return creation.full((0,), False, bool_)
     differs = _differs(
         slicing.slice_in_dim(ordered, 1, n), slicing.slice_in_dim(ordered, 0, n - 1), equal_nan
     )
     if rest:
         differs = reducing.reduce_or(differs, tuple(range(1, len(rest) + 1)))
-    return slicing.concatenate([creation.full((1,), True, _bool), differs], 0)
+    return slicing.concatenate([creation.full((1,), True, bool_), differs], 0)
 
 
 def _rows_in_order(rows: Array) -> tuple[Array, Array]:
@@ -364,7 +362,7 @@ def _member(element: ArrayLike, ordered: Array) -> Array:
     """Return whether each element is in a sorted vector."""
     size = typeof(ordered).size
     if not size:
-        return creation.full(typeof(element).shape, False, _bool)
+        return creation.full(typeof(element).shape, False, bool_)
     dtype = python_scalar_dtype(int)
     return compare.eq(element_at(ordered, by_bisection(ordered, element, False, dtype)), element)
 
@@ -378,11 +376,11 @@ def _equals_any(element: ArrayLike, test: Array) -> Array:
         shaping.broadcast_in_dim(test, wide, (len(shape),)),
     )
     dtype, axis = typeof(test).dtype, (len(shape),)
-    if not issubdtype(dtype, np.integer) or dtype.itemsize != _uint32.itemsize:
+    if not issubdtype(dtype, np.integer) or dtype.itemsize != uint32.itemsize:
         return reducing.reduce_or(compare.eq(*pairs), axis)
     # One of the differences is 0. A minimum of integers is faster than a reduction of masks on CPUs
     # with AVX-512.
-    differences = bitcast_convert_type(elementwise.bitwise_xor(*pairs), _uint32)
+    differences = bitcast_convert_type(elementwise.bitwise_xor(*pairs), uint32)
     least = reducing.reduce_min(differences, axis)
     return compare.eq(least, creation.full_like(least, 0))
 
@@ -393,7 +391,7 @@ def _isin(element: ArrayLike, test_elements: ArrayLike, invert: bool, method: st
     test = flattened(test)
     shape, size = typeof(element).shape, typeof(test).size
     if not size or not typeof(element).size:
-        return creation.full(shape, invert, _bool)
+        return creation.full(shape, invert, bool_)
     if method == "compare_all" or (method == "auto" and size <= _FEW):
         group = _GROUP if size <= _FEW else size
         first, *others = [

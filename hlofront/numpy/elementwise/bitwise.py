@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import bool_, uint8
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.numpy.elementwise.ufuncs import (
     any_operand,
     binary_operation,
-    bool_,
     is_integer,
     scalar_like,
     unary_operation,
@@ -20,8 +20,6 @@ from hlofront.numpy.support.like import operation_like
 from hlofront.numpy.support.promotion import promote_args_numeric
 from hlofront.primitives.arrays import creation, reducing, shaping, slicing
 from hlofront.primitives.elementwise import compare, converting, elementwise
-
-_byte = np.dtype("uint8")
 
 bitwise_and = binary_operation(
     np.bitwise_and, "Compute the elementwise conjunction of the bits.", elementwise.bitwise_and
@@ -48,7 +46,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     (x,) = promote_args_numeric("bitwise_count", x)
     if not issubdtype(typeof(x).dtype, np.unsignedinteger):
         x = elementwise.abs(x)
-    return converting.convert(elementwise.population_count(x), np.dtype("uint8"), False)
+    return converting.convert(elementwise.population_count(x), uint8, False)
 
 
 @operation_like(np.left_shift)
@@ -125,11 +123,11 @@ def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
     a, back = _axis_last(a, axis)
     *rest, size = typeof(a).shape
     missing = -size % 8
-    a = converting.convert(a, _byte, False)
-    a = slicing.pad(a, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, missing, 0)])
+    a = converting.convert(a, uint8, False)
+    a = slicing.pad(a, uint8.type(0), [(0, 0, 0)] * len(rest) + [(0, missing, 0)])
     a = shaping.reshape(a, (*rest, (size + missing) // 8, 8))
     bits = np.arange(8) if bitorder == "little" else np.arange(8)[::-1]
-    weights = shaping.broadcast_in_dim((1 << bits).astype(_byte), typeof(a).shape, (len(rest) + 1,))
+    weights = shaping.broadcast_in_dim((1 << bits).astype(uint8), typeof(a).shape, (len(rest) + 1,))
     packed = reducing.reduce_sum(elementwise.mul(a, weights), (len(rest) + 1,))
     return shaping.transpose(packed, back)
 
@@ -150,25 +148,25 @@ def unpackbits(
       ValueError: if bitorder is neither "big" nor "little".
     """
     a = any_operand("unpackbits", a)
-    if typeof(a).dtype != _byte:
+    if typeof(a).dtype != uint8:
         raise TypeError(f"unpackbits expects uint8, got dtype {typeof(a).dtype}")
     _check_bit_order("unpackbits", bitorder)
     a, back = _axis_last(a, axis)
     shape = typeof(a).shape
     *rest, size = shape
     # Not a constant: XLA's CPU code loads the elements of a constant one by one.
-    masks = elementwise.shift_left(creation.full((8,), 1, _byte), creation.iota(_byte, 8))
+    masks = elementwise.shift_left(creation.full((8,), 1, uint8), creation.iota(uint8, 8))
     if bitorder == "big":
         masks = shaping.rev(masks, (0,))
     shape = (*rest, size, 8)
     a = shaping.broadcast_in_dim(a, shape, range(len(rest) + 1))
     masks = shaping.broadcast_in_dim(masks, shape, (len(rest) + 1,))
-    is_set = compare.ne(elementwise.bitwise_and(a, masks), _byte.type(0))
-    bits = converting.convert(is_set, _byte, False)
+    is_set = compare.ne(elementwise.bitwise_and(a, masks), uint8.type(0))
+    bits = converting.convert(is_set, uint8, False)
     bits = shaping.reshape(bits, (*rest, size * 8))
     if count is not None:
         bit_count = size * 8 + count if count < 0 else count
         bits = slicing.pad(
-            bits, _byte.type(0), [(0, 0, 0)] * len(rest) + [(0, max(bit_count, 0) - size * 8, 0)]
+            bits, uint8.type(0), [(0, 0, 0)] * len(rest) + [(0, max(bit_count, 0) - size * 8, 0)]
         )
     return shaping.transpose(bits, back)

@@ -8,13 +8,12 @@ import numpy as np
 
 from hlofront.base.config import numpy_dtype_promotion
 from hlofront.base.dtypes import dtype_of, is_complex, issubdtype
-from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import ExtendedDType, bool_
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.elementwise.ufuncs import (
     any_operand,
-    bool_,
     is_integer,
     ordering,
     refuse_out,

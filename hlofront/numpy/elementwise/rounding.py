@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import iinfo, is_complex, issubdtype, python_scalar_dtype
+from hlofront.base.elements import bool_
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.elementwise.ufuncs import (
     any_operand,
-    bool_,
     inexact_operand,
     is_integer,
     refuse_out,

@@ -14,6 +14,7 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import bool_
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -35,8 +36,6 @@ from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
     from hlofront.numpy.indexing.entries import Index
-
-_bool = np.dtype(np.bool_)
 
 
 class ufunc:
@@ -262,7 +261,7 @@ class ufunc:
             raise ValueError(
                 f"{name}: indices must be one-dimensional, got indices.shape={index_aval.shape}"
             )
-        if index_aval.dtype != _bool and not issubdtype(index_aval.dtype, np.integer):
+        if index_aval.dtype != bool_ and not issubdtype(index_aval.dtype, np.integer):
             raise ValueError(f"{name}: indices must have an integer type, got {index_aval.dtype}")
         if axis is None or isinstance(axis, tuple | list):
             raise ValueError(f"{name} requires a single integer axis, got {axis!r}")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype, to_inexact_dtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import bool_, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -26,9 +26,6 @@ from hlofront.primitives.arrays import creation
 from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import as_array_of_trace
 from hlofront.runtime.dispatch.operation import operation
-
-bool_ = np.dtype(np.bool_)
-
 
 # ---- helpers of elementwise functions ----------------------------------------------------------
 

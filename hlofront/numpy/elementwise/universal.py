@@ -16,6 +16,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_inexact_dtype,
 )
+from hlofront.base.elements import bool_, uint8
 from hlofront.base.typing import Array, ArrayLike, Axes, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from hlofront.core.aval import ShapedArray
     from hlofront.numpy.indexing.entries import Index
 
-_bool, _byte = np.dtype(np.bool_), np.dtype(np.uint8)
 
 _AND = Fold("bitwise_and", reducing.reduce_and, elementwise.bitwise_and, lambda dtype: -1)
 _OR = Fold("bitwise_or", reducing.reduce_or, elementwise.bitwise_or, lambda dtype: 0)
@@ -100,7 +100,7 @@ def _fold_truth(
     folded = fold_axes(
         fold, logic.truth(a), reduced_axes(axis, aval.ndim), keepdims, initial, where
     )
-    return convert(folded, _bool if result is None else result, False)
+    return convert(folded, bool_ if result is None else result, False)
 
 
 @operation(static_argnames=("axis", "dtype", "keepdims", "fold"))
@@ -216,9 +216,9 @@ def _of_bytes(fold: Callable[..., Array]) -> Callable[..., Array]:
     """Return a cumulative function that converts booleans to bytes and back."""
 
     def run(a: ArrayLike, axis: int) -> Array:
-        if typeof(a).dtype != _bool:
+        if typeof(a).dtype != bool_:
             return fold(a, axis)
-        return compare.ne(fold(convert(a, _byte, False), axis), _byte.type(0))
+        return compare.ne(fold(convert(a, uint8, False), axis), uint8.type(0))
 
     return run
 
@@ -268,7 +268,7 @@ def _of_floats(dtype: DType, requested: DTypeLike | None) -> bool:
 
 def _of_integers(dtype: DType, requested: DTypeLike | None) -> bool:
     dtype = np.dtype(dtype if requested is None else wanted_dtype(requested, "accumulate"))
-    return dtype == _bool or issubdtype(dtype, np.integer)
+    return dtype == bool_ or issubdtype(dtype, np.integer)
 
 
 # ---- reduceat, at ------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def _fold_pieces(
     weak = typeof(a).weak_type and dtype is None
     result = wanted_dtype(dtype, "reduceat") or typeof(a).dtype
     a, first, inside = pieces(as_dtype(a, result), indices, axis)
-    if result == _bool:
+    if result == bool_:
         fold = {SUM: ANY, MAX: ANY, PROD: ALL, MIN: ALL}.get(fold, fold)
     count, size = typeof(inside).shape
     shape = (count, size, *typeof(first).shape[1:])

@@ -11,7 +11,7 @@ import numpy as np
 
 from hlofront.base import errors, source
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import bool_, host_number, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import SymbolicSize, typeof
@@ -31,8 +31,6 @@ from hlofront.primitives.elementwise.compare import lt_p, select_n_p
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import add_p, mul
 
-int32 = np.dtype(np.int32)
-_bool = np.dtype(np.bool_)
 _INT32 = np.iinfo(np.int32)
 
 
@@ -119,7 +117,7 @@ def resolve(index: Index, shape: tuple[int, ...]) -> Resolved:
                     inserted.append(axis)
                     entries.append(np.zeros(int(item), default_dtype("i")))
                     axis += 1
-                elif item.dtype == _bool:
+                elif item.dtype == bool_:
                     entries += _positions(item, sizes, axis, position, items, shape)
                     axis += item.ndim
                 else:
@@ -182,11 +180,11 @@ def _axes_taken(item: IndexItem) -> int:
     """Return the number of array axes that an item of an index covers."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
-    if getattr(item, "dtype", None) == _bool:
+    if getattr(item, "dtype", None) == bool_:
         return item.ndim
     if isinstance(item, list | tuple):
         array = np.asarray(item)
-        return array.ndim if array.dtype == _bool else 1
+        return array.ndim if array.dtype == bool_ else 1
     return 1
 
 
@@ -209,7 +207,7 @@ def as_index(item: IndexItem) -> ArrayLike:
         dtype = aval.dtype
     elif isinstance(item, np.ndarray):
         dtype = item.dtype
-        if dtype == _bool:
+        if dtype == bool_:
             return item if item.ndim else bool(item)
         if dtype.kind in "iu":
             narrow = array_dtype(dtype)
@@ -228,7 +226,7 @@ def as_index(item: IndexItem) -> ArrayLike:
                 "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
                 f"boolean arrays are valid indices. Got {source.shortened(repr(item))}"
             ) from None
-    if dtype == _bool:
+    if dtype == bool_:
         return concrete_mask(item)
     if not issubdtype(dtype, np.integer):
         raise TypeError(

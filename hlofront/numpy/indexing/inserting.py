@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.dtypes import iinfo
-from hlofront.base.elements import host_number
+from hlofront.base.elements import bool_, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -24,8 +24,6 @@ from hlofront.primitives.arrays.scattering import ScatterDimensionNumbers, scatt
 from hlofront.primitives.elementwise import elementwise
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
-
-_bool = np.dtype(np.bool_)
 
 
 @operation(static_argnames=("axis",))
@@ -123,9 +121,9 @@ def _deleted(arr: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     (count,) = typeof(indices).shape
     indices = _int32_from_start(indices, n)
     remaining = scatter(
-        creation.full((n,), True, _bool),
+        creation.full((n,), True, bool_),
         shaping.reshape(indices, (count, 1)),
-        creation.full((count,), False, _bool),
+        creation.full((count,), False, bool_),
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )
@@ -169,11 +167,11 @@ def delete(
     n = typeof(arr).shape[axis]
     if not isinstance(obj, slice):
         dtype = typeof(obj).dtype
-        if not is_integer(dtype) and dtype != _bool:
+        if not is_integer(dtype) and dtype != bool_:
             raise ValueError(
                 f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool."
             )
-        if assume_unique_indices and isinstance(obj, Tracer) and dtype != _bool:
+        if assume_unique_indices and isinstance(obj, Tracer) and dtype != bool_:
             return _deleted(arr, _ravelled(obj), axis)
     remaining = np.ones(n, np.bool_)
     if isinstance(obj, slice):
@@ -184,7 +182,7 @@ def delete(
             "'obj' array argument of jnp.delete(). Indices that are traced must be unique: "
             "say so with assume_unique_indices=True.",
         )
-        if values.dtype == _bool and values.shape != (n,):
+        if values.dtype == bool_ and values.shape != (n,):
             raise ValueError(
                 "np.delete(arr, obj): for boolean indices, obj must be one-dimensional with length "
                 f"matching specified axis: got shape {values.shape} for size {n}."

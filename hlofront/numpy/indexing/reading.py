@@ -11,7 +11,7 @@ from hlofront.base import errors
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import check_static_indices
 from hlofront.base.dtypes import default_dtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
@@ -24,7 +24,6 @@ from hlofront.numpy.indexing.entries import (
     Resolved,
     from_start,
     gather_plan,
-    int32,
     resolve,
     resolved_slice,
 )
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from hlofront.numpy.indexing.entries import Entry, Index
 
 _MODE = GatherScatterMode
-_int64 = np.dtype(np.int64)
 # An item of an index's static key: INDEX or ARRAY for an operand, a slice without its start, ALL,
 # or None; and the whole key.
 KeyItem: TypeAlias = Any
@@ -212,7 +210,7 @@ def _dynamically_sliced(
     # The starts of several axes must have one dtype. A single start keeps its dtype, so that one
     # far out of bounds is clamped instead of wrapping around in int32.
     if len(starts) > 1:
-        dtype = _int64 if beyond_int32 else int32
+        dtype = int64 if beyond_int32 else int32
         starts = [convert(start, dtype, False) for start in starts]
     if wrap:
         starts = [from_start(start, size) for start, size in zip(starts, sizes, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import iinfo, issubdtype, python_scalar_dtype
-from hlofront.base.elements import exact_dtype, host_number
+from hlofront.base.elements import bool_, exact_dtype, host_number, int32
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
@@ -40,9 +40,6 @@ from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.flatten import check_hashable
 
-_bool = np.dtype(np.bool_)
-
-
 # ---- helpers for results with data-dependent shapes -------------------------------------------
 
 
@@ -68,7 +65,7 @@ def put_beside(values: np.ndarray, array: ArrayLike, weak: bool = False) -> Arra
 def truth(x: ArrayLike) -> ArrayLike:
     """Return elementwise whether x is not zero, as booleans."""
     dtype = typeof(x).dtype
-    return x if dtype == _bool else compare.ne(x, host_scalar(0, dtype))
+    return x if dtype == bool_ else compare.ne(x, host_scalar(0, dtype))
 
 
 def in_dtype(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
@@ -495,7 +492,7 @@ def _choose(a: ArrayLike, choices: ArrayLike | list[ArrayLike], mode: str) -> Ar
         a = euclidean_remainder(a, count)
     else:
         a = clamped(a, 0, count - 1)
-    index = convert(a, np.dtype(np.int32), False)
+    index = convert(a, int32, False)
     result = cases[0]
     for i, choice in enumerate(cases[1:], 1):
         result = process(select_n_p, (compare.eq(index, np.int32(i)), result, choice), {})
@@ -520,7 +517,7 @@ def euclidean_remainder(x: ArrayLike, size: int) -> Array:
     if size > iinfo(dtype).max:
         if unsigned:
             return x
-        x, dtype = convert(x, np.dtype(np.int32), False), np.dtype(np.int32)
+        x, dtype = convert(x, int32, False), int32
     rest = elementwise.rem(x, host_number(size, dtype))
     if unsigned:
         return rest

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.elements import bool_
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -32,7 +33,6 @@ from hlofront.primitives.elementwise import elementwise
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-_bool = np.dtype(np.bool_)
 _FILL = GatherScatterMode.FILL_OR_DROP
 
 
@@ -70,7 +70,7 @@ def _take(
     check_arraylike("take", a, indices)
     a, indices = as_operand(a), as_indices(indices)
     dtype = typeof(indices).dtype
-    if dtype == _bool:
+    if dtype == bool_:
         indices, dtype = convert(indices, int32, False), int32
     if not is_integer(dtype):
         raise ValueError(f"indices must have an integer type, got {dtype}")
@@ -352,7 +352,7 @@ def _put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None) -> Array:
     check_arraylike("put", a, ind, v)
     a, ind = as_array(as_operand(a)), as_indices(ind)
     ind, v = flattened(ind), flattened(as_operand(v))
-    if typeof(ind).dtype == _bool:
+    if typeof(ind).dtype == bool_:
         # Booleans are the positions 0 and 1 here, as they are to NumPy, and no mask.
         ind = in_dtype(ind, int32)
     count = typeof(ind).size

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -34,8 +34,6 @@ from hlofront.primitives.linalg.matrices import (
 )
 from hlofront.primitives.linalg.solving import triangular_solve
 
-_int32 = np.dtype(np.int32)
-
 
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, of modulus 1 or 0, and the logarithm of its modulus."""
@@ -47,8 +45,8 @@ class SlogdetResult(NamedTuple):
 def _parity(pivots: Array, dtype: np.dtype) -> Array:
     """Return the sign of row permutations: -1 for an odd number of exchanges, else 1."""
     aval = typeof(pivots)
-    rows = creation.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
-    moved = convert(compare.ne(pivots, rows), _int32, False)
+    rows = creation.broadcasted_iota(int32, aval.shape, aval.ndim - 1)
+    moved = convert(compare.ne(pivots, rows), int32, False)
     odd = elementwise.bitwise_and(reduce_sum(moved, (aval.ndim - 1,)), np.int32(1))
     sign = elementwise.sub(np.int32(1), elementwise.mul(np.int32(2), odd))
     return convert(sign, dtype, False)
@@ -107,7 +105,7 @@ def _by_factors_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> 
     # element. Where one is zero, the value is the mean of the values at 1 and -1; where several
     # are, it is zero.
     zero = compare.eq(ends, creation.full_like(ends, 0))
-    count = reduce_sum(convert(zero, _int32, False), (axis,))
+    count = reduce_sum(convert(zero, int32, False), (axis,))
     upper = upper_triangle(factors)
 
     def at(value: int) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import default_dtype, finfo, is_complex
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike, Axes, DType
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -24,8 +24,6 @@ from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import convert, strong
 from hlofront.primitives.linalg.matrices import real_part
 from hlofront.runtime.dispatch.operation import operation
-
-_int32 = np.dtype(np.int32)
 
 # The order of a norm: a number, a name, or None for the default.
 Order = int | float | str | None
@@ -234,7 +232,7 @@ def _matrix_rank(M: ArrayLike, least: ArrayLike | None, *, hermitian: bool) -> A
     aval = typeof(M)
     if aval.ndim < 2:
         some = compare.ne(M, creation.full_like(M, 0))
-        return convert(reducing.reduce_or(some, tuple(range(aval.ndim))), _int32, False)
+        return convert(reducing.reduce_or(some, tuple(range(aval.ndim))), int32, False)
     values = svd(M, hermitian=hermitian, compute_uv=False)
     result = typeof(values)
     count, last = result.shape[-1], result.ndim - 1

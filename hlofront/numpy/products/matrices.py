@@ -14,7 +14,7 @@ from hlofront.base.dtypes import (
     issubdtype,
     python_scalar_dtype,
 )
-from hlofront.base.elements import exact_dtype
+from hlofront.base.elements import exact_dtype, int32
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.sharding.partition import PartitionSpec
@@ -30,8 +30,6 @@ from hlofront.numpy.support.promotion import choose, host_scalar
 from hlofront.primitives.arrays import creation, shaping, slicing
 from hlofront.primitives.elementwise import compare, converting, elementwise
 from hlofront.runtime.array.transfer import device_put
-
-_int32 = np.dtype("int32")
 
 
 def _size(name: str, what: str, size: int, error: type[Exception] = ValueError) -> int:
@@ -64,7 +62,7 @@ def _offset(name: str, k: ArrayLike) -> ArrayLike:
     if isinstance(k, Tracer):
         aval = typeof(k)
         if not aval.shape and np.issubdtype(aval.dtype, np.integer):
-            return converting.convert(k, _int32, False)
+            return converting.convert(k, int32, False)
     else:
         try:
             return operator.index(k)
@@ -75,7 +73,7 @@ def _offset(name: str, k: ArrayLike) -> ArrayLike:
 
 def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Array, Array]:
     ndim = len(shape)
-    return tuple([creation.broadcasted_iota(_int32, shape, ndim - i) for i in (2, 1)])
+    return tuple([creation.broadcasted_iota(int32, shape, ndim - i) for i in (2, 1)])
 
 
 def _below(shape: tuple[int, ...], k: ArrayLike) -> Array:

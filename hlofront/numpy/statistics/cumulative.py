@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
+from hlofront.base.elements import bool_
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -27,8 +28,6 @@ __all__ = [
     "nancumprod",
     "nancumsum",
 ]
-
-_bool = np.dtype(np.bool_)
 
 
 def without_nan(x: ArrayLike, value: ArrayLike) -> ArrayLike:
@@ -56,10 +55,10 @@ def _scan(
     if nan_as is not None:
         a = without_nan(a, nan_as)
     if dtype is None:
-        result = python_scalar_dtype(int) if aval.dtype == _bool else aval.dtype
+        result = python_scalar_dtype(int) if aval.dtype == bool_ else aval.dtype
     else:
         result = check_user_dtype_supported(dtype, name)
-    if result == _bool:
+    if result == bool_:
         # Elements are counted first, and the counts compared with zero.
         return as_boolean(fold(as_numbers(as_boolean(a), python_scalar_dtype(int)), axis))
     return fold(as_numbers(a, result), axis)

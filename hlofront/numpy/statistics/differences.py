@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex, issubdtype
+from hlofront.base.elements import bool_
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.sizes.dimensions import canonical_axes, canonical_axis
@@ -19,7 +20,6 @@ from hlofront.numpy.elementwise.logic import equal, greater, less
 from hlofront.numpy.elementwise.ufuncs import (
     absolute,
     add,
-    bool_,
     divide,
     multiply,
     scalar_like,

@@ -16,7 +16,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
     to_numeric_dtype,
 )
-from hlofront.base.elements import bfloat16
+from hlofront.base.elements import bfloat16, bool_, float32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
@@ -47,8 +47,6 @@ __all__ = [
     "sum",
 ]
 
-_bool = np.dtype(np.bool_)
-_float32 = np.dtype(np.float32)
 # The dtypes whose sums are computed in float32.
 _halves = frozenset({np.dtype(np.float16), np.dtype(bfloat16)})
 
@@ -127,7 +125,7 @@ def is_inexact(dtype: np.dtype) -> bool:
 
 def sum_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype of sums and products of a dtype: at least the default one for integers."""
-    if dtype == _bool:
+    if dtype == bool_:
         return python_scalar_dtype(int)
     if not issubdtype(dtype, np.integer):
         return dtype
@@ -137,7 +135,7 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
 
 def working_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype in which elements of a dtype are summed by default."""
-    return _float32 if dtype in _halves else dtype
+    return float32 if dtype in _halves else dtype
 
 
 def sum_over(x: ArrayLike, axes: tuple[int, ...]) -> Array:
@@ -152,15 +150,15 @@ def as_boolean(x: ArrayLike) -> ArrayLike:
     dtype = typeof(x).dtype
     if is_complex(dtype):
         return compare.ne(x, host_scalar(0, dtype))
-    return convert(x, _bool, False)
+    return convert(x, bool_, False)
 
 
 def as_numbers(x: ArrayLike, dtype: np.dtype) -> ArrayLike:
     """Convert an array to another dtype, booleans via integers; the result is not weak."""
     own = typeof(x).dtype
-    if own == _bool and dtype != _bool:
+    if own == bool_ and dtype != bool_:
         x = convert(x, to_numeric_dtype(own), False)
-    return as_boolean(x) if dtype == _bool else convert(x, dtype, False)
+    return as_boolean(x) if dtype == bool_ else convert(x, dtype, False)
 
 
 def fold_axes(
@@ -189,7 +187,7 @@ def _masked(fold: Fold, a: ArrayLike, where: ArrayLike) -> Array:
 def check_mask(name: str, where: ArrayLike) -> None:
     """Raise ValueError unless a mask is boolean."""
     dtype = typeof(where).dtype
-    if dtype != _bool:
+    if dtype != bool_:
         raise ValueError(
             f"jnp.{name}: where must be None or a boolean array; got where.dtype={dtype!r}. "
             "Compare first: where != 0."
@@ -200,7 +198,7 @@ def _initial(initial: ArrayLike, dtype: np.dtype) -> ArrayLike:
     aval = typeof(initial)
     if aval.shape:
         raise ValueError(f"initial value must be a scalar. Got array of shape {aval.shape}")
-    return as_boolean(initial) if dtype == _bool else converted(initial, aval, dtype, False)
+    return as_boolean(initial) if dtype == bool_ else converted(initial, aval, dtype, False)
 
 
 # ---- sum, prod ---------------------------------------------------------------------------------
@@ -236,10 +234,10 @@ def accumulated(
     own = aval.dtype
     if dtype is not None:
         result = working = check_user_dtype_supported(dtype, name)
-        if working == _bool:
+        if working == bool_:
             fold = ANY if fold is SUM else ALL
     else:
-        result = sum_dtype(own) if promote_integers or own == _bool else own
+        result = sum_dtype(own) if promote_integers or own == bool_ else own
         working = working_dtype(result)
     a = as_numbers(a, working)
     folded = fold_axes(fold, a, axes, keepdims, initial, where)

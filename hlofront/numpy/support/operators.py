@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from hlofront.base.elements import all_dtypes
+from hlofront.base.elements import all_dtypes, float32, float64, int32, int64
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from hlofront.core.primitive import Primitive
 
 _x64 = state.enable_x64
-_float32, _float64 = np.dtype("float32"), np.dtype("float64")
-_int32, _int64 = np.dtype("int32"), np.dtype("int64")
 
 # ---- binary operators --------------------------------------------------------------------------
 # For arrays these are C++ functions, which Python binds as methods. For tracers they are Python
@@ -67,7 +63,7 @@ def _tracer_operator(
     """
     general = function.when_traced
     dtypes = frozenset(dtype for dtype in all_dtypes if kinds and accepts(dtype, kinds))
-    with_int, with_float = _int32 in dtypes, _float32 in dtypes
+    with_int, with_float = int32 in dtypes, float32 in dtypes
     params: dict[str, None] = {"out_dtype": None} if primitive is elementwise.mul_p else {}
 
     def method(self: Array, other: Any) -> Array:
@@ -80,7 +76,7 @@ def _tracer_operator(
             dtype = aval.dtype
             if (
                 with_float
-                and dtype is (_float64 if _x64.value else _float32)
+                and dtype is (float64 if _x64.value else float32)
                 and -3e38 < other < 3e38
             ):
                 if not aval.weak_type:  # In a jaxpr the scalar appears in its rounded value.
@@ -89,13 +85,13 @@ def _tracer_operator(
         elif type_ is int:
             if -0x8000_0000 <= other <= 0x7FFF_FFFF:
                 dtype = aval.dtype
-                if dtype is (_float64 if _x64.value else _float32):
+                if dtype is (float64 if _x64.value else float32):
                     if with_float:
                         other = float(other)
                         return process(
                             primitive, (other, self) if swapped else (self, other), params
                         )
-                elif with_int and dtype is (_int64 if _x64.value else _int32):
+                elif with_int and dtype is (int64 if _x64.value else int32):
                     return process(primitive, (other, self) if swapped else (self, other), params)
         elif not is_operand(other):
             return deferred(function.__wrapped__.__name__, self, other)

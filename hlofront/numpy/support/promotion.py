@@ -19,7 +19,7 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
     to_numeric_dtype,
 )
-from hlofront.base.elements import ExtendedDType, exact_dtype, float0
+from hlofront.base.elements import ExtendedDType, bool_, exact_dtype, float0
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, Split, is_value, typeof
 from hlofront.core.high_types import MutableHiType
@@ -37,7 +37,6 @@ from hlofront.primitives.elementwise.compare import select_n_p
 from hlofront.primitives.elementwise.converting import convert_element_type_p
 from hlofront.primitives.sharding.resharding import bind_reshard
 
-_bool = np.dtype(np.bool_)
 _PYTHON_TYPE = {
     "b": bool,
     "i": int,
@@ -170,7 +169,7 @@ def _in_common_dtype(
             break
     else:
         # Comparisons of weak numbers are weak booleans, and booleans are promoted as strong ones.
-        dtype, weak = first.dtype, first.weak_type and first.dtype is not _bool
+        dtype, weak = first.dtype, first.weak_type and first.dtype is not bool_
         if widen is None and weak == first.weak_type:
             return values
     if widen is not None:
@@ -338,7 +337,7 @@ def _sharding_of_all(avals: Sequence[ShapedArray], shape: tuple[int, ...]) -> ob
     if len(set(names)) < len(names):
         return None
     split = Split(common_mesh(avals), PartitionSpec(*entries))
-    return ShapedArray(shape, np.dtype(bool), sharding=split).sharding
+    return ShapedArray(shape, bool_, sharding=split).sharding
 
 
 # ---- both ------------------------------------------------------------------------------------
@@ -378,7 +377,7 @@ def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
         if aval is not first:
             break
     else:
-        if not first.weak_type or first.dtype is not _bool:
+        if not first.weak_type or first.dtype is not bool_:
             return values
     values = _meeting(name, values, avals, None)
     return _in_common_rank(name, values, [aval.shape for aval in avals])

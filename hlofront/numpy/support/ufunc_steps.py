@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, promote_types
+from hlofront.base.elements import bool_, int32
 from hlofront.base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -28,8 +29,6 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 
 if TYPE_CHECKING:
     from hlofront.numpy.indexing.entries import Index, IndexItem
-
-_bool = np.dtype(np.bool_)
 
 
 class BinaryUfunc(Protocol):
@@ -52,7 +51,7 @@ def _result_dtype(function: BinaryUfunc, *operands: ArrayLike) -> np.dtype:
 
 def as_dtype(x: ArrayLike, dtype: DType | None) -> Array:
     """Return an array in a dtype, strongly typed; as booleans, whether elements are nonzero."""
-    return as_boolean(x) if dtype == _bool else convert(x, dtype, False)
+    return as_boolean(x) if dtype == bool_ else convert(x, dtype, False)
 
 
 def wanted_dtype(dtype: DTypeLike | None, name: str) -> DType | None:
@@ -169,7 +168,7 @@ def pieces(a: ArrayLike, indices: ArrayLike, axis: int) -> tuple[Array, Array, A
     a = axis_first(a, axis)
     size = typeof(a).shape[0]
     (count,) = typeof(indices).shape
-    int_ = np.dtype(np.int32)
+    int_ = int32
     indices = convert(indices, int_, False)
     ends = slicing.concatenate(
         [
@@ -222,13 +221,13 @@ def _rows_named(a: ArrayLike, indices: Index) -> tuple[int, Array]:
         leading = len(shape)
     sizes = shape[:leading]
     count = int(np.prod(sizes, dtype=np.int64))
-    numbers = shaping.reshape(creation.iota(np.dtype(np.int32), count), sizes)
+    numbers = shaping.reshape(creation.iota(int32, count), sizes)
     return min(leading, len(shape)), At(numbers)[indices].get(mode="fill", fill_value=count)
 
 
 def _names_rows(entry: IndexItem) -> bool:
     dtype = getattr(entry, "dtype", None)
-    return type(entry) is int if dtype is None else dtype != _bool
+    return type(entry) is int if dtype is None else dtype != bool_
 
 
 def rows_to_update(a: ArrayLike, indices: Index, b: ArrayLike) -> tuple[int, Array, Array]:

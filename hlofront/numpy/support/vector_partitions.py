@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.sizes.symbolic import has_symbolic_size
@@ -23,7 +23,6 @@ from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert, stop_gradient
 
-_int32 = np.dtype(np.int32)
 _IN_BOUNDS = GatherScatterMode.PROMISE_IN_BOUNDS
 _formulas, _fences = options["hlofront_cpu_formulas"], options["hlofront_fences"]
 
@@ -47,17 +46,17 @@ def in_parts(keys: Array, values: Array, kth: int) -> Array:
     """Return the values in the order of keys less than the kth, equal to it, and greater."""
     keys = stop_gradient(keys)
     (size,) = shape = typeof(keys).shape
-    at = creation.full((1,), kth, _int32)
+    at = creation.full((1,), kth, int32)
     numbers = GatherDimensionNumbers((), (0,), (0,))
     pivot = gather(sort(keys, 0), at, numbers, (1,), mode=_IN_BOUNDS)
     is_less, is_equal = _compared(keys, broadcast_in_dim(pivot, shape, ()))
-    lesser, equal = (cumsum(convert(each, _int32, False), 0) for each in (is_less, is_equal))
+    lesser, equal = (cumsum(convert(each, int32, False), 0) for each in (is_less, is_equal))
 
     def all_of(counts: Array) -> Array:
         return broadcast_in_dim(index_in_dim(counts, size - 1, 0, keepdims=False), shape, ())
 
     # The number of elements that come before an element, with the element itself.
-    one = host_number(1, _int32)
+    one = host_number(1, int32)
     up_to_equal = e.add(all_of(lesser), equal)
     index = e.add(creation.index_like(keys, 0), one)
     greater = e.sub(index, e.add(lesser, equal))

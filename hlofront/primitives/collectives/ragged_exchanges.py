@@ -6,6 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -42,8 +43,6 @@ from hlofront.primitives.rules.derivatives import (
 )
 
 ragged_all_to_all_p = Primitive("ragged_all_to_all")
-
-_INT32 = np.dtype(np.int32)
 
 
 @boundary
@@ -155,7 +154,7 @@ def with_slices(
     """
     count = typeof(output).shape[0]
     offset = _sum_over_slices(targets, sizes, sub(sources, targets), count)
-    source = add(offset, iota(_INT32, count))
+    source = add(offset, iota(int32, count))
     shape = typeof(operand).shape
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape))), collapsed_slice_dims=(0,), start_index_map=(0,)
@@ -182,7 +181,7 @@ def _sum_over_slices(begins: Array, sizes: Array, amounts: Array, count: int) ->
     numbers = ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
-    changes = np.zeros(count, _INT32)
+    changes = np.zeros(count, int32)
     for where, change in ((begins, amounts), (add(begins, sizes), sub(np.int32(0), amounts))):
         indices = broadcast_in_dim(where, (*typeof(where).shape, 1), (0,))
         changes = scatter_add(changes, indices, change, numbers)
@@ -190,7 +189,7 @@ def _sum_over_slices(begins: Array, sizes: Array, amounts: Array, count: int) ->
 
 
 def _int32(x: ArrayLike) -> Array:
-    return convert_element_type(x, _INT32)
+    return convert_element_type(x, int32)
 
 
 def by_gathering(
@@ -223,7 +222,7 @@ def by_gathering(
     ]
     slices_per_sender = typeof(sources).shape[0] // count
     first_rows = np.repeat(np.arange(count), slices_per_sender) * typeof(operand).shape[0]
-    sources = add(sources, first_rows.astype(_INT32))
+    sources = add(sources, first_rows.astype(int32))
     return with_slices(rows_of_all, output, sources, targets, sizes)
 
 
@@ -343,7 +342,7 @@ def _by_slice(x: ArrayLike) -> ArrayLike:
 
 def _first_rows(examples: int, height: int, shape: tuple[int, ...]) -> NumPyArray:
     """Return the number of the first row of each example among the rows of all, as an array."""
-    return np.broadcast_to(np.arange(examples, dtype=_INT32)[:, None] * height, shape)
+    return np.broadcast_to(np.arange(examples, dtype=int32)[:, None] * height, shape)
 
 
 def _shares(x: ArrayLike, numbers: NumPyArray) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex
-from hlofront.base.elements import exact_dtype
+from hlofront.base.elements import exact_dtype, int32
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -37,8 +37,6 @@ from hlofront.primitives.linalg.matrices import (
 from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.primitives.rules.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.rules.derivatives import instantiate, no_derivative, unknown_derivative
-
-_int32 = np.dtype(np.int32)
 
 
 def symmetrize(name: str, x: ArrayLike) -> Array:
@@ -208,7 +206,7 @@ def lu(x: ArrayLike) -> list[Array]:
 
 def _lu_shapes(shape: Shape, dtype: DType) -> CoreTypes:
     m, n = shape
-    return [(shape, dtype), ((min(m, n),), _int32), ((m,), _int32)]
+    return [(shape, dtype), ((min(m, n),), int32), ((m,), int32)]
 
 
 on_matrices(lu_p, INEXACT, (2,), _lu_shapes)
@@ -283,7 +281,7 @@ def _(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
             f"Output permutation size {permutation_size} has to exceed the trailing dimension of "
             f"the pivots. Got pivots size {pivots.shape[-1]}"
         )
-    return ShapedArray((*pivots.shape[:-1], permutation_size), _int32)
+    return ShapedArray((*pivots.shape[:-1], permutation_size), int32)
 
 
 @rules.batch(lu_pivots_to_permutation_p)
@@ -341,7 +339,7 @@ def _qr_shapes(
     m, n = shape
     k = m if full_matrices else min(m, n)
     pair = [((m, k), dtype), ((k, n), dtype)]
-    return [*pair, ((n,), _int32)] if pivoting else pair
+    return [*pair, ((n,), int32)] if pivoting else pair
 
 
 on_matrices(qr_p, INEXACT, (2,), _qr_shapes)
@@ -470,7 +468,7 @@ on_matrices(geqrf_p, INEXACT, (2,), _reflections)
 @infer(geqp3_p)
 def _(a: ShapedArray, jpvt: ShapedArray, *, use_magma: object) -> list[ShapedArray]:
     check_dtype("geqp3", a.dtype, INEXACT, 0)
-    if a.ndim < 2 or jpvt.shape != (*a.shape[:-2], a.shape[-1]) or jpvt.dtype != _int32:
+    if a.ndim < 2 or jpvt.shape != (*a.shape[:-2], a.shape[-1]) or jpvt.dtype != int32:
         raise TypeError(
             f"geqp3 requires matrices (..., m, n) and int32 columns (..., n): got {a.str_short()} "
             f"and {jpvt.str_short()}"

@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
-from hlofront.base.elements import NumPyDType
+from hlofront.base.elements import NumPyDType, int32
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -33,7 +33,6 @@ from hlofront.primitives.rules.batching import batch_size, to_front
 from hlofront.primitives.sharding.families import along_batches
 
 INEXACT = FLOAT + COMPLEX
-_int32 = np.dtype(np.int32)
 
 # The shape and dtype of each result of an operation on matrices, without batch axes.
 CoreTypes = Sequence[tuple[Shape, DType]]
@@ -200,8 +199,8 @@ def upper_triangle(x: ArrayLike, offset: int = 0) -> Array:
 def identity(dtype: DType, shape: tuple[int, ...]) -> Array:
     """Return identity matrices of a shape (..., m, n): ones on the main diagonal, else zeros."""
     ndim = len(shape)
-    rows = broadcasted_iota(_int32, shape, ndim - 2)
-    return convert(eq(rows, broadcasted_iota(_int32, shape, ndim - 1)), dtype, False)
+    rows = broadcasted_iota(int32, shape, ndim - 2)
+    return convert(eq(rows, broadcasted_iota(int32, shape, ndim - 1)), dtype, False)
 
 
 def identity_like(x: ArrayLike) -> Array:

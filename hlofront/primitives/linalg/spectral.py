@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex, issubdtype
-from hlofront.base.elements import NumPyDType
+from hlofront.base.elements import NumPyDType, int32
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
@@ -53,9 +53,6 @@ from hlofront.primitives.linalg.matrices import (
 )
 from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.primitives.rules.derivatives import instantiate, unknown_derivative
-
-_int32 = np.dtype(np.int32)
-
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
@@ -277,7 +274,7 @@ def _same_length(vectors: ArrayLike, change: Array) -> Array:
     if not aval.size:
         return change
     rows = aval.ndim - 2
-    greatest = argmax(abs(vectors), rows, _int32)
+    greatest = argmax(abs(vectors), rows, int32)
     columns = index_like(vectors, rows)
     chosen = eq(columns, along_rows(greatest, aval.shape))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.elements import uint32, uint64
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, typeof
@@ -90,7 +91,7 @@ def _algorithm(algorithm: str | int | RandomAlgorithm) -> RandomAlgorithm:
         ) from None
 
 
-_KEYS = (((4,), np.dtype(np.uint32)), ((2,), np.dtype(np.uint64)))
+_KEYS = (((4,), uint32), ((2,), uint64))
 _BITS = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 
 
@@ -194,8 +195,6 @@ def _(
 
 # ---- threefry ------------------------------------------------------------------------------------
 
-_uint32 = np.dtype(np.uint32)
-
 
 def threefry2x32(key: Sequence[ArrayLike], counts: Sequence[ArrayLike]) -> list[Array]:
     """Encrypt pairs of 32-bit words by Threefry-2x32 with 20 rounds.
@@ -214,12 +213,12 @@ def threefry2x32(key: Sequence[ArrayLike], counts: Sequence[ArrayLike]) -> list[
 
 @infer(threefry2x32_p)
 def _(*words: ShapedArray) -> list[ShapedArray]:
-    if any(word.dtype != _uint32 for word in words):
+    if any(word.dtype != uint32 for word in words):
         raise TypeError(
             "Arguments to threefry2x32 must have uint32 type, got "
             f"{', '.join(word.str_short() for word in words)}"
         )
-    result = ShapedArray(broadcast_shapes(*[word.shape for word in words]), _uint32)
+    result = ShapedArray(broadcast_shapes(*[word.shape for word in words]), uint32)
     return [result, result]
 
 

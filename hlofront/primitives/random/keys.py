@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.advice import RANDOM_KEY
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.elements import ExtendedDType, prng_key
+from hlofront.base.elements import ExtendedDType, prng_key, uint32
 from hlofront.base.typing import Array, ArrayLike, Params, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -23,7 +23,6 @@ from hlofront.primitives.rules.derivatives import no_derivative
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-_uint32 = np.dtype(np.uint32)
 _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
 
 # ---- generators and dtypes ---------------------------------------------------------------------
@@ -144,7 +143,7 @@ class KeyDType(ExtendedDType):
         return self.generator
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
-        return (*shape, *self.generator.key_shape), _uint32
+        return (*shape, *self.generator.key_shape), uint32
 
     @property
     def canonical(self) -> str | None:
@@ -249,7 +248,7 @@ def random_fold_in(keys: ArrayLike, data: ArrayLike) -> Array:
 @infer(random_fold_in_p)
 def _(keys: ShapedArray, data: ShapedArray, *, partitionable: bool = True) -> ShapedArray:
     _generator_of("random_fold_in", keys)
-    if data.dtype != _uint32:
+    if data.dtype != uint32:
         raise TypeError(f"random_fold_in takes data of uint32, got {data.str_short()}")
     return keys.update(shape=broadcast_sizes("random_fold_in", keys.shape, data.shape))
 
@@ -327,7 +326,7 @@ def check_key_data(data: object, generator: Generator) -> None:
             f"expected key_data.shape to end with {generator.key_shape}; got shape={data.shape} "
             f"for {generator.name}"
         )
-    elif data.dtype != _uint32:
+    elif data.dtype != uint32:
         problem = f"expected key_data.dtype = uint32; got dtype={data.dtype}"
     if problem is not None:
         raise TypeError(f"JAX encountered invalid PRNG key data: {problem}{RANDOM_KEY}")
@@ -341,7 +340,7 @@ def random_unwrap(keys: ArrayLike) -> Array:
 @infer(random_unwrap_p)
 def _(keys: ShapedArray) -> ShapedArray:
     generator = _generator_of("random_unwrap", keys)
-    return ShapedArray((*keys.shape, *generator.key_shape), _uint32)
+    return ShapedArray((*keys.shape, *generator.key_shape), uint32)
 
 
 def random_clone(keys: ArrayLike) -> Array:

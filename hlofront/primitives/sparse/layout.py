@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from hlofront.base.elements import NumPyDType
+from hlofront.base.elements import NumPyDType, bool_, int32, int64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
@@ -20,8 +20,6 @@ from hlofront.primitives.arrays.sorting import sort
 from hlofront.primitives.elementwise.compare import ge, ne, select
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import bitwise_not, sub
-
-_int32 = np.dtype(np.int32)
 
 
 class SparseInfo(NamedTuple):
@@ -283,7 +281,7 @@ def sorting_order(indices: ArrayLike) -> tuple[Array, Array]:
     """
     aval = typeof(indices)
     n_sparse, axis = aval.shape[-1], aval.ndim - 2
-    order = broadcasted_iota(_int32, aval.shape[:-1], axis)
+    order = broadcasted_iota(int32, aval.shape[:-1], axis)
     if not n_sparse:
         return cast(Array, indices), order
     keys = [squeeze(columns(indices, (i,)), (axis + 1,)) for i in range(n_sparse)]
@@ -317,12 +315,12 @@ def find_duplicates(indices: ArrayLike, sizes: Sequence[int]) -> Duplicates:
     indices, order = sorting_order(
         select(beyond, row_constant(sizes, aval.shape, aval.dtype), indices)
     )
-    first = full((*aval.shape[:axis], min(nse, 1)), True, np.dtype(bool))
+    first = full((*aval.shape[:axis], min(nse, 1)), True, bool_)
     if nse > 1:
         one = slice_in_dim(indices, 1, nse, axis=axis)
         other = slice_in_dim(indices, 0, nse - 1, axis=axis)
         first = concatenate([first, reduce_or(ne(one, other), (axis + 1,))], axis)
-    rank = sub(cumsum(convert(first, _int32, False), axis), np.int32(1))
+    rank = sub(cumsum(convert(first, int32, False), axis), np.int32(1))
     return Duplicates(indices, order, first, rank)
 
 
@@ -352,7 +350,7 @@ def true_positions(mask: ArrayLike, count: int) -> Array:
     """
     *batch, size = shape = typeof(mask).shape
     n_batch = len(batch)
-    dtype = _int32 if size < 2**31 else np.dtype(np.int64)
+    dtype = int32 if size < 2**31 else int64
     positions = full((*batch, count), size, dtype)
     if not size or not count:
         return positions

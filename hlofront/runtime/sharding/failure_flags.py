@@ -6,6 +6,7 @@ from collections.abc import Collection
 import numpy as np
 
 from hlofront.base.caches import memoize
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array
 from hlofront.bridge.arrays import batched_device_put
 from hlofront.bridge.client import Device, result_handler
@@ -19,8 +20,6 @@ from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.first_run import note_launch
 from hlofront.transforms.stage import stage
-
-_INT32 = np.dtype(np.int32)
 
 
 class FailureFlags:
@@ -38,7 +37,7 @@ class FailureFlags:
         mesh = Mesh(np.array(devices), ("process",))
         split = over_mesh(mesh, PartitionSpec("process"))
         replicated = over_mesh(mesh, PartitionSpec())
-        flags, total = ShapedArray((count,), _INT32), ShapedArray((), _INT32)
+        flags, total = ShapedArray((count,), int32), ShapedArray((), int32)
 
         def added_up(flags: Array) -> list[Array]:
             return [reduce_sum(flags, (0,))]
@@ -49,7 +48,7 @@ class FailureFlags:
         self._handlers = [result_handler(total, replicated, True)]
         here = list(split.addressable_devices)
         self._operands = [
-            batched_device_put(flags, split, [np.array([flag], _INT32)], here, True)
+            batched_device_put(flags, split, [np.array([flag], int32)], here, True)
             for flag in (0, 1)
         ]
         # The processes that connect in the first run.

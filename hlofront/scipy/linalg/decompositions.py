@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import finfo
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import fori_loop
@@ -37,8 +37,6 @@ from hlofront.primitives.linalg.matrices import (
 )
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.linalg.systems import factor
-
-_int32 = np.dtype(np.int32)
 
 
 @operation(static_argnames=("lower",))
@@ -176,7 +174,7 @@ def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, 
     factors, _, order = factoring.lu(a)
     square = (*aval.shape[:-1], m)
     # Row i of a is row j of the product of the factors where order[j] = i.
-    rows = creation.broadcasted_iota(_int32, square, batch)
+    rows = creation.broadcasted_iota(int32, square, batch)
     permutation = convert(
         compare.eq(along_rows(order, square), rows), real_dtype(aval.dtype), False
     )
@@ -426,12 +424,12 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
     if n < 2:
         return T, Z
     precision = float(finfo(typeof(T).dtype).eps)
-    columns = creation.broadcasted_iota(_int32, (2, n), 1)
-    rows_of = creation.broadcasted_iota(_int32, (n, n), 0)
+    columns = creation.broadcasted_iota(int32, (2, n), 1)
+    rows_of = creation.broadcasted_iota(int32, (n, n), 0)
 
     def step(count: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         T, Z = state
-        m = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
+        m = elementwise.sub(np.int32(n - 1), convert(count, int32, False))
         before = elementwise.sub(m, np.int32(1))
         block = dynamic_slice(T, (before, before), (2, 2))
         a, c, d = _entries(block)

@@ -11,7 +11,7 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import finfo
-from hlofront.base.elements import host_number
+from hlofront.base.elements import float32, float64, host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import cond, fori_loop, scan
@@ -40,16 +40,14 @@ from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.grad import jvp
 from hlofront.transforms.vmap import vmap
 
-_int32 = np.dtype(np.int32)
-
 # ---- the exponential -----------------------------------------------------------------------------
 
 # For each dtype: the degree of the diagonal Pade approximant, and the greatest norm for which it
 # has the precision of the dtype: Higham, "The scaling and squaring method for the matrix
 # exponential revisited" (2005).
 _PADE = {
-    np.dtype(np.float32): (3.925724783138660, 7),
-    np.dtype(np.float64): (5.371920351148152, 13),
+    float32: (3.925724783138660, 7),
+    float64: (5.371920351148152, 13),
 }
 
 
@@ -86,7 +84,7 @@ def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={aval.shape}.")
     if not aval.size or aval.shape[-1] == 1:
         return elementwise.exp(a) if aval.size else a
-    largest, degree = _PADE.get(real_dtype(aval.dtype), _PADE[np.dtype(np.float32)])
+    largest, degree = _PADE.get(real_dtype(aval.dtype), _PADE[float32])
     size = norm(a, 1, (-2, -1))
     dtype = typeof(size).dtype
     halvings = elementwise.floor(
@@ -196,16 +194,16 @@ def _triangular_root(t: Array) -> Array:
     """
     n = typeof(t).shape[0]
     roots = elementwise.sqrt(diagonal(t))
-    rows = creation.broadcasted_iota(_int32, (n, n), 0)
-    columns = creation.broadcasted_iota(_int32, (n, n), 1)
-    positions = creation.broadcasted_iota(_int32, (n,), 0)
+    rows = creation.broadcasted_iota(int32, (n, n), 0)
+    columns = creation.broadcasted_iota(int32, (n, n), 1)
+    positions = creation.broadcasted_iota(int32, (n,), 0)
     ones = identity_like(t)
 
     def chosen(which: Array, x: Array) -> Array:
         return compare.select_n(which, creation.full_like(x, 0), x)
 
     def step(j: Array, root: Array) -> Array:
-        j = convert(j, _int32, False)
+        j = convert(j, int32, False)
         here = compare.eq(columns, j)
         above = compare.lt(positions, j)
         column = chosen(above, reducing.reduce_sum(chosen(here, t), (1,)))
@@ -269,14 +267,14 @@ def _parlett(t: Array, f: Array) -> tuple[Array, Array]:
     differences = elementwise.sub(along_rows(ends, (n, n)), along_columns(ends, (n, n)))
     none = compare.eq(differences, creation.full_like(differences, 0))
     divisor = compare.select_n(none, differences, creation.full_like(differences, 1))
-    rows = creation.broadcasted_iota(_int32, (n, n), 0)
-    columns = creation.broadcasted_iota(_int32, (n, n), 1)
+    rows = creation.broadcasted_iota(int32, (n, n), 0)
+    columns = creation.broadcasted_iota(int32, (n, n), 1)
     offset = elementwise.sub(columns, rows)
 
     def step(p: Array, f: Array) -> Array:
         change = elementwise.sub(product(t, f), product(f, t))
         change = elementwise.div(change, divisor)
-        here = compare.eq(offset, convert(p, _int32, False))
+        here = compare.eq(offset, convert(p, int32, False))
         return compare.select_n(here, f, change)
 
     f = fori_loop(1, n, step, f)

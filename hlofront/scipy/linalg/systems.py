@@ -9,7 +9,7 @@ import numpy as np
 
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import fori_loop
@@ -37,8 +37,6 @@ from hlofront.primitives.linalg.matrices import (
 )
 from hlofront.primitives.linalg.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
-
-_int32 = np.dtype(np.int32)
 
 
 def factor(a: Array, lower: bool) -> Array:
@@ -328,12 +326,12 @@ def _by_schur(a: Array, b: Array, c: Array, tol: float) -> Array:
     turned = product(product(adjoint(left_vectors), c), right_vectors)
     n = typeof(b).shape[-1]
     aval = typeof(turned)
-    columns = creation.broadcasted_iota(_int32, aval.shape, 1)
+    columns = creation.broadcasted_iota(int32, aval.shape, 1)
     ends = diagonal(right)
-    positions = creation.broadcasted_iota(_int32, (n,), 0)
+    positions = creation.broadcasted_iota(int32, (n,), 0)
 
     def step(count: Array, x: Array) -> Array:
-        j = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
+        j = elementwise.sub(np.int32(n - 1), convert(count, int32, False))
         here = compare.eq(columns, j)
         rest = elementwise.sub(turned, product(x, right))
         rest = compare.select_n(here, creation.full_like(rest, 0), rest)

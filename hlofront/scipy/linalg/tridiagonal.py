@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex
-from hlofront.base.elements import host_number
+from hlofront.base.elements import host_number, int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -39,8 +39,6 @@ from hlofront.primitives.linalg.matrices import (
     real_part,
 )
 from hlofront.runtime.dispatch.operation import operation
-
-_int32 = np.dtype(np.int32)
 
 
 @operation(static_argnames=("eigvals_only", "first", "last"))
@@ -79,8 +77,8 @@ def _dense(d: Array, e: Array) -> tuple[Array, Array]:
     diagonal = along_columns(convert(real_part(d), dtype, False), (n, n))
     ones = identity(dtype, (n, n))
     below = along_columns(pad(e, host_number(0, dtype), [(1, 0, 0)]), (n, n))
-    rows = creation.broadcasted_iota(_int32, (n, n), 0)
-    columns = creation.broadcasted_iota(_int32, (n, n), 1)
+    rows = creation.broadcasted_iota(int32, (n, n), 0)
+    columns = creation.broadcasted_iota(int32, (n, n), 1)
     under = compare.eq(sub(rows, np.int32(1)), columns)
     below = compare.select_n(under, creation.full_like(below, 0), below)
     # Both triangles are set: eigh reads only one, but its derivative rule needs both.
@@ -117,7 +115,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     margin = add(
         mul(norm, host_number(2 * n * float(limits.eps), dtype)), mul(least, host_number(2, dtype))
     )
-    wanted = creation.iota(_int32, last - first)
+    wanted = creation.iota(int32, last - first)
     wanted = add(wanted, creation.full_like(wanted, first))
     tol = max(tol, mul(norm, host_number(float(limits.eps) / 4, dtype)))
 
@@ -138,7 +136,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
             tiny = compare.lt(abs(quotient), smallest)
             quotient = compare.select_n(tiny, quotient, neg(smallest))
             is_negative = compare.lt(quotient, creation.full_like(quotient, 0))
-            return (quotient, add(count, convert(is_negative, _int32, False))), None
+            return (quotient, add(count, convert(is_negative, int32, False))), None
 
         start = creation.full_like(x, 1), creation.full_like(wanted, 0)
         return scan(step, start, (d, squares))[0][1]

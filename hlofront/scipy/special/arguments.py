@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import numpy as np
-
 from hlofront.base.dtypes import is_complex
+from hlofront.base.elements import float32, float64
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
@@ -19,7 +18,6 @@ from hlofront.primitives.elementwise.converting import convert, strong
 
 # A result: one array, or a pair.
 _Result = TypeVar("_Result", Array, tuple[Array, Array])
-_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def inexact_arrays(name: str, *args: ArrayLike) -> list[Array]:
@@ -75,7 +73,7 @@ def float32_or_64(name: str, x: ArrayLike, by: Callable[[Array], Array] = strong
     """
     array: Array = asarray(x)
     dtype = typeof(array).dtype
-    if dtype not in (_float32, _float64):
+    if dtype not in (float32, float64):
         raise TypeError(
             f"{name}: x.dtype={dtype} is not supported. Convert it to float32, or with x64 float64."
         )
@@ -90,7 +88,7 @@ def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
     dtype = typeof(args[0]).dtype
     if dtype.itemsize >= 4:
         return function(*args)
-    result = function(*[convert(x, _float32, typeof(x).weak_type) for x in args])
+    result = function(*[convert(x, float32, typeof(x).weak_type) for x in args])
     if isinstance(result, tuple):
         first, second = (convert(x, dtype, typeof(x).weak_type) for x in result)
         return first, second

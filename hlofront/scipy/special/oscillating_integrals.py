@@ -8,6 +8,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import is_complex
+from hlofront.base.elements import float32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
@@ -23,7 +24,6 @@ from hlofront.scipy.special.series import chebyshev_sum
 
 # A pair of values: sine and cosine, or the integrals of both.
 Pair = tuple[Array, Array]
-_float32 = np.dtype(np.float32)
 
 # ---- sine and cosine integrals -------------------------------------------------------------------
 
@@ -164,9 +164,9 @@ def fresnel(x: ArrayLike) -> Pair:
 def _t_by_quadrature(h: Array, a: Array) -> Array:
     """Return T(h, a) for h >= 0 and 0 <= a <= 1, by Gauss-Legendre quadrature."""
     dtype = typeof(h).dtype
-    nodes, weights = np.polynomial.legendre.leggauss(16 if dtype == _float32 else 36)
+    nodes, weights = np.polynomial.legendre.leggauss(16 if dtype == float32 else 36)
     # Beyond this many standard deviations the integrand is numerically zero.
-    width = 6.0 if dtype == _float32 else 8.7
+    width = 6.0 if dtype == float32 else 8.7
     end = jnp.minimum(a, width / jnp.where(h > 1, h, 1.0))
     half_square = jnp.square(h) / 2
     total: Array | float = 0.0
@@ -224,5 +224,5 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """
     h, a = strong_floats("owens_t", h, a)
     if typeof(h).dtype.itemsize < 4:
-        h, a = (convert(x, _float32, False) for x in (h, a))
+        h, a = (convert(x, float32, False) for x in (h, a))
     return _owens_t(h, a)
