@@ -250,7 +250,11 @@ class Stub:
         inside = self.parameters(name, signature)
         by_flag = known.BY_FLAG.get((self.name, name))
         if by_flag is None:
-            self.lines.append(f"def {name}({inside}) -> {self.result_type(name, signature)}: ...\n")
+            result = self.result_type(name, signature)
+            # Of a function that is written out, editors find the docstring in the source.
+            doc = None if _definition(value) else inspect.getdoc(value)
+            body = f"\n    {doc!r}\n    ..." if doc else " ..."
+            self.lines.append(f"def {name}({inside}) -> {result}:{body}\n")
             return
         flag, *results = by_flag
         default = signature.parameters[flag].default
@@ -341,8 +345,7 @@ def _aliases(module: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if not module.startswith("hlofront"):
         return found
-    source = pathlib.Path(str(importlib.import_module(module).__file__))
-    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+    for node in _statements(module):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if ast.unparse(node.annotation) == "TypeAlias" and isinstance(node.value, ast.Constant):
                 found[node.target.id] = str(node.value.value)
@@ -391,24 +394,36 @@ def _is_function(value: Any) -> bool:
     return inspect.isroutine(value) or type(value).__name__ == "PjitFunction"
 
 
+def _definition(value: Any) -> ast.FunctionDef | None:
+    """Return the statement that defines a function, None if it is made in another way."""
+    function = inspect.unwrap(value)
+    if not inspect.isfunction(function) or not function.__module__.startswith("hlofront"):
+        return None
+    for node in _statements(function.__module__):
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            return node
+    return None
+
+
+@functools.cache
+def _statements(module: str) -> list[ast.stmt]:
+    source = pathlib.Path(str(importlib.import_module(module).__file__))
+    return ast.parse(source.read_text(encoding="utf-8")).body
+
+
 def _typed_home(value: Any) -> str | None:
     """The module where it is written as a function with types, so that stubs can point there."""
-    function = inspect.unwrap(value)
-    if not inspect.isfunction(function):
+    node = _definition(value)
+    if node is None:
         return None
-    home, name = function.__module__, function.__name__
-    module = sys.modules.get(home)
-    if not home.startswith("hlofront") or getattr(module, name, None) is not value:
+    home = inspect.unwrap(value).__module__
+    if getattr(sys.modules[home], node.name, None) is not value:
         return None
-    source = pathlib.Path(str(getattr(module, "__file__", "")))
-    for node in ast.parse(source.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            parts = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
-            said = all(part.annotation for part in parts) and node.returns is not None
-            vague = sum(_is_any(part.annotation) for part in parts) + _is_any(node.returns)
-            decorators = {ast.unparse(part).partition("(")[0] for part in node.decorator_list}
-            return home if said and not vague and decorators <= _TYPED_DECORATORS else None
-    return None
+    parts = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    said = all(part.annotation for part in parts) and node.returns is not None
+    vague = sum(_is_any(part.annotation) for part in parts) + _is_any(node.returns)
+    decorators = {ast.unparse(part).partition("(")[0] for part in node.decorator_list}
+    return home if said and not vague and decorators <= _TYPED_DECORATORS else None
 
 
 def _class_text(name: str, type_: type) -> str:

@@ -62,6 +62,14 @@ def _handed_out(tree):
     return found
 
 
+def test_functions_that_no_source_defines_have_their_docstrings(stubs):
+    import hlofront.numpy as jnp
+
+    functions = {n.name: n for n in stubs["hlofront.numpy"].body if isinstance(n, ast.FunctionDef)}
+    assert ast.get_docstring(functions["sin"]) == inspect.getdoc(jnp.sin)
+    assert ast.get_docstring(functions["sinc"]) is None
+
+
 def test_ways_to_call_are_those_of_the_running_package(stubs):
     import hlofront.numpy as jnp
 
