@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from generate import gallery
 from generate.docstrings import inline
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -54,7 +55,7 @@ def outputs() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary).resolve()
         environment = {
-            **os.environ,
+            **gallery.plain_environment(),
             "PYTHONPATH": str(ROOT),
             "HLOFRONT_CACHE_DIR": str(folder / "cache"),
             "JAX_PLATFORMS": "cpu",

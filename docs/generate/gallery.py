@@ -51,6 +51,12 @@ def digest_of_sources() -> str:
     return found.hexdigest()
 
 
+def plain_environment() -> dict[str, str]:
+    """Return the environment without settings of hlofront and JAX, such as those of the tests."""
+    settings = ("HLOFRONT_", "JAX_", "XLA_", "TEST_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
+
+
 def draw(folder: pathlib.Path, digest: str) -> None:
     """Draw the pages into a folder, unless they are there and nothing that made them changed."""
     stamp = folder / "digest.txt"
@@ -64,7 +70,7 @@ def draw(folder: pathlib.Path, digest: str) -> None:
 
 def _draw(page: Drawn, out: pathlib.Path) -> None:
     environment = {
-        **os.environ,
+        **plain_environment(),
         "PYTHONPATH": str(ROOT),
         "JAX_NUM_CPU_DEVICES": str(page.devices),
         "JAX_PLATFORMS": "cpu",
