@@ -206,7 +206,7 @@ def traced(
 
     Args:
       function: takes the operands of an equation as arrays, and returns its results.
-      is_wide: whether it computes with 64 bits, of which its operands and results have fewer.
+      is_wide: whether it computes in 64-bit dtypes, also where operands and results are narrower.
       is_stored: whether XLA has to store the results, as it stores those of its own operation, and
         not to compute them again in each fusion that reads them.
     """
