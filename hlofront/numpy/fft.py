@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype, to_complex_dtype, to_inexact_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.lazy import dir_of
-from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import as_size, canonical_axis
@@ -53,8 +51,6 @@ __all__ = [
     "rfftn",
 ]
 __dir__ = dir_of(__name__)
-
-F = TypeVar("F", bound=Callable[..., Array])
 
 _NORMS = ("backward", "ortho", "forward")
 
@@ -205,72 +201,70 @@ def _two(
 
 _ONE = ("n", "axis", "norm")
 _SEVERAL = ("s", "axes", "norm")
-_KINDS = (FftType.FFT, FftType.IFFT, FftType.RFFT, FftType.IRFFT)
 
 
-class _Words(NamedTuple):
-    """What the docstrings of a kind of transform say."""
-
-    summary: str
-    operand: str
-    sizes: str
-    last_axis: str = ""
-
-
-_COMPLEX = "an array; real numbers are made complex."
-_TRANSFORMED = "cut off, or padded with zeros"
-_WORDS = {
-    FftType.FFT: _Words("the discrete Fourier transform", _COMPLEX, _TRANSFORMED),
-    FftType.IFFT: _Words("the inverse of the Fourier transform", _COMPLEX, _TRANSFORMED),
-    FftType.RFFT: _Words(
-        "the first half of the Fourier transform of real numbers",
-        "an array of real numbers.",
-        _TRANSFORMED,
-        "\n        The last of them has n // 2 + 1 elements in the result, which is complex.",
-    ),
-    FftType.IRFFT: _Words(
-        "the inverse of the Fourier transform of real numbers",
-        "the first half of a transform; real numbers are made complex.",
-        "real in the result, by default 2 (m - 1) for m elements of the last axis",
-        "\n        The last of them is the one that was halved.",
-    ),
-}
-
-
-def _named(function: F, kind: FftType, suffix: str, along: str, parameters: str) -> F:
-    """Give a transform its name, and a docstring with these words."""
-    words = _WORDS[kind]
-    function.__name__ = function.__qualname__ = kind.name.lower() + suffix
-    function.__doc__ = f"""Compute {words.summary} along {along}.
+@operation_like(np.fft.fft, static_argnames=_ONE)
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Compute the discrete Fourier transform along an axis.
 
     Args:
-      a: {words.operand}
-{parameters.format(**words._asdict())}
-      norm: the direction that is divided by the sizes: "backward", the default, "forward", or
-        "ortho", which divides both by the root.
+      a: an array; real numbers are made complex.
+      n: the transform size: the axis is cut off, or padded with zeros.
+      axis: the axis.
+      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
+        both by its root.
 
     Raises:
-      ValueError: if sizes are not positive or do not fit the axes, an axis is named twice or is not
-        there, or there is no such norm.
+      ValueError: if n is not positive, or there is no such axis or norm.
     """
-    return like(getattr(np.fft, function.__name__))(function)
+    return _one("jnp.fft.fft", FftType.FFT, a, n, axis, norm)
 
 
-def _along_one(kind: FftType) -> Callable[..., Array]:
-    name = f"jnp.fft.{kind.name.lower()}"
-
-    def transform(
-        a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None
-    ) -> Array:
-        return _one(name, kind, a, n, axis, norm)
-
-    parameters = """\
-      n: the size of the axis, {sizes}.
-      axis: the axis.{last_axis}"""
-    return operation(_named(transform, kind, "", "an axis", parameters), static_argnames=_ONE)
+@operation_like(np.fft.ifft, static_argnames=_ONE)
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Compute the inverse of the Fourier transform `fft` along an axis."""
+    return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
 
 
-fft, ifft, rfft, irfft = map(_along_one, _KINDS)
+@operation_like(np.fft.rfft, static_argnames=_ONE)
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Compute the first half of the Fourier transform of real numbers along an axis.
+
+    Args:
+      a: an array of real numbers.
+      n: the transform size: the axis is cut off, or padded with zeros.
+      axis: the axis, which has n // 2 + 1 elements in the result.
+      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
+        both by its root.
+
+    Returns:
+      An array of complex numbers.
+
+    Raises:
+      ValueError: if n is not positive, or there is no such axis or norm.
+    """
+    return _one("jnp.fft.rfft", FftType.RFFT, a, n, axis, norm)
+
+
+@operation_like(np.fft.irfft, static_argnames=_ONE)
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Compute the inverse of `rfft`, the Fourier transform of real numbers, along an axis.
+
+    Args:
+      a: the first half of a transform, along the axis: real numbers are made complex.
+      n: the size of the axis in the result, by default 2 (m - 1) for m elements of `a`.
+      axis: the axis.
+      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
+        both by its root.
+
+    Returns:
+      An array of real numbers.
+
+    Raises:
+      ValueError: if n is not positive, or there is no such axis or norm.
+    """
+    return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
+
 
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
@@ -335,35 +329,171 @@ def _several(
     return _along_axes(a, kind=kind, two=two, s=_static(s), axes=_static(axes), norm=norm)
 
 
-_SEVERAL_PARAMETERS = """\
-      s: the sizes of the axes, {sizes}.
-      axes: the axes%s.{last_axis}"""
+@like(np.fft.fft2)
+def fft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Compute the Fourier transform of an array along two axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.FFT, True, s, axes, norm)
 
 
-def _along_two(kind: FftType) -> Callable[..., Array]:
-    def transform(
-        a: ArrayLike,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] = (-2, -1),
-        norm: str | None = None,
-    ) -> Array:
-        return _several(a, kind, True, s, axes, norm)
+@like(np.fft.ifft2)
+def ifft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Compute the inverse Fourier transform of an array along two axes.
 
-    return _named(transform, kind, "2", "two axes", _SEVERAL_PARAMETERS % "")
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
-
-def _along_any(kind: FftType) -> Callable[..., Array]:
-    def transform(
-        a: ArrayLike,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = None,
-        norm: str | None = None,
-    ) -> Array:
-        return _several(a, kind, False, s, axes, norm)
-
-    default = ", by default all, or the last ones if `s` is passed"
-    return _named(transform, kind, "n", "several axes", _SEVERAL_PARAMETERS % default)
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.IFFT, True, s, axes, norm)
 
 
-fft2, ifft2, rfft2, irfft2 = map(_along_two, _KINDS)
-fftn, ifftn, rfftn, irfftn = map(_along_any, _KINDS)
+@like(np.fft.rfft2)
+def rfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Compute half of the Fourier transform of a real array along two axes.
+
+    Args:
+      a: an array of real numbers.
+      s: the transform sizes along the axes.
+      axes: the axes; the last has n // 2 + 1 elements in the complex result.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.RFFT, True, s, axes, norm)
+
+
+@like(np.fft.irfft2)
+def irfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
+    """Compute the inverse of the real Fourier transform `rfft2` along two axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
+      axes: the axes; the last one was halved.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.IRFFT, True, s, axes, norm)
+
+
+@like(np.fft.fftn)
+def fftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Compute the discrete Fourier transform along several axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed.
+      norm: see `fft`.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, sizes are not positive, or there are
+        not as many of them as axes.
+    """
+    return _several(a, FftType.FFT, False, s, axes, norm)
+
+
+@like(np.fft.ifftn)
+def ifftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Compute the inverse Fourier transform of an array along several axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.IFFT, False, s, axes, norm)
+
+
+@like(np.fft.rfftn)
+def rfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Compute half of the Fourier transform of a real array along axes.
+
+    Args:
+      a: an array of real numbers.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed. The last of them has
+        n // 2 + 1 elements in the complex result.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.RFFT, False, s, axes, norm)
+
+
+@like(np.fft.irfftn)
+def irfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
+    """Compute the inverse of the real Fourier transform `rfftn` along several axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
+      axes: the axes: by default all, or the last ones if `s` is passed. The last one was halved.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
+    return _several(a, FftType.IRFFT, False, s, axes, norm)
