@@ -325,25 +325,13 @@ _DISTRIBUTIONS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
 }
 
 
-def _scaling_by_fans(
-    name: str, scale: float, mode: str, distribution: str, variance: str, source: str
-) -> Callable[..., Initializer]:
-    """Return the function of this name that makes initializers by `variance_scaling`.
-
-    The variance and the source, the publication that proposes it, are for its docstring.
-    """
-
-    def make_initializer(
-        in_axis: _Axes = -2,
-        out_axis: _Axes = -1,
-        batch_axis: _Axes = (),
-        dtype: DTypeLike | None = None,
-    ) -> Initializer:
-        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
-
-    make_initializer.__name__ = make_initializer.__qualname__ = name
-    kind = distribution.replace("_", " ")
-    make_initializer.__doc__ = f"""Return a {kind} initializer with variance {variance}.
+def glorot_uniform(
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Return a uniform initializer with variance 2 / (inputs + outputs).
 
     Args:
       in_axis: the axes of inputs.
@@ -351,25 +339,118 @@ def _scaling_by_fans(
       batch_axis: the axes along which weights are separate.
       dtype: the default dtype of the initial values.
 
-    Source: {source}.
+    Source: Glorot and Bengio (2010).
 
     Example:
-      >>> weights = jax.nn.initializers.{name}()(jax.random.key(0), (256, 128))
-      >>> weights.shape
-      (256, 128)
+      >>> jax.nn.initializers.glorot_uniform()(jax.random.key(0), (2, 2))
+      Array([[ 1.0965558 ,  1.1722765 ],
+             [-0.4108003 , -0.07674628]], dtype=float32)
     """
-    return make_initializer
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-_OF_GLOROT = "2 / (inputs + outputs)", "Glorot and Bengio (2010)"
-glorot_uniform = _scaling_by_fans("glorot_uniform", 1.0, "fan_avg", "uniform", *_OF_GLOROT)
-glorot_normal = _scaling_by_fans("glorot_normal", 1.0, "fan_avg", "truncated_normal", *_OF_GLOROT)
-_OF_LECUN = "1 / inputs", "LeCun et al., Efficient BackProp (1998)"
-lecun_uniform = _scaling_by_fans("lecun_uniform", 1.0, "fan_in", "uniform", *_OF_LECUN)
-lecun_normal = _scaling_by_fans("lecun_normal", 1.0, "fan_in", "truncated_normal", *_OF_LECUN)
-_OF_HE = "2 / inputs, for rectifiers", "He et al. (2015)"
-he_uniform = _scaling_by_fans("he_uniform", 2.0, "fan_in", "uniform", *_OF_HE)
-he_normal = _scaling_by_fans("he_normal", 2.0, "fan_in", "truncated_normal", *_OF_HE)
+def glorot_normal(
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Return a truncated normal initializer with variance 2 / (inputs + outputs).
+
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: Glorot and Bengio (2010).
+    """
+    return variance_scaling(
+        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+def lecun_uniform(
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Return a uniform initializer with variance 1 / inputs.
+
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: LeCun et al., Efficient BackProp (1998).
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Return a truncated normal initializer with variance 1 / inputs.
+
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: LeCun et al., Efficient BackProp (1998).
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Return a uniform initializer with variance 2 / inputs, for rectifiers.
+
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: He et al. (2015).
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Return a truncated normal initializer with variance 2 / inputs, for rectifiers.
+
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: He et al. (2015).
+
+    Example:
+      >>> weights = jax.nn.initializers.he_normal()(jax.random.key(0), (256, 128))
+      >>> weights.shape, bool(abs(weights.std() - (2 / 256) ** 0.5) < 1e-3)
+      ((256, 128), True)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
 xavier_uniform = glorot_uniform
 xavier_normal = glorot_normal
 kaiming_uniform = he_uniform
