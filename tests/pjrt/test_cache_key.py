@@ -30,7 +30,8 @@ def test_an_edit_of_any_module_that_lowering_imports_changes_the_key(tmp_path):
     assert {module.folder for module in reached} >= {"core", "lowering", "transforms"}
     unseen = []
     for module in reached:
-        if module.is_package and not module.text.strip():
+        # hlotools gives the words for lines in errors, and no part of a program.
+        if module.is_tool or (module.is_package and not module.text.strip()):
             continue
         file = package / module.path.relative_to(PACKAGE)
         status = file.stat()

@@ -38,6 +38,8 @@ SECONDS = 240
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"(?:#|<!--) ([\w./-]+\.\w+)(?: -->)?\n")
 _NEEDS = re.compile(r"# needs: (.*)\n")
+# What a command says on stderr while it works, if that takes more than a second.
+_PROGRESS = re.compile(r"^ *hlofront: (?:compiling|running|making) .*\n?", re.MULTILINE)
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Mismatch)\b")
 _PARTS = re.compile(
     r"""(?P<any>\.\.\.)
@@ -106,6 +108,7 @@ def blocks(text: str) -> list[Block]:
 def same(expected: str, actual: str) -> bool:
     """Return whether an output is what a page says, except for what may differ."""
     pattern, numbers = "", []
+    expected, actual = _PROGRESS.sub("", expected), _PROGRESS.sub("", actual)
     for line in expected.strip().splitlines():
         start = 0
         line = line.strip()
