@@ -171,6 +171,8 @@ def execute_here(path):
 def execute(path):
     """The notebook with the outputs that its cells have in a process of its own."""
     root = str(FOLDER.parent)
+    # pytest's goldens are only written where `CI` is not set, as on a reader's machine.
+    inherited = {name: value for name, value in os.environ.items() if name != "CI"}
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder) / "executed.ipynb"
         (work := pathlib.Path(folder) / "work").mkdir()
@@ -178,7 +180,7 @@ def execute(path):
             [sys.executable, __file__, "--into", str(result), str(path)],
             cwd=work,
             env={
-                **os.environ,
+                **inherited,
                 "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
                 "MPLBACKEND": "Agg",
                 "NO_COLOR": "1",
