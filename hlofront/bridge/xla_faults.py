@@ -80,7 +80,7 @@ FAULTS = (
         test="tests/xla_faults/test_ynnpack_reductions.py",
         options=_NO_REDUCTIONS_BY_YNNPACK,
     ),
-    # Where the reductions above are guarded against, their options cure maxima as well.
+    # Where the reductions above are guarded against, their options cure these two as well.
     Fault(
         name="maxima by YNNPACK",
         effect="maxima and minima of some thousand floats ignore NaNs, and elements next to them",
@@ -91,6 +91,18 @@ FAULTS = (
         test="tests/xla_faults/test_maxima.py",
         lowered_in="hlofront/lowering/cpu/maxima.py",
         operations=frozenset(("stablehlo.maximum", "stablehlo.minimum")),
+    ),
+    Fault(
+        name="strided windows by YNNPACK",
+        effect="reductions of windows that have strides are wrong, or errors, if the operand is "
+        "dilated, padded between its elements, or a product of which elements are cut off",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_strided_windows.py",
+        lowered_in="hlofront/lowering/ops/reduce_window.py",
+        operations=frozenset(("stablehlo.reduce_window",)),
     ),
     # LLVM folds operations on a constant NaN; the conversion of a NaN to an integer, in XLA's
     # exponential, gives any number. A selection of NaNs does not depend on it.

@@ -116,7 +116,8 @@ def _sliced(x: Any, size: int, axis: int) -> Any:
 
 
 def _traced_slice(x: Any, size: int, axis: int) -> Any:
-    start = jnp.clip(x.ravel()[0], 0, x.shape[axis] - size).astype(np.int32)
+    # The end of a long axis is beyond the numbers of int8.
+    start = jnp.clip(x.ravel()[0].astype(np.int64), 0, x.shape[axis] - size)
     return lax.dynamic_slice_in_dim(x, start, size, axis)
 
 

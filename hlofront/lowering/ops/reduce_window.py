@@ -9,6 +9,7 @@ from typing import Any
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value, context, ir
+from hlofront.bridge.xla_faults import is_present
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
@@ -55,6 +56,11 @@ def emit_reduce_window(
             "than the operand, with less padding"
         )
     operands, windows = _with_padded_operands(build, operands, inits, results, windows)
+    if _strides_need_plain_operands(build, windows):
+        # XLA would make padding between elements a dilation again, and would fuse products.
+        shape = _shape_of(operands[0])
+        avals = [result.update(shape=shape) for result in results]
+        operands = build.barrier(operands, avals)
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),
@@ -75,17 +81,20 @@ def _with_padded_operands(
     results: Sequence[ShapedArray],
     windows: Windows,
 ) -> tuple[Sequence[Value], Windows]:
-    """Return the operands and the windows with the cuts that XLA's CPU compiler errs by done.
+    """Return the operands and windows after the padding that XLA's CPU compiler gets wrong.
 
     It ends the process on windows of one element where elements are cut off, and its partitioner
-    where a cut axis is dilated; see `Emitter.pad`.
+    where a cut axis is dilated (see `Emitter.pad`); YNNPACK ignores dilation if windows have
+    strides.
     """
-    if not build.module.guards_for_cpu or all(min(pads) >= 0 for pads in windows.padding):
+    if not build.module.guards_for_cpu:
         return operands, windows
     several = build.module.several_devices
     is_of_one = math.prod(windows.window_dimensions) == 1
+    is_strided = _strides_need_plain_operands(build, windows)
     done_first = [
-        (is_of_one and min(before, after) < 0)
+        (is_strided and step > 1)
+        or (is_of_one and min(before, after) < 0)
         or (several and before < 0 and (after > 0 or before % step != 0))
         for (before, after), step in zip(windows.padding, windows.base_dilation, strict=True)
     ]
@@ -113,6 +122,15 @@ def _with_padded_operands(
             1 if done else step
             for done, step in zip(done_first, windows.base_dilation, strict=True)
         ),
+    )
+
+
+def _strides_need_plain_operands(build: Builder, windows: Windows) -> bool:
+    return (
+        max(windows.window_strides, default=1) > 1
+        and build.module.guards_for_cpu
+        and is_present("strided windows by YNNPACK")
+        and not is_present("reductions by YNNPACK")
     )
 
 
