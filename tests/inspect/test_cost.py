@@ -178,6 +178,24 @@ def test_what_xla_counts():
             assert ours[key] == pytest.approx(theirs.get(key, 0), rel=0.01, abs=1), function
 
 
+@pytest.mark.parametrize(
+    ("target", "result", "operands"),
+    [
+        ("convForward", "f32[2,4,7,6]", ("f32[2,3,9,7]", "f32[4,3,3,2]")),
+        ("convBackwardInput", "f32[2,3,9,7]", ("f32[2,4,7,6]", "f32[4,3,3,2]")),
+        ("convBackwardFilter", "f32[4,3,3,2]", ("f32[2,3,9,7]", "f32[2,4,7,6]")),
+    ],
+)
+def test_cudnn_s_convolutions_and_their_gradients_have_as_many_products(target, result, operands):
+    text = (
+        "HloModule m\n\nENTRY %e {\n"
+        + "".join(f"  %p{n} = {shape} parameter({n})\n" for n, shape in enumerate(operands))
+        + f"  ROOT %c = ({result}, u8[0]) custom-call(%p0, %p1), window={{size=3x2}}, "
+        f'dim_labels=bf01_oi01->bf01, custom_call_target="__cudnn${target}"\n}}\n'
+    )
+    assert costs(text).total["flops"] == 2 * (2 * 4 * 7 * 6) * (3 * 3 * 2)
+
+
 def test_tiles_take_what_fills_them():
     def stored(text):
         return parse(f"HloModule m\n\nENTRY e {{ ROOT a = {text} parameter(0) }}").entry.root.shape

@@ -165,6 +165,39 @@ def test_a_split_fusion():
     )
 
 
+def test_a_constant_that_leaves_a_fusion_as_it_is_split_is_no_change():
+    head = "HloModule m\n\n"
+    together = (
+        "%f (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+        "  %c = f32[] constant(2)\n  %b = f32[8]{0} broadcast(%c), dimensions={}\n"
+        "  %s = f32[8]{0} sine(%p)\n  %e = f32[8]{0} exponential(%s)\n"
+        "  ROOT %m = f32[8]{0} multiply(%e, %b)\n}\n\n"
+        "ENTRY %main (x: f32[8]) -> f32[8] {\n  %x = f32[8]{0} parameter(0)\n"
+        "  ROOT %y = f32[8]{0} fusion(%x), kind=kLoop, calls=%f\n}\n"
+    )
+    apart = (
+        "%f (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+        "  %s = f32[8]{0} sine(%p)\n  ROOT %e = f32[8]{0} exponential(%s)\n}\n\n"
+        "%g (q: f32[8], c: f32[]) -> f32[8] {\n  %q = f32[8]{0} parameter(0)\n"
+        "  %c = f32[] parameter(1)\n  %b = f32[8]{0} broadcast(%c), dimensions={}\n"
+        "  ROOT %m = f32[8]{0} multiply(%q, %b)\n}\n\n"
+        "ENTRY %main (x: f32[8]) -> f32[8] {\n  %x = f32[8]{0} parameter(0)\n"
+        "  %k = f32[] constant(2)\n  %z = f32[8]{0} fusion(%x), kind=kLoop, calls=%f\n"
+        "  ROOT %y = f32[8]{0} fusion(%z, %k), kind=kLoop, calls=%g\n}\n"
+    )
+    (change,) = diff(head + together, head + apart).changes
+    assert change.kind == "split"
+    # A number that was nowhere before is one.
+    more = apart.replace("ROOT %y", "%y").replace(
+        "calls=%g\n",
+        "calls=%g\n  %n = f32[] constant(3)\n  %w = f32[8]{0} broadcast(%n), dimensions={}\n"
+        "  ROOT %r = f32[8]{0} add(%y, %w)\n",
+    )
+    sentences = [change.sentence for change in diff(head + together, head + more).changes]
+    assert sentences[0].startswith("y was split in two")
+    assert "added constant n: f32[] constant(3)" in sentences
+
+
 def test_a_fusion_taken_apart_in_one_of_many_layers():
     layer = (
         "  %t{n} = f32[8]{{0}} fusion(%t{m}), kind=kLoop, calls=%f, "

@@ -242,6 +242,24 @@ def test_gradients_of_maxima_over_windows_of_split_axes():
     np.testing.assert_allclose(found, jax.grad(loss)(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s, x: lax.clamp(s, x, np.float32(2)),
+        lambda s, x: lax.add(s, x),
+        lambda s, x: lax.sub(x, s),
+        lambda s, x: lax.complex(s, x),
+    ],
+    ids=["clamp", "add", "sub", "complex"],
+)
+def test_tangents_of_scalars_are_split_as_the_result(function):
+    x = split(explicit, "x", "y")
+    with set_mesh(explicit):
+        result, tangent = jax.jvp(lambda s: function(s, x), (np.float32(1.5),), (np.float32(1),))
+    assert str(jax.typeof(tangent)) == str(jax.typeof(result))
+    assert tangent.sharding == result.sharding == x.sharding
+
+
 def test_cotangents_are_split_as_what_they_are_of():
     x = split(explicit, "x")
 

@@ -224,6 +224,16 @@ def test_results_of_shard_map_are_summands():
     np.testing.assert_array_equal(jax.reshard(x, P()), TOTALS)
 
 
+def test_a_reduced_result_of_shard_map_needs_a_spec_that_says_so():
+    def mapped(out_specs):
+        return jax.shard_map(lambda x: x, in_specs=P(reduced={"x"}), out_specs=out_specs)
+
+    x = jax.reshard(TOTALS, P(reduced={"x"}))
+    assert mapped(P(reduced={"x"}))(x).sharding.spec == P(reduced={"x"})
+    with pytest.raises(ValueError, match="require replication which can't be statically inferred"):
+        mapped(P())(x)
+
+
 def test_meshes_with_auto_axes_have_no_summands():
     mixed = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
     with jax.set_mesh(mixed), pytest.raises(ValueError, match="without axes of type Auto"):

@@ -57,6 +57,13 @@ def test_refuses(function, operands, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+@pytest.mark.parametrize("base", [0.0, 2.0])
+def test_a_power_of_the_integer_zero_has_no_slope(base, dtype):
+    assert hlofront.grad(lambda x: lax.pow(x, dtype(0)))(base) == 0
+    assert hlofront.grad(lambda x: lax.pow(x, dtype(2)))(base) == 2 * base
+
+
 def test_refuses_strings():
     with pytest.raises(TypeError, match="not a valid array"):
         lax.add(np.ones(2, np.float32), "a")
