@@ -223,6 +223,18 @@ FAULTS = (
         refused_in="hlofront/lowering/core/types.py",
     ),
     Fault(
+        name="padding beyond the sizes of arrays",
+        effect="padding of 2**31 and more elements, which negative padding cuts again, ends the "
+        "process",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/ops/slicing.py",
+        refused_in="hlofront/lowering/core/types.py",
+    ),
+    Fault(
         name="windows of padding",
         effect="windows of 2**31 and more elements, nearly all of them padding, are reduced for "
         "ever",

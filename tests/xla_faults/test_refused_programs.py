@@ -15,15 +15,16 @@ from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
 from hlofront.lowering.ops import dot_general, slicing
 
-SIZES, WINDOWS, CALLS = (
+SIZES, PADDING, WINDOWS, CALLS = (
     "sizes before a size of zero",
+    "padding beyond the sizes of arrays",
     "windows of padding",
     "custom calls with names of XLA's own",
 )
 
 
 def test_the_faults_are_in_the_table():
-    assert {SIZES, WINDOWS, CALLS} == {each.name for each in FAULTS if each.refused_in}
+    assert {SIZES, PADDING, WINDOWS, CALLS} == {each.name for each in FAULTS if each.refused_in}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,24 @@ def test_padding_beyond_the_sizes_of_arrays_is_right(low, high, between, expecte
     high += len(expected) - stop
     config = [(low, high, between)]
     assert jax.jit(lambda x: lax.pad(x, 9.0, config))(x).tolist() == expected
+
+
+def window_sums(x, edges, step):
+    return lax.reduce_window(x, 0.0, lax.add, (1,), (1,), (edges,), (step,))
+
+
+def convolution(x, edges, step):
+    kernel = np.ones((1, 1, 2), np.float32)
+    return lax.conv_general_dilated(x[None, None], kernel, (1,), (edges,), (step,))
+
+
+@pytest.mark.parametrize("function", [window_sums, convolution])
+@pytest.mark.parametrize(
+    ("edges", "step"), [((2**62, -(2**62)), 1), ((-(2**62), 2**62), 1), ((0, 1 - 2**62), 2**61)]
+)
+def test_padding_of_windows_beyond_the_sizes_of_arrays_is_refused(function, edges, step):
+    with pytest.raises(ValueError, match="more than any device can address"):
+        jax.jit(lambda x: function(x, edges, step))(np.ones(3, np.float32))
 
 
 EDGES = list(itertools.product((-7, -3, 0, 2, 8), (-7, -2, 0, 8), (0, 1, 3)))

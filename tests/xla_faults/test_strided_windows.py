@@ -60,7 +60,7 @@ def test_what_is_computed_with_such_windows_is_right():
 
 
 def sums_of_products(a, b):
-    """Return sums of the windows of two rows of a product, without its last row and outer columns."""
+    """Return sums of two rows each of a product, without its last row and outer columns."""
     return lax.reduce_window(a @ b, np.float32(0), lax.add, (2, 1), (2, 1), ((0, -1), (-1, -1)))
 
 

@@ -151,6 +151,28 @@ def _too_large(aval: ShapedArray) -> str:
     )
 
 
+def check_padding(
+    aval: ShapedArray, padding: Sequence[Sequence[int]], dilation: Sequence[int]
+) -> None:
+    """Refuse padding of an operand of windows that XLA cannot represent, also if it cuts it again.
+
+    Args:
+      aval: the type of the operand.
+      padding, dilation: how many elements are before and after each of its last axes, and the steps
+        from one of its elements to the next.
+
+    Raises:
+      ValueError: if XLA, which adds all padding before it cuts, would end the process.
+    """
+    first = aval.ndim - len(dilation)
+    padded = [
+        max(size - 1, 0) * step + 1 + sum(max(edge, 0) for edge in edges)
+        for size, step, edges in zip(aval.shape[first:], dilation, padding, strict=True)
+    ]
+    if not has_symbolic_size(aval.shape):
+        _array_type(aval.update(shape=(*aval.shape[:first], *padded)))
+
+
 type_handlers = TypeHandlers(
     {
         ShapedArray: _array_type,

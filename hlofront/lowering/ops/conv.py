@@ -76,6 +76,14 @@ def _is_empty(build: Builder) -> bool:
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
 
 
+def _check_padding(build: Builder, params: dict[str, Any]) -> None:
+    """Raise ValueError for padding that XLA cannot represent; see `types.check_padding`."""
+    if not any(map(has_symbolic_size, params["padding"])):
+        lhs, lhs_spec = build.avals_in[0], params["dimension_numbers"][0]
+        operand = lhs.update(shape=tuple(lhs.shape[axis] for axis in lhs_spec))
+        types.check_padding(operand, params["padding"], params["lhs_dilation"])
+
+
 def _with_padded_operand(
     build: Builder, lhs: Value, params: dict[str, Any]
 ) -> tuple[Value, dict[str, Any]]:
@@ -123,7 +131,10 @@ def _with_padded_operand(
 @lower(c.conv_general_dilated_p, platform="tpu")
 def _convolution_on_tpu(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
     (result,) = build.avals_out
-    return build.full(0, result) if _is_empty(build) else _emit(build, lhs, rhs, result, params)
+    if _is_empty(build):
+        return build.full(0, result)
+    _check_padding(build, params)
+    return _emit(build, lhs, rhs, result, params)
 
 
 @lower(c.conv_general_dilated_p)
@@ -131,6 +142,7 @@ def _(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
     (result,) = build.avals_out
     if _is_empty(build):
         return build.full(0, result)
+    _check_padding(build, params)
     lhs, params = _with_padded_operand(build, lhs, params)
     if not issubdtype(result.dtype, np.complexfloating):
         if result.dtype != build.avals_in[0].dtype:

@@ -55,6 +55,8 @@ def emit_reduce_window(
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
             "than the operand, with less padding"
         )
+    operand = results[0].update(shape=_shape_of(operands[0]))
+    types.check_padding(operand, windows.padding, windows.base_dilation)
     operands, windows = _with_padded_operands(build, operands, inits, results, windows)
     if _strides_need_plain_operands(build, windows):
         # XLA would make padding between elements a dilation again, and would fuse products.
