@@ -14,6 +14,8 @@ from tests.support import memory, parts
 
 # What one run compiled must not decide what the next one does, nor the user's folder for caches.
 os.environ["HLOFRONT_CACHE"] = "off"
+# Tests that start pytest do so without the options of this run.
+os.environ.pop("PYTEST_ADDOPTS", None)
 
 
 @pytest.fixture(scope="session", autouse=True)
