@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         name="strided windows by YNNPACK",
         effect="reductions of windows that have strides are wrong, or errors, if the operand is "
-        "dilated, padded between its elements, or a product of which elements are cut off",
+        "dilated, padded between its elements, or a product that negative padding cuts",
         since=(0, 10, 2),
         until=None,
         platform="cpu",
