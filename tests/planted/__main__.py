@@ -124,7 +124,9 @@ class Checkout:
 
     def _failing(self, fault: Fault, path: pathlib.Path, right: str) -> Iterator[str]:
         """Yield the tests that fail with the fault, and pass without it."""
+        # By itself, and after the others of its file, which may have filled a cache.
         found_before = PATH_OF_TEST.findall(rows_before().get(fault.name, ""))
+        found_before += [test.partition("::")[0] for test in found_before]
         for selection in (*([*USERS, test] for test in found_before), *selections(fault)):
             # Tests that fail without the fault, too.
             useless: list[str] = []
