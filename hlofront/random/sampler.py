@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Collection
 from typing import ParamSpec, overload
 
@@ -114,7 +115,9 @@ def sampler(
 
 def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -> str:
     """Return a sampler's documentation: its own text and the text that all samplers share."""
-    summary, _, arguments = inspect.cleandoc(own).partition("\n\nArgs:\n")
+    summary, *sections = re.split(r"\n\n(?=(?:Args|Example):\n)", inspect.cleandoc(own))
+    text = dict(section.split(":\n", 1) for section in sections)
+    arguments = text.get("Args", "")
     those = f"`{of_shape[0]}`" if len(of_shape) == 1 else "the parameters"
     common = {
         "key": "a random key.",
@@ -137,5 +140,6 @@ def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -
             *others,
             f"\nRaises:\n  ValueError: if {errors}there are several keys.",
             "  TypeError: if `key` is not a key.",
+            *([f"\nExample:\n{text['Example']}"] if "Example" in text else []),
         ]
     )

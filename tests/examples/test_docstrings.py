@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ EXPECTED = {
     """,
     jax.nn.initializers: "glorot_uniform he_normal orthogonal",
 }
+SECTIONS = ("Args", "Returns", "Yields", "Raises", "Example")
 
 
 @functools.cache
@@ -77,6 +79,17 @@ def test_the_most_used_names_have_examples(module):
     assert not [
         name for name in names if ">>> " not in (inspect.getdoc(getattr(module, name)) or "")
     ]
+
+
+@pytest.mark.parametrize("module", [*EXPECTED, jnp], ids=lambda module: module.__name__)
+def test_sections_are_in_order(module):
+    wrong = {}
+    for name in dir(module):
+        docstring = inspect.getdoc(getattr(module, name)) or ""
+        sections = re.findall(f"^({'|'.join(SECTIONS)}):$", docstring, re.MULTILINE)
+        if sections != [section for section in SECTIONS if section in sections]:
+            wrong[name] = sections
+    assert not wrong
 
 
 def test_a_wrong_result_and_a_missing_name_are_seen():
