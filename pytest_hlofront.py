@@ -86,8 +86,8 @@ class Goldens:
             check in one test on, a number.
 
         Raises:
-          GoldenMismatch: an AssertionError whose message shows what differs, or says that there is
-            no golden, or that two tests ask for one file.
+          GoldenMismatch: an AssertionError whose message shows what differs, with pytest's
+            --verbose in full, or says that there is no golden, or that two tests ask for one file.
         """
         from hlotools import golden
 
@@ -106,7 +106,8 @@ class Goldens:
                     f"there is no golden {path}, and CI writes none. Run the test once where the "
                     "environment variable CI is not set, and commit the file."
                 )
-            checked = golden.check(program, path, update)
+            verbose = config.getoption("verbose") > 0
+            checked = golden.check(program, path, update, verbose)
         except golden.GoldenMismatch as mismatch:
             # The test's own lines are what the reader needs, and not those of the comparison.
             raise mismatch.with_traceback(None) from None

@@ -82,7 +82,9 @@ def text_of(program: object) -> tuple[str, str]:
     return stage, canonical(text)
 
 
-def check(program: object, path: pathlib.Path, update: bool = False) -> GoldenCheck:
+def check(
+    program: object, path: pathlib.Path, update: bool = False, verbose: bool = False
+) -> GoldenCheck:
     """Compare a program with its golden file, and write the file if it does not exist.
 
     Args:
@@ -90,6 +92,7 @@ def check(program: object, path: pathlib.Path, update: bool = False) -> GoldenCh
         text of one; of hlofront or of jax.
       path: the path of the golden file.
       update: whether to overwrite the golden file with the program's current text.
+      verbose: whether the message lists all changes, including those that follow from others.
 
     Raises:
       GoldenMismatch: if the program differs from its golden file.
@@ -118,8 +121,9 @@ def check(program: object, path: pathlib.Path, update: bool = False) -> GoldenCh
     difference = diff(golden_text, text, labels=("golden", "now"))
     if difference.equal:
         return GoldenCheck(path, False, changed or None)
+    listed = difference.text(verbose=verbose)
     raise GoldenMismatch(
-        f"the program differs from its golden {path}.\n{because}{difference.text()}\n"
+        f"the program differs from its golden {path}.\n{because}{listed}\n"
         "If it is meant to be so, run pytest with --hlo-update."
     )
 

@@ -38,6 +38,18 @@ def test_written_compared_and_rewritten(stage, tmp_path):
     golden.check(make(jnp.sin), path)
 
 
+def test_a_verbose_message_lists_all_changes(tmp_path):
+    path = tmp_path / "step.txt"
+    golden.check(lowered(), path)
+    changed = lowered(lambda x: jnp.tanh(x.astype(jnp.bfloat16)))
+    with pytest.raises(golden.GoldenMismatch, match="folded") as folded:
+        golden.check(changed, path)
+    with pytest.raises(golden.GoldenMismatch) as listed:
+        golden.check(changed, path, verbose=True)
+    assert "folded" not in str(listed.value)
+    assert len(str(listed.value).splitlines()) > len(str(folded.value).splitlines())
+
+
 def test_other_versions_are_told(tmp_path):
     path = tmp_path / "step.txt"
     golden.check(lowered(), path)
@@ -119,8 +131,9 @@ def test_the_fixture(tmp_path):
     )
     code, out = run("tanh", CI="true")
     assert code == 0 and "hlo_golden" not in out
-    code, out = run("sin")
+    code, out = run("tanh(x.astype(jnp.bfloat16) @ x.T) + jnp.sin", "-vv")
     assert code == 1 and "differs from its golden" in out and "tanh" in out
+    assert "added operation" in out and "are folded" not in out
     assert "golden" in out and "now" in out
     assert "pytest_hlofront.py" not in out and "golden.py" not in out, "our own source is shown"
     assert run("sin", "--hlo-update")[0] == 0
