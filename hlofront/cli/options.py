@@ -62,7 +62,8 @@ def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
         "--args",
         action="append" if repeated else "store",
         metavar="SPECS",
-        help="argument shapes, such as 'f32[32,64], i32[32]'; by default those of "
+        help="argument shapes, such as 'f32[32,64], i32[32]', and those of trees, such as "
+        "'{w: f32[2,3], b: [f32[3]]}, f32[8,2]'; by default those of "
         f"example_args in the file, a tuple or a function that returns it{again}",
     )
 

@@ -27,8 +27,8 @@ def load_function(target: str) -> tuple[Callable[..., object], ModuleType]:
         raise UsageError(f"expected FILE:FUNCTION, such as examples/kmeans.py:step, got {target!r}")
     path = pathlib.Path(path_text)
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "is not there"
-        raise UsageError(f"there is no file {path_text}: it {what}")
+        folder = ", but a folder of this name" if path.is_dir() else ""
+        raise UsageError(f"there is no file {path_text}{folder}")
     module = _load(path.resolve())
     value: object = module
     for part in name.split("."):
@@ -115,8 +115,8 @@ def _example_args(module: ModuleType, target: str) -> tuple[object, ...]:
     if make is None:
         raise UsageError(
             f"the shapes of {target}'s arguments are not known: give --args 'f32[32,64], i32[32]', "
-            "or define example_args in the file: a tuple of the arguments, or a function that "
-            "returns it"
+            "or '{w: f32[64,10], b: f32[10]}, f32[32,64]' where one is a dict; or define "
+            "example_args in the file: a tuple of the arguments, or a function that returns it"
         )
     args = make() if callable(make) else make
     return tuple(args) if isinstance(args, tuple | list) else (args,)

@@ -101,7 +101,7 @@ def test_color_when_asked_for(file):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["nofile.py:f"], "there is no file nofile.py"),
+        (["nofile.py:f"], "there is no file nofile.py\n"),
         (["{file}"], "expected FILE:FUNCTION: name a function of {file}"),
         (["{file}:nothing"], "has no function 'nothing'. It has: step, plain, broken"),
         (["{file}:plain", "--args", "f99[1]"], "--args: cannot read the argument 'f99[1]'"),
@@ -118,7 +118,9 @@ def test_a_file_without_example_args(tmp_path, capsys):
     path = tmp_path / "bare.py"
     path.write_text("def f(x):\n    return x\n")
     assert run("show", f"{path}:f")[0] == 2
-    assert "define example_args in the file: a tuple" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "define example_args in the file: a tuple" in said
+    assert "where one is a dict" in said
 
 
 @pytest.mark.parametrize("arguments", ["(1.0, [2.0])", "lambda: (1.0, [2.0])", "[1.0, [2.0]]"])
