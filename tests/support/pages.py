@@ -242,7 +242,10 @@ def _comments(code: str) -> dict[int, str]:
 
 
 def _is_here(name: str) -> bool:
-    return bool(shutil.which(name)) or importlib.util.find_spec(name) is not None
+    # hlofront's import hook raises the error for jax, where that is not installed.
+    with contextlib.suppress(ModuleNotFoundError):
+        return bool(shutil.which(name)) or importlib.util.find_spec(name) is not None
+    return False
 
 
 def fill(path: pathlib.Path, differences: list[Difference]) -> None:
