@@ -13,7 +13,7 @@ from tests.check.report import explained, line_of
 from tests.check.running import ROOT, Running, clock
 
 USAGE = """\
-./check                   lint, types, conventions, a fixed part of all tests: 10 to 13 minutes
+./check                   lint, types, conventions, a fixed part of all tests: nine minutes
 ./check all               all tests: 35 minutes on two cores
 ./check rest              the tests that ./check leaves out
 ./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
