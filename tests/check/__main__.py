@@ -17,7 +17,7 @@ USAGE = """\
 ./check all               all tests: 35 minutes on two cores
 ./check rest              the tests that ./check leaves out
 ./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
-                          Without files: those that differ from main.
+                          Without files: those changed since main.
 ./check docs              the documentation's site, built and tried in a browser: 3 minutes;
                           it needs pip install -e '.[docs]'
 ./check tests/numpy -k x  lint, types, conventions, and these tests
@@ -25,9 +25,9 @@ USAGE = """\
 
 
 def changed_files() -> list[str]:
-    """Return the files that differ from main, and those that git does not know yet."""
+    """Return the files that differ from where main was left, and those unknown to git."""
     found: list[str] = []
-    for command in ("diff --name-only main", "ls-files --others --exclude-standard"):
+    for command in ("diff --name-only --merge-base main", "ls-files --others --exclude-standard"):
         text = subprocess.run(["git", *command.split()], cwd=ROOT, capture_output=True, text=True)
         found += text.stdout.split("\n")
     return [path for path in found if path]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.check import __main__ as main
 from tests.check import jobs
 from tests.check.jobs import Job
 from tests.check.progress import Progress
@@ -113,3 +114,26 @@ def test_the_two_parts_are_all_tests():
     assert first and rest
     assert not first & rest
     assert first | rest == collected("all")
+
+
+def test_changed_files_are_those_of_the_branch(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        subprocess.run(["git", *identity, "-C", tmp_path, *arguments], check=True)
+
+    def commit(name):
+        (tmp_path / name).write_text(name)
+        git("add", name)
+        git("commit", "-qm", name)
+
+    git("init", "-q", "-b", "main")
+    commit("first.py")
+    git("switch", "-q", "-c", "branch")
+    commit("committed.py")
+    git("switch", "-q", "main")
+    commit("by_others.py")
+    git("switch", "-q", "branch")
+    (tmp_path / "first.py").write_text("changed")
+    (tmp_path / "new.py").write_text("")
+    monkeypatch.setattr(main, "ROOT", tmp_path)
+    assert sorted(main.changed_files()) == ["committed.py", "first.py", "new.py"]
