@@ -4,7 +4,7 @@ import pytest
 
 import hlofront
 from hlofront.lowering.min_sizes import MIN_SIZES
-from tests.support.many_numbers import ENOUGH
+from tests.support.large_arrays import ENOUGH
 
 
 @pytest.fixture

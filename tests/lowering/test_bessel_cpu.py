@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import ENOUGH, computed
+from tests.support.large_arrays import ENOUGH, computed
 
 ORDERS = {"bessel_i0e": 0, "bessel_i1e": 1}
 NAMES = list(ORDERS)

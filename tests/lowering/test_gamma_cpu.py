@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import ENOUGH, computed
+from tests.support.large_arrays import ENOUGH, computed
 
 FUNCTIONS = ["lgamma", "digamma"]
 INTERVALS = [(0, 1), (1, 2), (2, 7.5), (6.5, 7.5), (7, 1e4), (-1, 0), (-2.3, -2.1), (-3000, -6)]

@@ -9,7 +9,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import ENOUGH
+from tests.support.large_arrays import ENOUGH
 
 DTYPES = ["int8", "int16", "int32", "uint8", "uint16", "uint32"]
 

@@ -13,7 +13,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
 from hlofront.scipy import special
-from tests.support.many_numbers import ENOUGH
+from tests.support.large_arrays import ENOUGH
 
 INTERVALS = [(1e-3, 1), (0.5, 2), (1, 10), (6, 30), (20, 1e3), (1e5, 1e8)]
 

@@ -8,7 +8,7 @@ import numpy as np
 import hlofront
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import ENOUGH
+from tests.support.large_arrays import ENOUGH
 
 DTYPES = ["complex64", "complex128"]
 # The greatest digits before and after the point that the exact values are computed with.

@@ -10,7 +10,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import ENOUGH, computed
+from tests.support.large_arrays import ENOUGH, computed
 
 UNITS = {"sinh": 2.4, "cosh": 1.8, "expm1": 3.3}
 NAMES = list(UNITS)

@@ -10,7 +10,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from tests.support.many_numbers import ENOUGH
+from tests.support.large_arrays import ENOUGH
 
 FUNCTIONS = ["sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "cbrt"]
 

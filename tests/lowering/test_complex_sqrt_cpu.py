@@ -16,7 +16,7 @@ from tests.support.complex_numbers import (
     ends,
     points,
 )
-from tests.support.many_numbers import ENOUGH, computed
+from tests.support.large_arrays import ENOUGH, computed
 
 EXACT = {"sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x)}
 # XLA's square roots of complex64 are as fast.

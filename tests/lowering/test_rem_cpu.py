@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
-from tests.support.many_numbers import ENOUGH
+from tests.support.large_arrays import ENOUGH
 
 FLOATS = [np.float32, np.float64]
 

@@ -16,7 +16,7 @@ from tests.support.complex_numbers import (
     ends,
     points,
 )
-from tests.support.many_numbers import ENOUGH, computed
+from tests.support.large_arrays import ENOUGH, computed
 
 EXACT = {
     "exp": mpmath.exp,
