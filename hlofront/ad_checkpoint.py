@@ -1,4 +1,4 @@
-"""Policies that say which values differentiation keeps, and which it computes again."""
+"""Policies for which values differentiation saves, and which it recomputes."""
 
 from hlofront.higher_order.checkpoint import checkpoint as checkpoint
 from hlofront.higher_order.checkpoint import checkpoint as remat

@@ -1,4 +1,4 @@
-"""jax.debug: values of a program, shown while it runs, and how they are split over devices."""
+"""jax.debug: printing values while a program runs, and how they are split over devices."""
 
 from hlofront.primitives.calls.callbacks import DebugEffect as DebugEffect
 from hlofront.primitives.calls.callbacks import OrderedDebugEffect as OrderedDebugEffect

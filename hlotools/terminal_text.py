@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import ParamSpec
 
 _P = ParamSpec("_P")
-# C0 and C1 controls but for tabs and line ends; marks of direction; invisible characters and tags;
+# C0 and C1 controls except tabs and line ends; marks of direction; invisible characters and tags;
 # lone surrogates, which cannot be printed.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"

@@ -114,7 +114,8 @@ def filter_traceback(error: BaseException) -> None:
         for each in _chain(error):
             _hide(each.__traceback__)
     elif mode == "quiet_remove_frames":
-        # At every boundary, as the user's function may catch the exception before the last one.
+        # Frames are removed at every boundary, not only at the outermost one: the user's code may
+        # catch the exception in between.
         if _remove_frames(error):
             _add_note(error, note_of_removal())
     elif mode == "remove_frames" and _is_outermost():

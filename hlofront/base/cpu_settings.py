@@ -7,7 +7,7 @@ from hlofront.base.named_tuple import NamedTuple
 
 
 class CpuSettings(NamedTuple):
-    """The kinds of code that lowering adds for CPUs; modules for other platforms get none of it.
+    """The kinds of code that lowering adds for CPUs, and for no other platform.
 
     Attributes:
       fences: whether values that XLA would recompute at every use are materialized, see

@@ -527,7 +527,7 @@ def _no_option(name: object) -> AttributeError:
     return AttributeError(f"Unrecognized config option: {name}{hint}")
 
 
-# Environment variables that are not options: of the start of a process, and of hlofront's tests.
+# Environment variables that are not options: some are read at startup, others by hlofront's tests.
 _OTHER_VARIABLES = (
     "HLOFRONT_AS_JAX",
     "HLOFRONT_ALL_MESHES",

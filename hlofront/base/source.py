@@ -38,7 +38,7 @@ _excluded = [
     os.path.join(_standard_library, "runpy.py"),
     "<frozen ",
 ]
-# What runs the cells of a notebook, wherever it is installed.
+# Packages that run the cells of a notebook; their frames are never the user's.
 _NOTEBOOK = re.compile(
     r"[\\/](?:site|dist)-packages[\\/](?:IPython|ipykernel|ipykernel_launcher|traitlets|tornado)\b"
 )
@@ -212,7 +212,7 @@ def shown_line(file: str, line: int | str) -> str:
 
 
 def _cell_line(file: str, line: int | str) -> str | None:
-    """Return a line of a notebook's cell, as in "cell 4, line 1"; None for files."""
+    """Describe a line of a notebook cell, as in "cell 4, line 1"; return None for a file."""
     if "IPython" not in sys.modules:
         return None
     # Loads hlotools, which few processes need.

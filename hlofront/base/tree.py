@@ -348,7 +348,18 @@ def _columns(
     rest: Sequence[object],
     is_leaf: IsLeafAtPath,
 ) -> list[list[PyTree]]:
-    """Return, per tree of `rest`, its subtrees at the leaves of `tree`, of structure `treedef`."""
+    """Return, for each tree of `rest`, its subtrees where `tree` has leaves.
+
+    Args:
+      function: the name of the caller, for errors.
+      treedef: the structure of `tree`.
+      tree: the tree that is a prefix of the others.
+      rest: the other trees.
+      is_leaf: the caller's predicate for leaves of `tree`, for errors.
+
+    Raises:
+      ValueError: if `tree` is not a prefix of each of them.
+    """
     try:
         return [treedef.flatten_up_to(other) for other in rest]
     except ValueError:

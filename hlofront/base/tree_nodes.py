@@ -498,4 +498,4 @@ class _Short(reprlib.Repr):
         self.maxdict = self.maxlist = self.maxtuple = 8
 
 
-short_text = _Short().repr  # repr, cut after 8 elements or 100 characters
+short_text = _Short().repr  # Like repr, but shows at most 8 elements and 100 characters.

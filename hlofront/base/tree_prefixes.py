@@ -214,7 +214,7 @@ def _node_of_tree(tree: object) -> _Node | None:
     if level is None:
         return None
     kind = type(tree)
-    # For a named tuple, C++ returns the class as static data here, and None in a structure.
+    # C++ returns a named tuple's class as its static data, but None for the node of a structure.
     return _Node(kind, None if level[1] is kind else level[1], list(level[0]))
 
 

@@ -111,7 +111,7 @@ class Kernel(NamedTuple):
 
 
 def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
-    """Return the sizes of a call's values by their letters; None if its types are others."""
+    """Return the sizes of a call's values by their letters; None if its types do not match."""
     operands, results = (side.split() for side in written.split("->"))
     if (len(operands), len(results)) != (len(call.operands), len(call.results)):
         return None
@@ -428,8 +428,8 @@ def check_custom_call(
       operation: the custom call.
       registered: the names of the functions that the user has registered, which check their own
         arguments.
-      others: whether other targets are allowed: those of a module that the user's own program is a
-        part of.
+      others: whether targets that are neither registered nor checked here are allowed, as where the
+        user's own program is part of the module.
     """
     attributes = operation.attributes
     target = ir.StringAttr(attributes["call_target_name"]).value

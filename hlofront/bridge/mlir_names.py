@@ -5,7 +5,7 @@ from types import ModuleType
 
 
 def homes_of(name: str) -> dict[str, str]:
-    """Return the name of a module for each of its public names.
+    """Map each public name of a module to the name of the module.
 
     Args:
       name: a module of jaxlib, such as "jaxlib.mlir.ir".

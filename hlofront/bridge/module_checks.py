@@ -22,7 +22,7 @@ _DIALECTS = frozenset({"builtin", "func", "stablehlo", "chlo", "sdy"})
 _WITH_THE_HOST = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 # The attributes of functions that the parent process reads in Python.
 _READ_ELSEWHERE = ("sym_name", "arg_attrs", "res_attrs")
-# The attributes of collectives with numbers of devices.
+# The attributes in which collectives name devices, by number.
 _DEVICE_NUMBERS = ("replica_groups", "source_target_pairs")
 _CUSTOM_CALL = "stablehlo.custom_call"
 # The number of operations of a program whose functions are inlined, as XLA does.

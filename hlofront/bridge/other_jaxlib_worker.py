@@ -109,7 +109,7 @@ def memory_of(executable: Any) -> dict[str, Any]:
     """Return the bytes that an executable takes, by kind; or "unknown" with the reason."""
     try:
         stats = executable.get_compiled_memory_stats()
-    except Exception as error:  # A plugin may not support this: the answer has the reason.
+    except Exception as error:  # Not all plugins support this: the answer says why.
         return {"unknown": str(error)}
     names = ("argument", "output", "temp", "alias", "generated_code")
     return {name: getattr(stats, name + "_size_in_bytes", None) for name in names}
@@ -119,7 +119,7 @@ def cost_of(executable: Any) -> dict[str, Any]:
     """Return XLA's cost estimate of an executable; or "unknown" with the reason."""
     try:
         cost: Any = executable.cost_analysis()
-    except Exception as error:  # A plugin may not support this: the answer has the reason.
+    except Exception as error:  # Not all plugins support this: the answer says why.
         return {"unknown": str(error)}
     # Earlier versions return a list, with an estimate per device.
     costs: list[Any] = [cost] if hasattr(cost, "keys") else [*cost, {}]

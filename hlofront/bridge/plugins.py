@@ -185,7 +185,7 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
 
 
 def number_of_gpu(address: int, package: str) -> int | None:
-    """Return the number of the GPU of CUDA whose memory has an address; None without the package.
+    """Return the index of the CUDA GPU that owns an address; None if the package is not installed.
 
     Args:
       address: an address in the memory of a GPU.

@@ -1,4 +1,4 @@
-"""jaxlib's servers that send arrays between processes, and arrays that are errors."""
+"""jaxlib's servers that send arrays between processes, and arrays that raise an error when read."""
 
 from typing import Any
 

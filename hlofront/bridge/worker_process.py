@@ -99,7 +99,7 @@ class Worker:
 
 
 class WorkerProcess:
-    """A process that answers requests, with its message streams.
+    """A process that answers requests, and the streams for its messages.
 
     Args:
       environment: variables of its environment, in addition to those of this process.

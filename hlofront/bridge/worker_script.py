@@ -96,7 +96,8 @@ def answer_to(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
             answer.update({"error": str(error), "kind": kind})
 
     if "stack" in request:
-        # What recurses as deep as the program is nested ends this process first.
+        # Code that recurses as deeply as the program is nested overflows the stack of this process,
+        # not that of the parent.
         threading.stack_size(request["stack"])
         thread = threading.Thread(target=act)
         thread.start()
@@ -135,13 +136,13 @@ def verified(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     checks = checks_of_modules()
     try:
         module = tools.stablehlo.deserialize_portable_artifact(tools.context, request["module"])
-    except Exception as error:  # jaxlib raises classes that differ between its versions.
+    except Exception as error:  # The class that jaxlib raises depends on its version.
         if "bad_alloc" in str(error):
             raise MemoryError from error
         return {"unreadable": str(error)}
     with tools.context:
         if "xla.sdy.meshes" in str(module.operation.attributes):
-            # Modules of older versions of JAX have their shardings as attributes of the frontend.
+            # Modules from older versions of JAX hold their shardings in frontend attributes.
             for name in ("xla-sdy-round-trip-import-shardy-attrs", "sdy-lift-inlined-meshes"):
                 manager = passes.PassManager.parse(f"builtin.module({name})", tools.context)
                 manager.run(module.operation)

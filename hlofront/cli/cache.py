@@ -78,7 +78,7 @@ example:
   python -m hlofront cache gc --max-size 100M
 """
 _CLEAR_HELP = """\
-Removes all entries, and no other files.
+Removes all entries, but no other files.
 
 example:
   python -m hlofront cache clear

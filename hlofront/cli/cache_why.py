@@ -10,7 +10,7 @@ from hlofront.inspect.target import UsageError
 from hlofront.pjrt.cache_store import Entry, Store, abridged
 from hlotools.terminal_text import on_one_line
 
-# What is printed at most: functions of one name, and values of one field.
+# Limits on what is printed: functions with the same name, and values of one field.
 MOST_GROUPS = 8
 _MOST_VALUES = 4
 _IS_DIGEST = re.compile(r"(?:module )?[0-9a-f]{32,}")
@@ -130,7 +130,7 @@ def _is_digest(field: str, entries: list[Entry]) -> bool:
 
 
 def fields_of(entries: list[Entry]) -> tuple[list[str], list[str]]:
-    """Return the names of key fields that differ between cache entries, and of equal fields."""
+    """Return the names of the key fields that differ between cache entries, and of the others."""
     names = sorted({name for each in entries for name in each.key})
     differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
     return differing, [name for name in names if name not in differing]

@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     staged = jitted(function)
     if options.target:
         with find_target(options.target) as target:
-            # XLA then writes its own estimates into programs for GPUs.
+            # With this option XLA writes its own cost estimates into programs for GPUs.
             extra_options = (
                 {"xla_gpu_collect_cost_model_stats": True} if target.platform == "cuda" else {}
             )

@@ -94,7 +94,7 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
     """Print the passes or kernels of a function, which is compiled, or of a folder of dumps.
 
     Raises:
-      UsageError: if options do not go together, or name what is not there.
+      UsageError: if options cannot be combined, or name something that the dumps lack.
     """
     if options.stage or options.style or options.mesh:
         raise UsageError("--stage, --style and --mesh do not go with --passes and --kernels")
@@ -117,7 +117,7 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
 
 @contextlib.contextmanager
 def _module(options: argparse.Namespace) -> Iterator[DumpedModule]:
-    """Yield the dumps of the program that the command line names, made if they are not there."""
+    """Yield the dumps of the program that the command line names; make them if necessary."""
     name = options.target[0] if options.target else None
     if pathlib.Path(options.function).is_dir():
         if options.args or options.dump or name:

@@ -1,4 +1,4 @@
-"""The command `log`: a page over a whole run, from what HLOFRONT_LOG wrote."""
+"""The command `log`: a page about a whole run, from what HLOFRONT_LOG wrote."""
 
 import argparse
 import json

@@ -91,7 +91,7 @@ def _measured(options: argparse.Namespace) -> Profile:
     """Run the function that the command line names under the profiler.
 
     Raises:
-      UsageError: if options do not go together.
+      UsageError: if options cannot be combined.
     """
     from hlofront.inspect.profiling import profile as measure
 
@@ -121,10 +121,10 @@ def _measured(options: argparse.Namespace) -> Profile:
 
 
 def _read(options: argparse.Namespace) -> tuple[Profile, list[Profile]]:
-    """Read the profile that the command line names: the chosen program, and the others.
+    """Read the profile that the command line names; return the chosen program and all the others.
 
     Raises:
-      UsageError: if options do not go together, or name no program of the profile.
+      UsageError: if options cannot be combined, or name no program in the profile.
     """
     from hlofront.inspect.cost import description_of
     from hlofront.inspect.profiling import profiles_in

@@ -94,7 +94,7 @@ def run_group(command: Sequence[str], processes: int, devices: int, out: TextIO)
       command: the program and its arguments.
       processes: the number of processes.
       devices: the number of CPU devices of each.
-      out: what their lines are written to, each preceded by the number of its process.
+      out: the stream for their output; each line is prefixed with the number of its process.
     """
     with reserved_port() as port:
         return _run_group(command, processes, devices, port, out)
@@ -152,7 +152,7 @@ def _wait(group: "Sequence[subprocess.Popen[str]]") -> int:
 
 
 def _end(group: "Sequence[subprocess.Popen[str]]") -> None:
-    """End the processes that still run: by SIGTERM, and a while later by SIGKILL."""
+    """Stop the processes that are still running: by SIGTERM, then after a while by SIGKILL."""
     for process in group:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

@@ -505,7 +505,8 @@ def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) ->
     pytype_aval_mappings[type_] = aval_of
 
 
-# The functions for values with a state, which have a type but are not operands of array operations.
+# The functions `aval_of` of types with mutable state: `typeof` accepts their values, but operations
+# on arrays do not.
 types_of_mutable_values: set[Callable[[Any], Any]] = set()
 
 

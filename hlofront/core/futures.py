@@ -11,7 +11,7 @@ class AbstractFuture(AbstractHolder):
     __slots__ = ()
 
     def update(self, inner_aval: ShapedArray | None = None, **changes: Any) -> "AbstractFuture":
-        """Return a type whose array's aval is another, or has some fields replaced."""
+        """Return a copy of a type for an array of another aval, or with some fields replaced."""
         inner = self.inner_aval if inner_aval is None else inner_aval
         return AbstractFuture(inner.update(**changes))
 

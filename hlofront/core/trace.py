@@ -45,7 +45,7 @@ class Trace:
 
     @property
     def main(self) -> object:
-        """The identity of the transformation, by which libraries recognize the tracers of one."""
+        """The identity of the transformation, by which libraries recognize its tracers."""
         return self
 
     def invalidate(self) -> None:
@@ -285,7 +285,7 @@ class Tracer(ArrayOperators):
     # Higher than that of arrays, so that NumPy defers operations with both to the tracer.
     __array_priority__ = 1000
 
-    # JAX's name for a symbolic size; no array is one.
+    # JAX's attribute for tracers that stand for symbolic sizes, which no tracer here does.
     dimension_as_value = None
 
     def to_concrete_value(self) -> Value:

@@ -1,4 +1,4 @@
-"""jax.experimental.scheduling_groups: calls with attributes, which XLA schedules as a whole."""
+"""jax.experimental.scheduling_groups: calls whose operations XLA schedules as a group."""
 
 from hlofront.higher_order.metadata_calls import scheduling_group as scheduling_group
 from hlofront.higher_order.metadata_calls import xla_metadata_call as xla_metadata_call

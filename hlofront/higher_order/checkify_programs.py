@@ -94,8 +94,9 @@ class CheckedProgram:
 # the manual axes along which the error varies.
 _Checks = tuple[frozenset[ErrorCategory], bool, MeshAxisNames]
 _programs: DerivedCache[_Checks, CheckedProgram | None] = DerivedCache()
-# Also by the branches and the axes of their results; by the number of constants; by the condition
-# and the number of its constants.
+# Each cache's key begins with `_Checks`. Then come, for branches, the axes of their results and all
+# branches; for a scan's body, its number of constants; and for a while loop, its condition and the
+# condition's number of constants.
 _branches: DerivedCache[
     tuple[_Checks, MeshAxisNames, tuple[ClosedJaxpr, ...]], tuple[ClosedJaxpr, ...]
 ] = DerivedCache()

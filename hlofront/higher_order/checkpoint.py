@@ -242,7 +242,7 @@ class _RematRules(CallRules):
         axes: Sequence[BatchAxis],
         **params: Value,
     ) -> BatchResult:
-        # What nothing reads is not derived either, and need not have a rule that batches it.
+        # Dead equations are dropped here as they are for derivatives, and need no batching rules.
         return super().batch(axis, values, axes, **{**params, "jaxpr": pruned(params["jaxpr"])})
 
     def transpose(

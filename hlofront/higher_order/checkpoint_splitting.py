@@ -143,7 +143,7 @@ class Recomputed:
             split = None
             references = _references_of(equation)
             if references <= made:
-                # What is read again must be written again.
+                # Writes are repeated if what they write is read again.
                 is_wanted = is_wanted or not references.isdisjoint(needed)
             elif is_wanted:
                 # References from outside have other values later, and are written to once.
@@ -466,7 +466,7 @@ class CheckpointInTwo:
     __slots__ = ("inputs", "known", "rest", "unknown_out")
 
     def __init__(self, program: ClosedJaxpr, unknown: Sequence[bool], policy: Policy | None):
-        # What nothing reads need not have a derivative.
+        # Dead equations need no derivatives.
         program = pruned(program)
         if policy is not None:
             if not callable(policy):

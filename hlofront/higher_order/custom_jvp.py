@@ -92,7 +92,7 @@ class custom_jvp(CustomRule):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., PyTree] | None = None
         self.symbolic_zeros = False
-        # What a call runs if it has derivatives itself, until a rule is set.
+        # Until a rule is set, calls run this function, if there is one, which has its derivatives.
         self._derived: Callable[..., PyTree] | None = None
 
     def defjvp(

@@ -28,10 +28,10 @@ typed_by_program(custom_partitioning_p, "call")
 run_by_program(custom_partitioning_p, "call")
 subprograms(custom_partitioning_p)(calls("call"))
 
-# (mesh, types of operands, types of results) -> a rule or its text; static arguments come first.
+# (*static arguments, mesh, types of operands, types of results) -> a rule, or its text.
 ShardingRuleFunction = Callable[..., SdyShardingRule | str]
-# (mesh, ShapeDtypeStructs of operands, those of results) -> (mesh, function of shards, shardings of
-# results, shardings of operands); static arguments come first.
+# (*static arguments, mesh, ShapeDtypeStructs of operands, those of results) -> (mesh, function of
+# shards, shardings of results, shardings of operands).
 PartitionFunction = Callable[..., Any]
 
 

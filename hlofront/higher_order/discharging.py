@@ -63,7 +63,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     program, written = discharge_program(params["jaxpr"])
     fixed, _, sliced = three_parts(written, num_consts, num_carry)
-    # What all steps write to is carried from step to step.
+    # References that every step writes to become part of the carry.
     consts, carry, xs = three_parts(operands, num_consts, num_carry)
     inputs = three_parts(program.jaxpr.invars, num_consts, num_carry)
     outputs = three_parts(program.jaxpr.outvars, num_carry, len(equation.outvars) - num_carry)

@@ -2,7 +2,8 @@
 
 from hlofront.core.primitive import Primitive
 
-# The parameter `_prim` is a VJPHiPrimitive, whose low values are the operands and results.
+# The parameter `_prim` is a VJPHiPrimitive. The operands and results are the arrays that its own
+# values consist of.
 call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, carries_programs=True)
 # The derivative in programs: from primals and tangents to results and their tangents.
 call_hi_primitive_jvp_p = Primitive(

@@ -75,7 +75,7 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     return tree.tree_map(joined, results, others)
 
 
-# A scan without a carry runs this body.
+# The body of a scan whose carry is empty.
 Step = Callable[[tuple[()], PyTree], tuple[tuple[()], PyTree]]
 
 

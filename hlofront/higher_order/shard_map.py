@@ -90,7 +90,7 @@ class ShardMapParams(NamedTuple):
 
     @contextmanager
     def inside(self) -> Generator[None]:
-        """Trace programs that run on each device in this block."""
+        """Enter a block in which programs are traced as each device runs them."""
         axes = [(name, self.mesh.shape[name]) for name in self.manual_axes]
         with axes_in_scope(axes), tracing_manual_axes(self.mesh_inside, self.check_vma):
             yield

@@ -176,7 +176,7 @@ class EagerStaging(StagingTrace):
                 cell.set_local(value)
 
 
-# The most programs of one function that are kept, after which all are forgotten.
+# The maximum number of cached programs per function; the next one clears the cache.
 _MOST_PROGRAMS = 256
 
 

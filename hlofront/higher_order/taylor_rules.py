@@ -173,9 +173,10 @@ def _carry_terms(
     ]
 
 
-# Cached by flags per operand, and the order.
+# Cached by whether the series of each operand has terms, and by the order.
 _scan_steps: StepCache[tuple[Flags, int], ScanStep[tuple[Flags, Flags]]] = StepCache()
-# Cached by the body of a loop, by its number of constants, flags per operand, and the order.
+# Cached by the body of a loop, its number of constants, whether the series of each operand has
+# terms, and the order.
 _while_bodies: DerivedCache[tuple[int, Flags, int], tuple[ClosedJaxpr, Flags]] = DerivedCache()
 
 

@@ -113,7 +113,7 @@ def _constants_first(body: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxp
     """Reorder the inputs of a jvp of a loop's body: constants first, then the carry.
 
     Args:
-      body: the program that `jvp_program` made of the body.
+      body: the program that `jvp_program` made from the body.
       consts: per constant of the body, whether it has a tangent.
       count: the number of members of the carry.
     """

@@ -157,7 +157,7 @@ class _VJPRules:
         # The number of first operands that the function captured, which the rules do not take.
         self.captured = captured
         self.operands: Sequence[Value] = ()
-        # What the forward rule returned when it ran last.
+        # The latest result of the forward rule.
         self.ran: ForwardResult | None = None
 
     def forward(self, *args: Value) -> list[Value]:

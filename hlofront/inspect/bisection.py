@@ -45,7 +45,8 @@ _COMPARISONS = {
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|!=|<|>)\s*([\d_.]+(?:[eE][+-]?\d+)?)\s*")
 # The exit status by which a command says that a version cannot be judged, as for `git bisect run`.
 _CANNOT_SAY = 125
-# The versions of Python whose lists of jaxlib's versions are joined: each lists its own wheels.
+# Each Python sees only the wheels of jaxlib that were built for it, so the lists of these two are
+# merged.
 _PYTHONS = ("3.11", "3.13")
 
 

@@ -44,13 +44,14 @@ def profile(
     """Return a function that runs `function` under XLA's profiler, and returns its times by line.
 
     The times of operations are means over the runs. The profiler itself takes time, about half a
-    microsecond per operation on CPUs. On GPUs each operation is launched by itself, and not within
-    a graph, so that its time is known: what is between operations may be less otherwise.
+    microsecond per operation on CPUs. On GPUs each operation is launched separately, rather than as
+    part of a CUDA graph, so that its time is known. Within a graph, gaps between operations may be
+    shorter.
 
     Args:
       function: the function to run, jitted or not. Each run gets copies, made beforehand, of the
           arguments that it donates.
-      runs: the number of runs that are measured, each until its results are there.
+      runs: the number of runs that are measured, each until its results are ready.
       warm_ups: the number of runs before them; the first one compiles.
       target: the device whose rates give bounds for the times, such as "cuda:h100"; by default
         no bounds.

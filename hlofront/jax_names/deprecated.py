@@ -7,7 +7,7 @@ _AVAL = "hlofront.core.aval"
 
 
 def at(home: str, names: str) -> dict[str, tuple[str, str]]:
-    """Return the homes of names that a module of hlofront has under the same names."""
+    """Map each of these names to its home: the same name in this module of hlofront."""
     return {name: (home, name) for name in names.split()}
 
 

@@ -192,7 +192,7 @@ def global_aval_to_result_handler(
 
 
 class _ResultsHandler:
-    """The handlers of several results, as a function of a list of parts for each."""
+    """Handlers for several results as one function, which takes each result's list of shards."""
 
     def __init__(
         self,

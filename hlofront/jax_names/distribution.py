@@ -19,7 +19,7 @@ _TEXTS = {
 
 
 class _Distribution(importlib.metadata.Distribution):
-    """jax as hlofront provides it: a name and a version, and no files of its own."""
+    """jax as hlofront provides it: a name and a version, without any files."""
 
     def read_text(self, filename: str) -> str | None:
         return _TEXTS.get(filename)

@@ -107,7 +107,7 @@ def canonicalize_sharding(
 
 
 def iota_of_axis(axis_size: int) -> Array:
-    """Return the indices of the examples of an axis that vmap maps."""
+    """Return the indices along an axis that vmap maps over, one per example."""
     return iota("int32", axis_size)
 
 

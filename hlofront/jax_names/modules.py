@@ -55,7 +55,7 @@ class JaxFinder:
 def _spec_of(home: str) -> ModuleSpec | None:
     try:
         return importlib.util.find_spec(home)
-    except ModuleNotFoundError:  # What is a package in JAX is a single file here.
+    except ModuleNotFoundError:  # A package of JAX that is a single file here.
         return None
 
 
@@ -115,8 +115,8 @@ def _lazy_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a public module.
 
-    They know its submodules, the lazy names of `home` that are not `absent`, and the names that
-    have `moved` to another module, each with the name of that module.
+    They cover its submodules, the lazy names of `home` except those in `absent`, and the names in
+    `moved`, which maps each to the module that it has moved to.
     """
     name = module.__name__
     replaced, removed = deprecated.DEPRECATED.get(name, {}), deprecated.REMOVED.get(name, {})
@@ -186,9 +186,9 @@ def _submodule(name: str, missing: AttributeError) -> ModuleType:
 
 
 class _PrivateModule(ModuleType):
-    """A private module, whose names are read from their homes and set there.
+    """A private module of JAX. Its names are read from, and set in, the modules that define them.
 
-    Libraries replace private functions of JAX to change what JAX does.
+    They can be set because libraries change what JAX does by replacing its private functions.
     """
 
     def __init__(self, name: str):

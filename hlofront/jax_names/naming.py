@@ -19,7 +19,7 @@ from hlofront.jax_names import public
 
 _OURS = "hlofront"
 _ALIAS = "jax._src.hlofront"
-# What has been renamed, whose names come back when JAX's names are closed.
+# The renamed objects: they get their old names back when `import jax` no longer gives hlofront.
 _renamed: list[Any] = []
 
 
@@ -123,8 +123,7 @@ def _rename(values: Iterable[object]) -> None:
 
 
 def _with_wrapped(values: Iterable[object]) -> Iterator[Any]:
-    """Yield classes, functions, and other objects with a `__module__` of their own; and what those
-    wrap."""
+    """Yield the values that have a `__module__` themselves, each followed by what it wraps."""
     for value in values:
         while isinstance(value, FunctionType | type) or "__module__" in getattr(
             value, "__dict__", ()

@@ -223,7 +223,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         **at("hlofront.extend.backend", "backends get_backend"),
         "_backends": (_PARTS, "clients_made"),
     },
-    # JAX has the module still, and no names in it
+    # JAX still has this module, but no names in it.
     "jax.lib": {},
 }
 

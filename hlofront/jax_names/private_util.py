@@ -89,7 +89,7 @@ def tuple_insert(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
 
 
 def tuple_delete(t: tuple[T, ...], idx: int) -> tuple[T, ...]:
-    """Return a tuple without the element at a position that is not negative."""
+    """Return a tuple without the element at a nonnegative index."""
     return (*t[:idx], *t[idx + 1 :])
 
 

@@ -106,7 +106,7 @@ INCOMPLETE: dict[str, tuple[str, frozenset[str]]] = {
         "hlofront has no Pallas yet: jax.experimental.pallas has no pallas_call, and only its "
         "submodule ops.tpu.splash_attention can be imported. Use the path without hand-written "
         "kernels, if there is one",
-        # qwix looks up pallas_call before it uses it. jax-md has kernels for GPUs only.
+        # qwix checks that pallas_call exists before it uses it. jax-md needs it only on GPUs.
         frozenset({"jax_md", "qwix"}),
     ),
 }

@@ -181,7 +181,7 @@ _MERGED: dict[Primitive, Primitive] = {}
 def _emit_group(
     group: EquationGroup, emit: Emit, build: Builder, *_: Value, **__: object
 ) -> list[None]:
-    """Emit a group as soon as all its operands are there; no other equation reads the results."""
+    """Emit a group as soon as all its operands exist; no other equation reads the results."""
     equation, program = build.current, build.program
     assert program is not None
     merged, source = _MERGED[equation.primitive], equation.source_info
@@ -222,7 +222,7 @@ def traced(
 
 
 def is_large(aval: ShapedArray, min_size: int) -> bool:
-    """Return whether an array has at least so many elements; symbolic sizes are not known to."""
+    """Return whether an array is known to have at least this many elements."""
     return not has_symbolic_size(aval.shape) and aval.size >= min_size
 
 

@@ -1,8 +1,8 @@
 """The modules of lowering rules, and the primitives that each has rules of.
 
 A module is imported when one of its primitives is first lowered, for the platform of its folder or
-at the end of its name if there is one: most programs need few of them. `one_to_one` is not listed:
-its rules are there with the builder.
+at the end of its name if there is one: most programs need few of them. `one_to_one` is not listed,
+as the builder imports it.
 """
 
 import importlib

@@ -232,7 +232,7 @@ def _without_group_of_one(x: Array | None) -> Array | None:
 
 
 def _wide(dtype: np.dtype) -> np.dtype:
-    """Return the dtype for scores of queries with this dtype: float32 at least."""
+    """Return the dtype in which scores are computed for queries of this dtype: at least float32."""
     wide = issubdtype(dtype, np.floating) and finfo(dtype).bits >= 32
     return dtype if wide else float32
 

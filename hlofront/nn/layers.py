@@ -302,8 +302,8 @@ def SumPool(
     """Make a layer that sums the inputs of each window.
 
     Args:
-      window_shape: the sizes of a window in space.
-      strides: the steps of the window in space; None for 1.
+      window_shape: the sizes of a window along the spatial axes.
+      strides: the steps of the window along the spatial axes; None for 1.
       padding: "VALID", "SAME", or pairs of numbers, for all axes.
       spec: the letters of the axes of the inputs, such as "NHWC"; None if the first axis is the
         batch, and the last the channels.

@@ -259,7 +259,7 @@ def _step(
     state: tuple[Array, Array],
     inputs: tuple[Array, Array],
 ) -> tuple[tuple[Array, Array], Array]:
-    """Return the states after a time step, and the output: zero after the end of a sequence."""
+    """Return the states after a time step, and the output, which is zero past a sequence's end."""
     h, c = state
     projected, valid = inputs
     gates = projected + jnp.matmul(h, recurrent, precision=precision)

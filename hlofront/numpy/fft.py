@@ -345,7 +345,7 @@ def fft2(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.FFT, True, s, axes, norm)
 
@@ -366,7 +366,7 @@ def ifft2(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
@@ -387,7 +387,7 @@ def rfft2(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
@@ -408,7 +408,7 @@ def irfft2(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.IRFFT, True, s, axes, norm)
 
@@ -429,7 +429,7 @@ def fftn(
       norm: see `fft`.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, sizes are not positive, or there are
+      ValueError: if an axis is repeated or out of range, sizes are not positive, or there are
         not as many of them as axes.
     """
     return _several(a, FftType.FFT, False, s, axes, norm)
@@ -451,7 +451,7 @@ def ifftn(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
@@ -473,7 +473,7 @@ def rfftn(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
@@ -494,6 +494,6 @@ def irfftn(
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
-      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+      ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
     """
     return _several(a, FftType.IRFFT, False, s, axes, norm)

@@ -26,7 +26,7 @@ def backends() -> dict[str, Client]:
     """Return the clients of this process by platform, the default one among them."""
     clients.client_for()
     for name in factories.keys() - failures.keys():
-        with contextlib.suppress(RuntimeError):  # What cannot be made is not there.
+        with contextlib.suppress(RuntimeError):  # A platform that cannot start is left out.
             clients.client_for(name)
     return clients.clients()
 

@@ -210,7 +210,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def create_anew(path: str, seconds: float) -> bool:
-    """Create an empty file, and return whether it was not there, or is older than some seconds.
+    """Create an empty file; return whether it did not exist, or is older than some seconds.
 
     Raises:
       OSError: if the file cannot be created.

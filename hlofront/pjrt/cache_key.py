@@ -164,7 +164,7 @@ def processor() -> str:
                 elif name in ("flags", "Features"):
                     features = value
                     break
-    except OSError:  # Not Linux: one build of such systems runs on few kinds of processors.
+    except OSError:  # Other systems than Linux run on few kinds of processors.
         pass
     flags = " ".join(sorted(features.split()))
     digest = hashlib.sha256(flags.encode()).hexdigest()[:16]

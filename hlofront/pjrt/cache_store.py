@@ -112,7 +112,7 @@ class _EntryFile(NamedTuple):
 class Store:
     """A folder of cache entries, shared by any number of threads and processes.
 
-    Everything read is verified, and no disk error reaches the caller: a folder that cannot be used
+    Everything that is read is verified, and disk errors never reach the caller: an unusable folder
     acts as an empty one, with one warning per process.
 
     Args:

@@ -298,7 +298,7 @@ def plugin_source(device: Device) -> str:
 
 
 def number_of_gpu(address: int) -> int | None:
-    """Return the number of the GPU of CUDA whose memory has an address; None if it is not known."""
+    """Return the index of the CUDA GPU that owns an address; None if it is unknown."""
     return _plugins().number_of_gpu(address)
 
 

@@ -1,4 +1,4 @@
-"""The configured disk stores of executables: small ones by default, all on request."""
+"""The disk stores of executables: that of small executables, and that of all, which is optional."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""HloShardings: XLA's descriptions of how arrays are split, made of PartitionSpecs and read."""
+"""HloShardings, XLA's descriptions of how arrays are split: made from PartitionSpecs, and read."""
 
 import math
 

@@ -20,10 +20,11 @@ _enable_preemption = options["jax_enable_preemption_service"]
 
 
 class _Agreement:
-    """The meetings at which some processes of a group agree on which of them are alive.
+    """The protocol by which some processes of a group agree on which of them are alive.
 
-    All live processes come to each meeting. The one with the lowest number waits for the others,
-    and records who came; if it fails first, the next one does. The first record counts.
+    All live processes take part in each round. The one with the lowest number waits for the others
+    and records which of them came; if it fails, the one with the next number does. The first record
+    counts.
     """
 
     def __init__(self, group: ProcessGroup, processes: Collection[int]):

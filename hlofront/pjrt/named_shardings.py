@@ -145,9 +145,10 @@ def means(described: HloSharding, sharding: Sharding, ndim: int) -> bool:
 
 
 def are_split_alike(sharding: Sharding, other: Sharding, ndim: int) -> bool:
-    """Return whether two shardings split arrays of `ndim` axes equally, on any devices.
+    """Return whether two shardings split arrays of `ndim` axes the same way, on whatever devices.
 
-    The n-th device of both holds the same shard, for each n, or all devices of both hold all.
+    They do if the n-th device of each holds the same shard, for each n, or if all devices of both
+    hold the whole array.
     """
     if has_summands(sharding) or has_summands(other):
         same_kind = _kind_of(sharding) is _kind_of(other)
@@ -252,7 +253,7 @@ def _kind_of(sharding: Sharding) -> UnreducedKind | None:
 
 
 def added_up(sharding: Sharding) -> Sharding:
-    """Return the sharding of an array whose summands, if devices have any, are added up."""
+    """Return the sharding of an array after the summands that devices hold, if any, are added."""
     if not has_summands(sharding):
         return sharding
     return _update(sharding, spec=sharding.spec.update(unreduced=frozenset()))

@@ -400,7 +400,7 @@ def kernels_package(plugin: Plugin) -> str:
 
 
 def number_of_gpu(address: int) -> int | None:
-    """Return the number of the GPU of CUDA whose memory has an address; None if it is not known."""
+    """Return the index of the CUDA GPU that owns an address; None without a plugin for CUDA."""
     plugin = find_plugins().get("cuda")
     return None if plugin is None else bridge.number_of_gpu(address, kernels_package(plugin))
 

@@ -22,8 +22,8 @@ from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
 from hlofront.bridge.gloo import Connecting
 from hlofront.pjrt import clients, sockets
 
-# The key under which a process that leaves the group writes the number of its last round and the
-# reason, which is empty without an error.
+# The key under which a process that leaves the group writes the number of its last round, and the
+# error that made it leave, or an empty string.
 _ENDED = "hlofront/ended"
 # The key under which a process writes the addresses where gloo listens for the others.
 _ADDRESSES = "hlofront/addresses"

@@ -125,8 +125,8 @@ def initialize(
 ) -> None:
     """Join this process to the group of processes that run one program together.
 
-    It comes before the first use of a device. Under Slurm, Open MPI, Kubernetes and on Cloud TPUs
-    no argument is needed; elsewhere the first three are.
+    Call it before the first use of a device. No arguments are needed under Slurm, Open MPI and
+    Kubernetes, and on Cloud TPUs; elsewhere the first three are.
 
     Args:
       coordinator_address: "host:port" of process 0, at which the processes meet; by default the
@@ -137,9 +137,9 @@ def initialize(
         JAX_LOCAL_DEVICE_IDS, the launcher's one per process, or all.
       cluster_detection_method: the launcher: "slurm", "ompi", "mpi4py", "k8s", "tpu"; "deactivate"
         for none.
-      initialization_timeout: the seconds that the processes have to meet.
-      heartbeat_timeout_seconds: the seconds without a sign after which a process counts as dead.
-      shutdown_timeout_seconds: the seconds that the end may take.
+      initialization_timeout: how many seconds to wait for all processes to join.
+      heartbeat_timeout_seconds: the seconds without a heartbeat after which a process is dead.
+      shutdown_timeout_seconds: how many seconds `shutdown` waits for the other processes.
       coordinator_bind_address: where process 0 listens; by default on all of its addresses.
       slice_index: an older name of partition_index; by default JAX_SLICE_INDEX.
       partition_index: the number of the group of devices, as a slice of TPUs or an NVLink domain

@@ -32,12 +32,14 @@ from hlofront.bridge.coordination import CoordinationClient
 logger = logging.getLogger(__name__)
 
 _ROOT = "hlofront/programs"
-# Where a process waits for others, published once it has waited for as long as one poll.
+# The key under which a process publishes what it waits for, once it has waited for one poll.
 _WAITING = f"{_ROOT}/waiting"
 _POLL_MILLISECONDS = 1000
-# After how many seconds, and how often, the log says which processes this one waits for.
+# The number of seconds after which, and the interval at which, the log says which processes this
+# one waits for.
 _TELL_SECONDS = 30.0
-# For how long a process has started no program when its watching thread looks who waits for it.
+# The number of seconds without a new program after which a thread checks whether other processes
+# wait for this one.
 _STUCK_SECONDS = 2.0
 # A compressed program of more bytes is not sent.
 _MOST_BYTES = 3 << 20

@@ -88,7 +88,7 @@ class RollCall:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait until all processes were answered, and the address is free for the service."""
+        """Wait until all processes have been answered and the address is free for the service."""
         self._thread.join()
 
     def _hold(self) -> None:

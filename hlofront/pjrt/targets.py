@@ -73,7 +73,7 @@ class Description:
     """The name of the compiler: a plugin or jaxlib."""
     sources: tuple[str, ...]
     vector_flops: float | None = None
-    """The most elementwise operations per second, of any dtype."""
+    """The peak rate of elementwise operations of any dtype, per second."""
     cache_bytes: int = 0
     """The size of a GPU's second-level cache; 0 where programs manage the memory on the chip."""
     cache_bandwidth: float | None = None

@@ -63,7 +63,7 @@ def checked_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) ->
 
 
 def own_shape(name: str, shape: ShapeLike | None) -> Shape:
-    """Return the shape of the result of a sampler whose parameters have no influence on it.
+    """Return the shape of the result of a sampler whose parameters do not affect it.
 
     Raises:
       TypeError: if the argument is not a shape, or a size is negative.
@@ -100,7 +100,7 @@ def floating(name: str, dtype: DTypeLike | None) -> DType:
 
 
 def inexact(name: str, dtype: DTypeLike | None) -> DType:
-    """Return a floating-point or complex dtype, by default float32 or float64."""
+    """Return a floating-point or complex dtype: by default float32, with x64 float64."""
     if dtype is None:
         return default_dtype("f")
     return _of_kind(name, dtype, np.inexact, "a float or complex")

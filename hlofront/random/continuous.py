@@ -172,8 +172,9 @@ def _mills_ratio(x: Array) -> Array:
 def _numbers_of_tail(u: Array, lower: Array, upper: Array) -> Array:
     """Return standard normal numbers between bounds in the upper tail, from uniform numbers.
 
-    They have the quantiles u. The logarithm of the probability beyond lower + d, relative to that
-    beyond lower, is followed by Newton's method from its leading term -d (lower + d / 2).
+    A number lower + d has the quantile u. Newton's method finds d from the logarithm of the
+    probability beyond lower + d relative to that beyond lower, starting at the leading term of that
+    logarithm, -d (lower + d / 2).
     """
     half = host_number(0.5, u.dtype)
     at_lower = _mills_ratio(lower)

@@ -38,10 +38,11 @@ def sampler(
     """Return a sampler made from a function: `@sampler` on `def cauchy(key, shape=(), ...)`.
 
     The function receives a scalar typed key, the result's shape and a floating-point dtype. Unless
-    its default shape is (), its parameters must broadcast to the shape, and None is their broadcast
-    shape. The documentation that all samplers share is added to the function's own.
+    the default of its `shape` is (), its parameters must broadcast to the shape, and None means
+    their broadcast shape. The documentation that all samplers share is added to the function's own.
 
-    The sampler checks its arguments at each call; its attribute `unchecked` does not.
+    The sampler checks its arguments at each call; its attribute `unchecked` is the same function
+    without the checks.
 
     Args:
       fun: the function; without it, sampler returns a decorator.

@@ -3,8 +3,8 @@
 
 Sources: J. R. Dormand and P. J. Prince, A family of embedded Runge-Kutta formulae, J. Comput. Appl.
 Math. 6 (1980), for the method; L. F. Shampine, Some practical Runge-Kutta formulas, Math. Comp. 46
-(1986), for its error and its value in the middle of a step; E. Hairer, S. P. Norsett and G. Wanner,
-Solving Ordinary Differential Equations I, section II.4, for the lengths of steps.
+(1986), for the error estimate and the value in the middle of a step; E. Hairer, S. P. Norsett and
+G. Wanner, Solving Ordinary Differential Equations I, section II.4, for the choice of step sizes.
 """
 
 from collections.abc import Callable, Sequence

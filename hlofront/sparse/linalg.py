@@ -204,7 +204,7 @@ def _ritz(operator: Operator, basis: Array, k: int) -> tuple[Array, Array]:
     image = _gram(basis, operator(basis))
     image = (image + image.conj().T) / 2
     empty = norm(basis, axis=0) < 0.5
-    # Below all eigenvalues, so that it is not among the greatest.
+    # Less than all eigenvalues, so that it is never among the largest.
     low = -2 * norm(image) - 1
     image = image + diag(where(empty, low, 0).astype(image.dtype))
     values, weights = eigh(image)

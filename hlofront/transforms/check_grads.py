@@ -27,7 +27,7 @@ _NARROW_STEP = 0.1
 
 # A five-point stencil, exact to fourth order: pairs (offset in steps, weight).
 _STENCIL = ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
-# The most arguments among which an error is localized, by varying them one by one.
+# The maximum number of arguments that are varied one by one to locate a wrong derivative.
 _MOST_LOOKED_AT = 32
 
 _MODES = ("fwd", "rev")

@@ -50,7 +50,7 @@ class DifferentiationTracer(Tracer):
     __slots__ = ("primal",)
 
     primal: Value
-    # What the value would lose as a value of Python or NumPy.
+    # What would be lost if the value were converted to one of Python or NumPy.
     lost: ClassVar[str]
 
     def _origin_message(self) -> str:

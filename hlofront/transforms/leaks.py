@@ -81,9 +81,10 @@ def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
 
 
 def _referrers(held: object) -> list[Any]:
-    """Return what refers to an object, with modules and their variables, which may be frozen.
+    """Return the objects that refer to an object.
 
-    The garbage collector does not look at objects that gc.freeze() has set aside.
+    `gc.get_referrers` skips objects that `gc.freeze()` has set aside, so modules and their
+    variables are also searched directly.
     """
     referrers: list[Any] = gc.get_referrers(held)
     known = {id(holder) for holder in referrers}

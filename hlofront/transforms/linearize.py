@@ -54,7 +54,7 @@ class SplitTrace(RuleTrace):
                 break
         else:
             return self.parent.process_as_current(primitive, args, params)
-        # A rule of another package is for equations of jaxprs, as in JAX.
+        # Rules that other packages register are called only with equations of jaxprs, as in JAX.
         if primitive in rules.partial_eval and primitive not in rules.partial_eval.foreign:
             return self._split(primitive, args, params)
         return tangents.process(primitive, args, params)
@@ -151,7 +151,8 @@ def linearize_flat(
         present = [type(t) is not Zero for t in moved]
         program = tangents.finish([t for t in moved if type(t) is not Zero])
         if holds_rules_for_zeros(program):
-            # Such a rule runs backwards where its results are read, whatever their cotangents are.
+            # Such a rule runs in the backward pass if its results are read, even if all their
+            # cotangents are zero.
             live, _ = dead_code(program.jaxpr, True, True)
             program = without_unused_constants(live, program)
     finally:

@@ -79,7 +79,7 @@ def split_equations(jaxpr: Jaxpr, unknown: set[Var]) -> tuple[list[Equation], li
 def _split_once(jaxpr: Jaxpr, unknown: set[Var]) -> tuple[list[Equation], list[Equation]]:
     known_equations: list[Equation] = []
     unknown_equations: list[Equation] = []
-    # What nothing reads is not derived, and need not have a rule that splits it.
+    # Dead equations are dropped, and need no partial evaluation rules.
     for equation in live_equations(jaxpr.eqns, jaxpr.outvars):
         flags = [type(atom) is not Literal and atom in unknown for atom in equation.invars]
         if not any(flags) and not (

@@ -85,7 +85,8 @@ class EquationRecipe:
         self.results: list[JitTracer] | None = None
 
 
-# What an unknown value is: a value of the program, or a result of an equation that is described.
+# The origin of an unknown value: a value of the program, or the recipe of the equation that
+# computes it.
 Recipe = JitTracer | EquationRecipe | None
 
 

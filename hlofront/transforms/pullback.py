@@ -61,7 +61,10 @@ class NotNeeded(_Mark):
 
 
 class GradRef(_Mark):
-    """A marker instead of a cotangent that was added to a reference: a pytree without leaves."""
+    """A marker instead of a cotangent that was accumulated in a reference.
+
+    It is a pytree without leaves.
+    """
 
     __slots__ = ()
 
@@ -208,7 +211,7 @@ class Pullback:
             )
         for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
             cotangent_aval, wanted = abstract(leaf), aval.to_cotangent_aval()
-            # An integer's cotangent is ignored, whatever its dtype.
+            # The cotangent of an integer is ignored, so it may have any dtype.
             fits = wanted.dtype in (float0, cotangent_aval.dtype)
             if cotangent_aval.shape != wanted.shape or not fits:
                 raise ValueError(

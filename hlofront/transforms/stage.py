@@ -71,7 +71,7 @@ class JitTracer(Tracer):
 
     __str__ = __repr__
 
-    # JAX's names for mutable state behind a tracer; an array has none.
+    # JAX's attributes for the mutable state behind a tracer, which an array does not have.
     parent = None
     mutable_qdd = None
 
@@ -348,7 +348,7 @@ def _typed(value: Value, aval: Any) -> Value:
     return value if _x64.get_global() else always_exact_dtype(value)
 
 
-# The most cached results of infer rules per primitive, after which its cache is cleared.
+# The maximum number of cached results of infer rules per primitive; the next one clears its cache.
 _MOST_INFERRED = 4096
 
 

@@ -156,7 +156,7 @@ def _take_references(
     outgoing: list[Cotangent | RefLike | None],
     accumulators: dict[Atom, RefAccumulator],
 ) -> None:
-    """Put the cotangents of results that are references among those of an equation's results."""
+    """Insert the accumulators of results that are references into the list of cotangents."""
     for index, var in enumerate(equation.outvars):
         if var in accumulators:
             outgoing[index] = accumulators[var].ref

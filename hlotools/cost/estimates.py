@@ -76,7 +76,7 @@ class Estimates:
     def __init__(self, module: HloModule):
         self.module = module
         self._computations: dict[int, Work] = {}
-        # What fused computations need of their values, by the ids of the computations.
+        # Which elements of their values fused computations need, by the ids of the computations.
         self.needs: dict[int, Needs] = {}
         for computation in module.callees_first():
             self._computations[id(computation)] = self._sum(computation)

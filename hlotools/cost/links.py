@@ -30,7 +30,7 @@ def identity_of(instruction: Instruction) -> object:
 
 
 def device_count_of(module: HloModule) -> int:
-    """Return the number of devices of a program, which its header says."""
+    """Return the number of devices that a program runs on, from the attributes in its header."""
     counts = (module.attributes.get(name, "1") for name in ("num_partitions", "replica_count"))
     return math.prod(int(count) for count in counts)
 

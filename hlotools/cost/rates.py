@@ -53,7 +53,7 @@ class DeviceRates(Protocol):
 
     @property
     def vector_flops(self) -> float | None:
-        """The most elementwise operations per second of any dtype, None if unknown."""
+        """The peak rate of elementwise operations of any dtype, per second; None if unknown."""
         ...
 
     @property

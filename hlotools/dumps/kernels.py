@@ -37,7 +37,7 @@ class Kernel(NamedTuple):
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The kinds of code that `code` can show, of `CODES`, if the disassemblers are there."""
+        """The kinds of code in `CODES` that `code` can show if the disassemblers are installed."""
         has = {
             "llvm": "llvm" in self.files,
             "assembly": "object" in self.files,

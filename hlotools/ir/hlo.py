@@ -528,7 +528,7 @@ class HloModule:
     """A program in HLO: the `entry` computation and the computations that it calls.
 
     `attributes` follow the module's name in the text, each with its text as value; `frames` are the
-    tables of source lines. `roots` are the computations that the module is there for: the entry,
+    tables of source lines. `roots` are the computations that keep the others alive: the entry,
     and in StableHLO the other functions that are public or that nothing calls.
     """
 

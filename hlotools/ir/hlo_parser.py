@@ -94,7 +94,8 @@ class _Reader:
     """A reader of one text, with its current position."""
 
     def __init__(self, text: str):
-        # What messages quote; comments are spaces in what is parsed, so that positions are equal.
+        # The text that messages quote. In the text that is parsed comments are replaced by spaces,
+        # so that positions stay the same.
         self.written = text
         self.text = text
         self.at = 0

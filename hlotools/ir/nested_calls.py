@@ -70,7 +70,7 @@ def inline_all_calls(module: HloModule) -> bool:
     return True
 
 
-# Inlined functions may have so many operations, or so many times those of the module.
+# Functions are inlined up to this number of operations, or to this multiple of the module's.
 _MOST_OPERATIONS, _MOST_TIMES = 2_000, 8
 
 

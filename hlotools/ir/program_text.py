@@ -15,7 +15,7 @@ _BEGINNINGS = {
     "stablehlo": ("module", "#", "func.func", '"builtin.module"'),
     "jaxpr": ("{ lambda", "{lambda", "let "),
 }
-# What may precede a program, and be between its words.
+# White space and comments, which may precede a program and separate its words.
 _SPACE = r"(?:[\s\ufeff]|/\*(?s:.*?)\*/|//[^\n\r]*+)*+"
 _START = re.compile(_SPACE)
 # HLO without the line `HloModule NAME` begins with a computation.

@@ -70,7 +70,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
         if not cast.has_operations:
             # Converts prepare operands of the operations next to them.
             continue
-        # What follows from arguments of another dtype, or else is a cause of its own.
+        # These changes follow from arguments of another dtype; otherwise the cast is their cause.
         members = set(map(id, cast.changes))
         prepared = [change for change in leading if cast.prepares(change)]
         members.update(map(id, prepared))

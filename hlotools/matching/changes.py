@@ -298,7 +298,8 @@ def grouped(changes: Iterable[Change]) -> list[Change]:
 
 # Grouped changes of these kinds have the names of the first one, as an example.
 _EXAMPLES = ("split", "merged", "regrouped")
-# The trailing operands of an operation; the literals of constants and parameters remain.
+# The operands at the end of an operation's text, but not the literal of a constant or the number of
+# a parameter.
 _OPERANDS = re.compile(r"(?<!constant)(?<!parameter)\([^()]*\)$")
 _NAMES = re.compile(r"[A-Za-z_][\w.\-]*")
 

@@ -75,7 +75,7 @@ class Side(NamedTuple):
     Attributes:
       flags: the compiler's flags by name.
       rates: the rates of the device.
-      source: a function that returns the StableHLO that a compiled program was made of.
+      source: a function that returns the StableHLO that a program was compiled from.
       compiler: what identifies the program's compiler and device.
     """
 
@@ -351,7 +351,7 @@ def diff_of_sides(
         other = Change("compiler", "compiler", a.compiler, b.compiler, (), ())
         known.append(Cause(other, frozenset(), frozenset()))
     matching = difference._matching
-    # Texts and files come without StableHLO.
+    # Programs that were read from text or a file have no StableHLO.
     are_all = a.source is not None and b.source is not None
     if are_all:
         known += _causes(a, b)
@@ -454,7 +454,7 @@ def _of_modules(
         changes = under_arguments(changes, matching)
     changes += moved
     if not changes:
-        # The digests differ without a specific change: report an unspecific one.
+        # The digests differ although no specific change was found: report an unspecific one.
         changes = [
             Change(kind="module", what="structure", before="as in a", after="as in b", a=(), b=())
         ]

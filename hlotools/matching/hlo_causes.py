@@ -1,7 +1,7 @@
 """The causes of what differs in optimized HLO, as far as its own text has them.
 
 Texts of HLO come without StableHLO, but have the types, shardings and donation of arguments, and
-the name stack of the operation that each instruction was made of.
+the name stack of the operation that each instruction comes from.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

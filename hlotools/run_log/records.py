@@ -55,7 +55,7 @@ class RunRecords:
     """The number of lines that could not be read, by file: of a process that died, its last one."""
 
     def program_file(self, record: Record, suffix: str) -> pathlib.Path | None:
-        """Return the file of the program that a record made, None if it is not there.
+        """Return the file of the program of a record, None if it does not exist.
 
         Args:
           record: the record of a compilation, or of an executable that was loaded.

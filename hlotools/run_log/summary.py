@@ -76,7 +76,7 @@ class RunSummary:
 
     @is_visible
     def text(self, most: int = 10) -> str:
-        """Return the sums as text, with at most so many functions and compilations."""
+        """Return the sums as text, listing at most this many functions and compilations."""
         lines = [self.title()]
         for stage, title in STAGES.items():
             count = self.counts[stage]

@@ -357,9 +357,9 @@ class Mesh(NamedAxes):
 
     devices: np.ndarray
     _key: tuple[Hashable, ...]
-    # The mesh without devices, from its first use on; None before.
+    # The mesh without devices; None until it is first used.
     _abstract: AbstractMesh | None
-    # The devices as jaxlib's DeviceList, from the first use by a sharding on; None before.
+    # The devices as jaxlib's DeviceList; None until a sharding first uses it.
     device_list: "DeviceList | None"
 
     def __new__(
@@ -521,7 +521,7 @@ _meshes: dict[Hashable, Mesh] = {}
 
 
 def _kind_of_devices(devices: np.ndarray) -> AbstractDevice | None:
-    """Return the AbstractDevice of the first of an array of devices; None if there is none."""
+    """Return the AbstractDevice of the first device; None for an empty array or unknown devices."""
     device = next(devices.flat, None)
     kind = getattr(device, "device_kind", None)
     if kind is None:

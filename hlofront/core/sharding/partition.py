@@ -52,7 +52,7 @@ def check_kind(unreduced: Collection[Hashable], kind: object) -> UnreducedKind |
 
     Raises:
       TypeError: if `kind` is neither an UnreducedKind nor None.
-      ValueError: if there is a kind, and no axis is unreduced.
+      ValueError: if there is a kind but no unreduced axis.
     """
     if kind is None:
         return UnreducedKind.sum if unreduced else None

@@ -42,9 +42,10 @@ class Assumptions:
     def __init__(self, scope: Scope):
         self._scope = scope
         self._limits: dict[Term, Bounds] = {}
-        # Sums and whether they are 0; else they are at least 0. By their greatest term.
+        # What is assumed of sums: True if a sum is equal to 0, False if it is at least 0. The sums
+        # are grouped by their greatest term.
         self._relations: dict[Term, dict[Sum, bool]] = {}
-        # The terms whose own relations are among them.
+        # The terms whose own definition has been added to these relations.
         self._explained: set[Term] = set()
 
     def copy(self) -> Self:

@@ -16,7 +16,7 @@ from hlofront.core.sizes.symbolic import (
 )
 
 Size = int | SizeExpression
-# A text with sizes in it, whose values are known when it is shown.
+# The parts of a message. Symbolic sizes in it are replaced by their values when it is shown.
 Message = tuple["str | Size", ...]
 
 

@@ -63,7 +63,7 @@ class SymbolicScope:
             )
         self._made_at = source.summarize(get_traceback())
         self.constraints: list[Constraint] = []
-        # What the equations say: a term, times a coefficient, is a size.
+        # The equations: each says that a term, times a coefficient, is equal to a size.
         self.rules: dict[Term, tuple[Size, int]] = {}
         self._assumptions = Assumptions(self)
         self._bounds: dict[Size, Bounds] = {}
@@ -160,7 +160,7 @@ class SymbolicScope:
             return
         dividend, divisor = factor.operands
         if coefficient == 1 and right == 0 and not isinstance(divisor, SizeExpression):
-            # What divides evenly is the quotient times the divisor.
+            # The division leaves no remainder, so the dividend is the quotient times the divisor.
             quotient = Term(((Factor(FLOORDIV, (dividend, divisor)), 1),))
             difference = combination(normalized({quotient: divisor}, self), 1, dividend, -1, self)
             if isinstance(difference, SizeExpression) and quotient not in self.rules:

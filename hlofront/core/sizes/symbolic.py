@@ -13,12 +13,12 @@ from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.core.aval import SymbolicSize
 from hlofront.core.trace import current_trace
 
-# The least and the greatest value of a size; infinities where there is none.
+# The least and the greatest value of a size; infinite if it is unbounded.
 Bounds = tuple[float, float]
 # A value of a size at run time: an int, another expression, or whatever +, -, * and // are for.
 SizeValue = Any
 
-# The most pairs of terms that a product multiplies.
+# The maximum number of pairs of terms that a product of two sizes may multiply.
 _MOST_PRODUCTS = 100_000
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
 
@@ -400,10 +400,10 @@ def _multiple_text(term: Term, coefficient: int) -> str:
 
 
 def is_symbolic_dim(p: object) -> TypeGuard[SizeExpression]:
-    """Return whether a size is symbolic, and no int.
+    """Return whether a size is symbolic rather than an int.
 
     Args:
-      p: a size, of an array's shape.
+      p: a size from an array's shape.
 
     Example:
       >>> b, n = jax.export.symbolic_shape("b, 3")
@@ -515,10 +515,10 @@ def operation(
 def _divided(
     dividend: "int | SizeExpression", divisor: Any, scope: Scope
 ) -> "tuple[int | SizeExpression, int | SizeExpression]":
-    """Return quotient and remainder, rounded to minus infinity as for ints.
+    """Return the quotient, rounded towards minus infinity as for ints, and the remainder.
 
-    They are found by polynomial division where it leaves an int, that is 0 for a divisor with
-    variables; else they are operations.
+    Polynomial division finds them if it leaves an int, which must be 0 if the divisor has
+    variables. Otherwise they are the symbolic operations floordiv and mod.
     """
     check_scopes(scope, divisor, "in a division")
     quotient: Any = 0

@@ -1,4 +1,4 @@
-"""jax.extend.core.primitives: the primitives, whose equations interpreters of programs meet."""
+"""jax.extend.core.primitives: the primitives of equations, for interpreters of jaxprs."""
 
 from hlofront.higher_order.call_primitive import call_p as call_p
 from hlofront.higher_order.call_primitive import create_call_primitive as create_call_primitive

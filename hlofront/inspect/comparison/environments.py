@@ -69,7 +69,7 @@ def environments_folder() -> pathlib.Path:
     """Return the folder that holds the environments.
 
     Raises:
-      NoEnvironment: if the user has no home, and no option names a folder.
+      NoEnvironment: if there is no home folder and no option names a folder.
     """
     if _folder.value:
         return pathlib.Path(_folder.value).expanduser()

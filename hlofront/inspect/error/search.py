@@ -104,7 +104,7 @@ class ErrorSearch(StepwiseRun[Pair]):
           array: the program's array.
           exact: the reference's.
           origin: the equation that makes it, or a description.
-          sources: the values that it is made of, whose trails it has if it has lost digits.
+          sources: the values that it is computed from, whose trails it has if it has lost digits.
         """
         undetermined = any(v.is_undetermined for v in sources)
         error = _error(array, exact)

@@ -27,7 +27,7 @@ from hlofront.transforms.stage import stage
 _OF_BITS = frozenset(("bitcast_convert_type", "nextafter", "rng_bit_generator", "rng_uniform"))
 # Operations that run code of this process, which has no form in another dtype.
 _FOREIGN = frozenset(("ffi_call", "pure_callback"))
-# Operations that have a meaning in every dtype, but no implementation in float64.
+# Operations that make sense in every dtype but have no implementation in float64.
 _NARROW_ONLY = frozenset(("scaled_dot", *_FOREIGN))
 
 
@@ -101,7 +101,7 @@ def _widened(program: Program) -> Program:
 def _widened_value(value: object) -> object:
     if isinstance(value, np.dtype):
         return widened_dtype(value)
-    # An algorithm is made for certain dtypes; float64 has one precision only.
+    # A dot algorithm is for operands of certain dtypes; products in float64 have one precision.
     return None if _is_algorithm(value) else value
 
 

@@ -48,7 +48,8 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
     def __init__(self, kinds: Sequence[str]):
         StepwiseRun.__init__(self)
         NanSearch.__init__(self, kinds)
-        # The attributes of `Value` that hold trails. Infinities may become NaNs.
+        # The attributes of `Value` with the trails to follow. A search for NaNs follows infinities
+        # too, as they may become NaNs.
         self.followed = ("bad", "infinite") if self.kinds == ("nan",) else ("bad",)
         self.starts: list[Start] = []
         self.number = 0

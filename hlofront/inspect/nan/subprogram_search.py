@@ -378,7 +378,7 @@ class _While(_Loop):
         return self._watch(time)[1]
 
     def _watch(self, end: int) -> tuple[int, Watched]:
-        """Return the time at which the compiled loop stops, at most `end`, and its state then."""
+        """Return the iteration, at most `end`, at which the compiled loop stops, and its state."""
         program, condition = self.program, self.condition
         search_for = self.search.kinds, self.search.followed
         run = _watched_loops.get_or_compute(

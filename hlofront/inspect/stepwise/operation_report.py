@@ -34,7 +34,7 @@ class OperandReport:
         return [self.values.summary] if self.values.summary else []
 
     def lines(self, number: int) -> list[str]:
-        """Return the lines of the report, for an operand of this number."""
+        """Return the lines of the report on this operand, which has this number."""
         facts = ", ".join(self.facts())
         head = f"  {number}  {self.values.type}" + (f" ({facts})" if facts else "")
         return [f"{head} from {self.source}", *(f"       {each}" for each in self.before)]

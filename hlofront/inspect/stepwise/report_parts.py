@@ -161,7 +161,7 @@ def source_excerpt(line: SourceLine | None) -> list[str]:
 
 
 def folded(way: Sequence[OperationStep]) -> list[str]:
-    """Return steps as lines of text, one per source line; omit the middle of a long list."""
+    """Return one line of text for each source line of the steps, omitting the middle of many."""
     lines: list[tuple[str, list[str]]] = []
     for step in way:
         at = written(step.source_line)

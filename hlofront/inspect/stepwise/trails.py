@@ -70,7 +70,7 @@ class Trail:
 
 
 def one_per_start(trails: Iterable[Trail], order: Callable[[Trail], Any]) -> tuple[Trail, ...]:
-    """Return one trail per start, in an order in which too many of them end early."""
+    """Return one trail per start, sorted by `order`; of too many, only the first ones."""
     by_start: dict[Start, Trail] = {}
     for trail in trails:
         by_start.setdefault(trail.start, trail)

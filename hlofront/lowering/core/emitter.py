@@ -433,7 +433,7 @@ class Emitter:
         interior: Sequence[int] | None = None,
         result: ShapedArray | None = None,
     ) -> Value:
-        """Return x padded with `filling`: so many elements before, after and between, per axis."""
+        """Return x padded with `filling`, with these numbers of elements around and between."""
         interior = (0,) * len(low) if interior is None else interior
         if self.module.size_variables and has_symbolic_size((*low, *high, *interior)):
             return unknown_sizes.pad(self, x, filling, low, high, interior, result)

@@ -113,7 +113,7 @@ _COPIED = frozenset(
         iota_p,
     )
 )
-# The primitives of differences from broadcasts, and of products with them.
+# The primitives in a difference from, or a product with, a broadcast array.
 _OF_DIFFERENCES = frozenset((e.sub_p, e.mul_p, s.broadcast_in_dim_p))
 # XLA recomputes slices too, but two slices of one stored array are two arrays to read.
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))

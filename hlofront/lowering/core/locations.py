@@ -42,9 +42,9 @@ class Locations:
         else:
             self._frames_of = _innermost_frame
         self.unknown = ir.Location.unknown(context)
-        # Per location of frames, the locations of operations there, by their names.
+        # For each location of frames, the locations of operations there by their names.
         self._at: dict[ir.Location, dict[str, ir.Location]] = {}
-        # The last traceback, its frames, and the locations of operations there.
+        # The last traceback, the location of its frames, and those of operations there.
         self._last: Traceback | None = None
         self._last_frames = self.unknown
         self._last_named: dict[str, ir.Location] = {}

@@ -153,7 +153,7 @@ def unreduced_text(spec: PartitionSpec, axis_names: Sequence[object]) -> str:
 
 
 def mesh_of_results(equation: Equation, meshes: Mapping[Var, NamedAxes]) -> NamedAxes | None:
-    """Return the mesh of an equation's results, if that is another one than the program's.
+    """Return the mesh of an equation's results if it differs from the program's.
 
     A reshard may lead to a mesh with other types of axes, and operations stay on the mesh of their
     operands.

@@ -236,7 +236,7 @@ def string(value: str) -> ir.Attribute:
 
 
 def dense(array: NumPyArray) -> ir.Attribute:
-    """Return the elements attribute of an array: its exact bits, or a splat if all are equal."""
+    """Return the elements attribute with an array's exact bits: a splat if all are the same."""
     array = np.asarray(array)
     if array.dtype == float0:
         array = np.zeros(array.shape, bool)

@@ -226,7 +226,7 @@ def dimension_size(build: Emitting, x: Value, axis: int) -> Value:
     return size if wide == narrow else build.op("stablehlo.convert", (size,), wide)
 
 
-# XLA's pass reads so many sizes of a message.
+# The maximum number of sizes in a message that XLA's pass reads.
 _MOST_SIZES = 32
 
 
@@ -372,7 +372,7 @@ def pad(
     interior: Sequence[Size],
     result: ShapedArray | None,
 ) -> Value:
-    """Emit dynamic_pad: so many elements before, after and between, per axis."""
+    """Emit dynamic_pad, with numbers of elements before, after and between, per axis."""
     paddings = [vector(build, sizes) for sizes in (low, high, interior)]
     return build.op("stablehlo.dynamic_pad", (x, filling, *paddings), result)
 

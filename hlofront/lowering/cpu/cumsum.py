@@ -36,7 +36,8 @@ from hlofront.primitives.elementwise.converting import convert
 
 # Smaller arrays of lines of at most 16 elements keep XLA's operation, which is one loop.
 _LONGEST_OF_XLA = 16
-# Greater arrays are cut into blocks of at most so many elements; others are combined by doubling.
+# Arrays larger than _FEW are cut into blocks of at most _MOST_IN_BLOCK elements; smaller ones are
+# combined by doubling.
 _FEW = 16_384
 _MOST_IN_BLOCK = 8
 

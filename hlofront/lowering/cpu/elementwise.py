@@ -46,7 +46,7 @@ def replaced_by_formula(
     """Add a formula to the table of replacements, for as many numbers as min_sizes.py says.
 
     Args:
-      primitive: an elementwise primitive without parameters, but for an accuracy.
+      primitive: an elementwise primitive without parameters other than an accuracy.
       dtype: the dtype of the operands and the result; floats narrower than float32 are converted
         to it.
       needs_fallback: a function of the operands, which returns where the formula is wrong; None if

@@ -59,7 +59,7 @@ def magnitude(x: Formula) -> Formula:
 
 
 def sign_bit(x: Formula) -> Formula:
-    """Return int32 numbers that have the sign bits of float32 numbers, and no other bits."""
+    """Return the sign bits of float32 numbers, as int32 whose other bits are zero."""
     return bits_of(x) & np.iinfo(int32).min
 
 

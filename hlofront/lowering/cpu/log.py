@@ -94,7 +94,7 @@ def _log(x: Formula) -> Formula:
 @replaced_by_formula(e.log1p_p, float64)
 def _log1p(x: Formula) -> Formula:
     total, rest = one_more(x)
-    # The logarithm of 1 is the rest, but for the sign of zero.
+    # If x is 0 the result is x, which has the right sign.
     return where(x.equals(0), x, _with_ends(total, logarithm(total, rest)))
 
 

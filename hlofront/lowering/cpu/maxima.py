@@ -41,7 +41,7 @@ from hlofront.primitives.collectives.pcast import unreduced_pmax_p, unreduced_pm
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
 
-# XLA takes YNNPACK's kernel for operands of at least so many elements.
+# The minimum number of elements of an operand for which XLA uses YNNPACK's kernel.
 _MIN_SIZE_OF_KERNEL = 4_096
 
 

@@ -170,7 +170,7 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, numbers: GatherDimensionNumbers, rank: int, others: Sequence[int]) -> "_Layout":
-        """Return the layout of a gather by indices of so many axes, from lines along `others`."""
+        """Return the layout of a gather from lines along `others`, for the rank of its indices."""
         batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims))
         count = itertools.count(len(others))
         of_indices = [others.index(batch[i]) if i in batch else next(count) for i in range(rank)]

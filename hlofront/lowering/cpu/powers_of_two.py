@@ -90,7 +90,7 @@ def power_of_two(x: Formula) -> Formula:
 # ---- in sums of two numbers ----------------------------------------------------------------------
 
 _LEAST_EXPONENT, _GREATEST_EXPONENT = -1022, 1024
-# Products of numbers without so many last bits are exact.
+# Products of float64 numbers are exact if this many of the last bits of both are zero.
 _DROPPED = 27
 
 # 2 / log(2) and 2 / (3 log(2)): the first 26 bits and the rest.

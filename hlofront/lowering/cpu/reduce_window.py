@@ -35,7 +35,7 @@ _MIN_SIZES = MIN_SIZES["reduce_window"]
 
 
 def _are_small_and_many(positions: int, windows: Shape, min_size: int) -> bool:
-    """Return whether windows of so many elements are small, and have many elements in total."""
+    """Return whether windows with this many positions are small, and many elements are computed."""
     return 1 < positions <= _MOST_POSITIONS and positions * math.prod(windows) >= min_size
 
 
@@ -50,7 +50,7 @@ _COMBINATIONS = {
 
 @replaces(*_COMBINATIONS, form="windows", sizes="reduce_window", needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
-    """As combinations of shifted slices, if each element is in several windows."""
+    """Combine shifted slices, one for each position in the window, if windows overlap enough."""
     (result,), windows = equation.avals_out, w.Windows(**equation.params)
     combine, start = _COMBINATIONS[equation.primitive]
     positions = math.prod(windows.window_dimensions)

@@ -103,9 +103,9 @@ class _Range(NamedTuple):
 
     least: float
     turns: list[float]
-    """The turns of an angle of 1, but for a whole number of turns of the angles: in three parts.
+    """The turns of an angle of 1, modulo what makes whole turns of the angles, in three parts.
 
-    The products of the first two parts, of 28 bits, and angles are exact in float64.
+    The first two parts have 28 bits, so that their products with angles are exact in float64.
     """
 
 

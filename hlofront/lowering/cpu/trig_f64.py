@@ -180,7 +180,7 @@ def _tangent(x: Formula) -> Formula:
     # Products of numbers of 26 bits are exact.
     ratio = without_last_bits((above.first + above.rest) * inverse, 27)
     first = without_last_bits(divisor, 27)
-    # The remainder of the quotient, which is exact but for the roundings of small parts.
+    # The remainder of the quotient, which is exact except for rounding in its small parts.
     left = ((above.first - ratio * first) + above.rest) - ratio * ((divisor - first) + lost)
     return where(abs(x) < _LEAST, x, ratio + left * inverse)
 

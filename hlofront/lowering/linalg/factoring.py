@@ -243,7 +243,10 @@ def _(build: Builder, a: Value) -> list[Value]:
 def _(
     build: Builder, library: Library, a: Value, jpvt: Value, *, use_magma: bool | None
 ) -> list[Value]:
-    """Emit a QR factorization: the factors, the column numbers from 1, and the scales."""
+    """Emit a QR factorization with pivoting: the packed factors, the order of columns, the scales.
+
+    Columns are numbered from 1, as in LAPACK.
+    """
     avals, results = build.avals_in, build.avals_out
     aval, column, scales = results
     if not aval.size:

@@ -1,4 +1,4 @@
-"""The lowering rule of composite: an operation with a name, attributes and a decomposition."""
+"""The lowering rule of composite: a named operation with attributes and a decomposition."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -109,7 +109,7 @@ _LONG_ROW = 2**31
 def _is_of_long_rows(
     build: Builder, result: ShapedArray, dimension_numbers: DotDimensionNumbers
 ) -> bool:
-    """Return whether a product is of single rows and so many columns that XLA ends the process.
+    """Return whether a product has single rows and enough columns for XLA to end the process.
 
     XLA's compiler for CPUs makes an array of such a row with a size of 32 bits.
     """

@@ -64,7 +64,7 @@ _lower_by_generator(k.random_bits_p, _random_bits)
 
 @replaces(k.random_bits_p, sizes="threefry2x32", needs_barriers=True, splits=True)
 def _(equation: Candidate) -> Emit | None:
-    """Stored: XLA would compute all rounds again in each loop that reads numbers made of them."""
+    """Emit a barrier: otherwise XLA repeats all rounds in each loop that uses numbers from them."""
     (result,) = equation.avals_out
     return _stored_bits if is_large(result, MIN_SIZES["threefry2x32"]["all"]) else None
 

@@ -140,5 +140,5 @@ def _(build: Builder, x: Value, *, name: str) -> Value:
 
 @lower(call_hi_primitive_p, call_hi_primitive_jvp_p, call_hi_primitive_linearized_p)
 def _(build: Builder, *args: Value, **params: object) -> list[Value]:
-    # These rules are there since the class of `_prim` is.
+    # The class of `_prim` registers these rules, so they exist if the equation does.
     return build.by_tracing(rules.run[build.primitive], args, None, **params)

@@ -195,7 +195,7 @@ def _(
     loc = build.loc
 
     def body(inner: Builder, *xs: Value) -> list[Value]:
-        # XLA does not give the location of a composite to what replaces it.
+        # XLA drops the location of a composite when it inlines the decomposition.
         inner.loc = loc
         return inner.by_tracing(
             _dequantized_dot, xs, avals, numbers=dimension_numbers, dtype=preferred_element_type

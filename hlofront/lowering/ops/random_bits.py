@@ -234,7 +234,7 @@ def _(equation: Candidate) -> Emit | None:
 
 
 def _in_one_loop(build: Builder, *words: Value) -> list[Value]:
-    # Without a barrier the code of keys that keys are made of would be in each loop that has them.
+    # Without a barrier XLA would repeat the code that derives the keys in each loop that uses them.
     keys = build.barrier(words[:2], build.avals_in[:2])
     return _unrolled_rule(build, *keys, *words[2:])
 

@@ -16,10 +16,10 @@ Rule = Callable[Concatenate[Builder, ShapedArray, ...], Value]
 
 
 def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
-    """Return a lowering rule that computes in float32 for elements of fewer bytes.
+    """Return a lowering rule that computes in float32 if the elements are too narrow for `rule`.
 
     Args:
-      itemsize: the fewest bytes of an element that `rule` supports.
+      itemsize: the minimum number of bytes of an element that `rule` supports.
       rule: `rule(build, aval, *operands)` takes operands with this aval and returns a result.
     """
 

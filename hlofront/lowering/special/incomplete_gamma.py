@@ -212,7 +212,7 @@ def _gamma_sums(
 ) -> list[_Sums[Value]]:
     """Return the sums, and with `derivatives` also their derivatives with respect to a.
 
-    For the fraction it is the derivative of the logarithm.
+    For the continued fraction that is the derivative of its logarithm.
     """
     eps = tolerance(aval)
 

@@ -12,7 +12,7 @@ from hlofront.primitives.elementwise.elementwise import add, mul
 from hlofront.primitives.elementwise.families import operand_shape
 from hlofront.primitives.elementwise.polynomials import polynomial_p
 
-# The number of coefficients up to which Horner's rule is straight code, without a loop.
+# The maximum number of coefficients for which Horner's rule is unrolled instead of a loop.
 _UNROLL = 8
 
 

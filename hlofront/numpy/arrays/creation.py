@@ -161,7 +161,7 @@ def array(
       out_sharding: how the result is split over a mesh.
 
     Raises:
-      TypeError: if elements are not numbers, as strings are not, and no dtype is given.
+      TypeError: if elements are not numbers, such as strings, and no dtype is given.
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
 
@@ -216,7 +216,7 @@ def asarray(
       out_sharding: how the result is split over a mesh.
 
     Raises:
-      TypeError: if elements are not numbers, as strings are not, and no dtype is given.
+      TypeError: if elements are not numbers, such as strings, and no dtype is given.
       ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
       OverflowError: if an integer does not fit the dtype.
 
@@ -273,7 +273,7 @@ def _array(
             )
     if out_sharding is not None and type(device) is NamedSharding:
         device = of_full_rank(device, typeof(result).ndim)
-    # An array that is there already is returned itself if the target is a sharding.
+    # If the target is a sharding, an array that already has it is returned itself.
     return device_put(result, placement_on(device).sharding if type(device) is Device else device)
 
 

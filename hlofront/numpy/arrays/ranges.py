@@ -71,7 +71,7 @@ def arange(
       TypeError: if an argument is not a scalar number.
       ValueError: if an argument is an array with axes, complex or NaN.
       ZeroDivisionError: if the step is zero.
-      OverflowError: if the result is of integers, and no dtype holds an argument.
+      OverflowError: if the result is of integers and an argument does not fit in any dtype.
       ConcretizationTypeError: if an argument is traced, as the shape depends on it.
 
     Example:

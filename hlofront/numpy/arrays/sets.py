@@ -101,7 +101,12 @@ def _rows_in_order(rows: Array) -> tuple[Array, Array]:
 
 @operation(static_argnames=("axis", "equal_nan"))
 def _ordered(ar: ArrayLike, axis: Axis, equal_nan: bool) -> tuple[Array, Array, Array, Array]:
-    """Return sorted slices along an axis, their indices, a mask of first ones, and the inverse."""
+    """Sort slices along an axis.
+
+    Returns:
+      (the sorted slices, their indices in `ar`, whether each is the first of equal slices, the
+      index among the distinct slices of each slice of `ar`).
+    """
     ar = one_nan(ar)
     if axis is None:
         rows = flattened(ar)

@@ -469,14 +469,14 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
 @boundary
 @like(np.ndim)
 def ndim(a: ArrayLike | Sequence[object]) -> int:
-    """Return the number of axes of an array, or of the NumPy array made of another object."""
+    """Return the number of axes of an array, or of another object as a NumPy array."""
     return a.ndim if hasattr(a, "ndim") else np.ndim(_listed("ndim", a))
 
 
 @boundary
 @like(np.shape)
 def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]:
-    """Return the shape of an array, or of the NumPy array made of another object."""
+    """Return the shape of an array, or of another object as a NumPy array."""
     return a.shape if hasattr(a, "shape") else np.shape(_listed("shape", a))
 
 

@@ -191,7 +191,7 @@ def _frexp(x: Array) -> tuple[Array, Array]:
 def _(
     primals: tuple[Array, ...], tangents: tuple[ArrayLike, ...]
 ) -> tuple[Array | tuple[Array, Array], Array | tuple[Array, np.ndarray]]:
-    # The exponent is constant between powers of two, and so is the ratio of fraction to x.
+    # Between powers of two the exponent is constant, and the fraction is x times a constant.
     fraction, exponent = _frexp(*primals)
     share = _scaled(full_of(fraction, 1), elementwise.neg(exponent))
     change = elementwise.mul(tangents[0], share)

@@ -217,7 +217,7 @@ def isreal(x: ArrayLike) -> Array:
 
 @like(np.iscomplexobj)
 def iscomplexobj(x: object) -> bool:
-    """Return whether the dtype of x, or of the NumPy array made of x, is complex."""
+    """Return whether the dtype of x, as an array, is complex."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         dtype = np.asarray(as_operand(x)).dtype
@@ -228,7 +228,7 @@ def iscomplexobj(x: object) -> bool:
 
 @like(np.isrealobj)
 def isrealobj(x: object) -> bool:
-    """Return whether the dtype of x, or of the NumPy array made of x, is not complex."""
+    """Return whether the dtype of x, as an array, is not complex."""
     return not iscomplexobj(x)
 
 

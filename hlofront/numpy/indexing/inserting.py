@@ -214,8 +214,8 @@ def _is_copied_in_blocks(arr: Array, axis: int) -> bool:
 def _joined_runs(arr: Array, runs: Sequence[tuple[int, int]], axis: int) -> Array:
     """Return the concatenation of slices, from starts to stops, along an axis.
 
-    CPUs copy slices as blocks of memory and fuse other operations with them, which a gather of rows
-    prevents.
+    On CPUs this is faster than a gather of rows: XLA copies slices as blocks of memory and fuses
+    other operations with them.
     """
     parts = [slicing.slice_in_dim(arr, start, stop, axis=axis) for start, stop in runs]
     return parts[0] if len(parts) == 1 else slicing.concatenate(parts, axis)

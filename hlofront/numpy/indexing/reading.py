@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from hlofront.numpy.indexing.entries import Entry, Index
 
 _MODE = GatherScatterMode
-# An item of an index's static key: INDEX or ARRAY for an operand, a slice without its start, ALL,
-# or None; and the whole key.
+# The static part of an index is a key with an item for each entry: INDEX or ARRAY for an operand, a
+# slice without its start, ALL, or None.
 KeyItem: TypeAlias = Any
 Key: TypeAlias = tuple[KeyItem, ...]
 # In these modes an out-of-bounds index reads the nearest element, as dynamic_slice does.
@@ -401,8 +401,9 @@ def _append_slice(
 ) -> None:
     """Append a slice to a static key: its size, its step, and its least index if that is static.
 
-    The least index is an operand otherwise. It is static where it is 0, and in a slice with a step
-    along a split axis: a span that ends with the last element need not be divisible among devices.
+    Otherwise the least index becomes an operand. It is static if it is 0, and for a slice with a
+    step along a split axis: a span that ends with the last element need not divide evenly among
+    devices.
     """
     if entry is ALL:
         key.append(ALL)

@@ -353,7 +353,7 @@ def _put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None) -> Array:
     a, ind = as_array(as_operand(a)), as_indices(ind)
     ind, v = flattened(ind), flattened(as_operand(v))
     if typeof(ind).dtype == bool_:
-        # Booleans are the positions 0 and 1 here, as they are to NumPy, and no mask.
+        # Here booleans are the positions 0 and 1 rather than a mask, as in NumPy.
         ind = in_dtype(ind, int32)
     count = typeof(ind).size
     if not typeof(a).size or not count or not typeof(v).size:

@@ -24,7 +24,7 @@ s_ = np.s_
 index_exp = np.index_exp
 
 
-# An entry of an index, which is joined with others.
+# An entry in an index of `r_` or `c_`, which join the entries.
 JoinItem: TypeAlias = "ArrayLike | str | slice | Sequence[ArrayLike]"
 
 

@@ -78,7 +78,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
         "raw" for the reflectors and their scales as LAPACK returns them, transposed.
 
     Raises:
-      ValueError: if the mode is another.
+      ValueError: if the mode is none of these.
     """
     (a,) = inexact("jnp.linalg.qr", a)
     if mode == "raw":

@@ -282,7 +282,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
       method: "lu", the default; or "qr". Matrices of one or two rows need neither.
 
     Raises:
-      ValueError: if matrices are not square, or the method is another.
+      ValueError: if matrices are not square, or the method is unknown.
     """
     (a,) = inexact("jnp.linalg.slogdet", a)
     shape = typeof(a).shape

@@ -198,8 +198,7 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
       p: the order of the norm; None is 2. See `norm`.
 
     Raises:
-      ValueError: if there are fewer than two axes, or the inverse of a matrix is needed that is not
-        square.
+      ValueError: if there are fewer than two axes, or a matrix to be inverted is not square.
     """
     (x,) = inexact("jnp.linalg.cond", x)
     aval = typeof(x)

@@ -225,7 +225,7 @@ def _pseudo_inverse_jvp(
         return product(product(x, y), z) if m >= n else product(x, product(y, z))
 
     total = elementwise.neg(chain(p, change, p))
-    # The two terms are outside the range of a, and in its null space.
+    # The other two terms are due to the complement of the range of a, and to its null space.
     share = chain(p, p_adjoint, change_adjoint)
     total = elementwise.add(total, elementwise.sub(share, chain(share, a, p)))
     share = chain(change_adjoint, p_adjoint, p)

@@ -282,7 +282,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       k: the constants to add, one for all integrations or one for each; zero by default.
 
     Raises:
-      ValueError: if m is negative, or there is another number of constants.
+      ValueError: if m is negative, or the number of constants is neither 1 nor m.
       TypeError: if m is not an integer, or there is not one axis.
     """
     m = _order("polyint", m)

@@ -276,7 +276,7 @@ def bincount(
     Raises:
       TypeError: if x is neither integers nor booleans, or the length is negative.
       ValueError: if x does not have one axis, or weights have another shape.
-      ConcretizationTypeError: if x is traced, and no length is passed.
+      ConcretizationTypeError: if x is traced and no length is passed.
 
     Example:
       >>> jnp.bincount(jnp.array([0, 1, 1]), length=3)

@@ -142,7 +142,7 @@ def histogram_bin_edges(
 
     Raises:
       NotImplementedError: for the name of a rule instead of `bins`.
-      ValueError: if there are no numbers, and no limits are passed.
+      ValueError: if there are no numbers and no limits are passed.
     """
     limits, count = _split(bins)
     return _bin_edges(a, limits, _pair(range), count=count)

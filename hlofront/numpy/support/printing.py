@@ -19,7 +19,7 @@ def array_repr(
 ) -> str:
     """Return the text of an array with its class and dtype, as NumPy formats it.
 
-    `repr(arr)` is another text: it begins with `Array(`, and says whether the dtype is weak.
+    `repr(arr)` differs: it begins with `Array(`, and says whether the dtype is weak.
 
     Args:
       arr: an array. Under a transformation its elements are unknown; see `debug.print`.

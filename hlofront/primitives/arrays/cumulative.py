@@ -131,7 +131,7 @@ def associative_scan(
     shapes: list[Shape] = [getattr(x, "shape", ()) or typeof(x).shape for x in leaves]
     axes = [canonical_axis(axis, len(shape)) for shape in shapes]
     if len(set(axes)) > 1:
-        # A negative axis is another one in arrays of different rank.
+        # A negative axis would mean different axes in arrays of different rank.
         raise ValueError(
             f"Array inputs to associative_scan must have the axis {axis} in one place, got axes "
             f"{axes}"

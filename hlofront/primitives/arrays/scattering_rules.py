@@ -196,9 +196,9 @@ def _(
         result = process(scatter_p, (operand, indices, updates), params)
         params = {**params, "unique_indices": True}
         return result, process(scatter_p, (instantiate(moved), indices, instantiate(put)), params)
-    # If several updates write one element, an unspecified one wins. The numbers of the updates are
-    # scattered to find the winners; then only the winners are added, so that primal and tangent
-    # agree on them.
+    # If several updates write one element, it is unspecified which of them wins. Scattering the
+    # numbers of the updates shows which one did; then only the winners are added, so that the
+    # primal and the tangent agree.
     numbers, unused = _numbered(shape, scattered)
     there: ArrayLike = full(typeof(operand).shape, unused)
     there = process(scatter_p, (there, indices, numbers), params)

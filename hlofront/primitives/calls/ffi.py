@@ -261,7 +261,7 @@ def check_aliases(
             raise ValueError(
                 f"{mapping} with output index {result} outside the range [0, {len(result_avals)})."
             )
-        # Types of results do not say how they are split or vary over a mesh.
+        # The user's result types do not say how arrays are split over a mesh, or vary along it.
         operand_type = plain_aval(avals[operand]).str_short()
         result_type = plain_aval(result_avals[result]).str_short()
         if operand_type != result_type:

@@ -147,7 +147,14 @@ def bind_reduction(
 def _extreme(
     primitive: Primitive, x: ArrayLike, manual: Sequence[Hashable], axes: tuple[Hashable, ...]
 ) -> ArrayLike:
-    """Return the maximum or minimum over axes; types track the manual axes among them."""
+    """Return the maximum or minimum over axes.
+
+    Args:
+      primitive: pmax_p or pmin_p.
+      x: the array.
+      manual: those of the axes that are manual and whose variation types track.
+      axes: the names of all axes.
+    """
     params: dict[str, Any] = {"axes": axes, "axis_index_groups": None}
     if state_along(typeof(x), manual) != "unreduced":
         return process(primitive, (pvary(x, manual),), params)[0]

@@ -44,7 +44,7 @@ _STEPS: dict[Primitive, tuple[str, str, Primitive]] = {
     unreduced_psum_p: ("unreduced", "", preduced_p),
 }
 
-# What combines the values of devices along unreduced axes, by their kind.
+# The primitives that combine the values of devices along unreduced axes, and the kind of each.
 _COMBINES = {
     unreduced_psum_p: UnreducedKind.sum,
     unreduced_pmax_p: UnreducedKind.max,

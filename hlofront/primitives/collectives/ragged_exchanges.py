@@ -346,7 +346,7 @@ def _first_rows(examples: int, height: int, shape: tuple[int, ...]) -> NumPyArra
 
 
 def _shares(x: ArrayLike, numbers: NumPyArray) -> Array:
-    """Return equal shares of the rows of x: row i of the result has those in `numbers[i]`."""
+    """Cut each row of x into equal shares, numbered across rows; select `numbers[i]` for row i."""
     shape = typeof(x).shape
     share = shape[1] // numbers.shape[1]
     all_shares = reshape(x, (shape[0] * numbers.shape[1], share))

@@ -254,7 +254,7 @@ solution(e.logistic_p, lambda v, k: sub(v[k], _squared(v, k)) if k else mul(v[0]
 def pair(
     primitive: Primitive, partner: Callable[..., ArrayLike], sign: float, sign_of_partner: float
 ) -> None:
-    """Register the Taylor rule of a function v of u whose derivative is another's, and back.
+    """Register the Taylor rule of v(u), where v and w(u) are each other's derivative up to sign.
 
     Args:
       primitive: the primitive that computes v.

@@ -119,7 +119,7 @@ def _transpose(
         return [process(fft_p, (cotangent,), {**params, "fft_type": fft_type})]
     aval = typeof(cotangent)
     if fft_type == FftType.RFFT:
-        # The other half of the spectrum is not there: it has no cotangent.
+        # The other half of the spectrum is not part of the result, so it has no cotangent.
         rows = [(0, 0, 0)] * aval.ndim
         rows[-1] = (0, fft_lengths[-1] - aval.shape[-1], 0)
         whole = pad(cotangent, scalar_of(0, aval.dtype), rows)

@@ -65,7 +65,7 @@ def rng_bit_generator(
       (state, bits): the next state, of the shape and dtype of `key`, and an array of `shape`.
 
     Raises:
-      TypeError: if the key has another type, or the dtype is another.
+      TypeError: if the key or the dtype is not one of these.
       ValueError: if there is no such algorithm.
     """
     if out_sharding is not None:

@@ -71,9 +71,9 @@ class RefLike(Protocol):
     def dtype(self) -> DType: ...
 
 
-# What may stand in the brackets of a reference, for one axis or, as an ellipsis, for several.
+# One entry of an index of a reference, for one axis or, if it is an ellipsis, for several.
 RefIndexEntry = ArrayLike | Slice | slice | EllipsisType
-# What may stand in the brackets of a reference; None is all of its elements.
+# An index of a reference; None selects all elements.
 RefIndex = RefIndexEntry | tuple[RefIndexEntry, ...] | None
 
 
@@ -329,7 +329,7 @@ def swap(ref: RefLike, idx: RefIndex, value: ArrayLike, _function_name: str = "r
       value: an array of the shape and dtype of the elements; it is not broadcast.
 
     Raises:
-      ValueError: if the shape or dtype of the value is another.
+      ValueError: if the shape or dtype of the value differs from that of the elements.
     """
     ref, transforms = indexed(ref, idx, _function_name)
     leaves, structure = tree.tree_flatten(transforms)
@@ -346,7 +346,7 @@ def set(ref: RefLike, idx: RefIndex, value: ArrayLike) -> None:
       value: an array of the shape and dtype of the elements; it is not broadcast.
 
     Raises:
-      ValueError: if the shape or dtype of the value is another.
+      ValueError: if the shape or dtype of the value differs from that of the elements.
     """
     swap(ref, idx, value, "ref_set")
 
@@ -364,7 +364,7 @@ def addupdate(ref: RefLike, idx: RefIndex, x: ArrayLike) -> None:
       x: an array of the shape and dtype of the elements; it is not broadcast.
 
     Raises:
-      ValueError: if the shape or dtype of the value is another.
+      ValueError: if the shape or dtype of the value differs from that of the elements.
     """
     ref, transforms = indexed(ref, idx, "ref_addupdate")
     leaves, structure = tree.tree_flatten(transforms)

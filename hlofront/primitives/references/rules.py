@@ -268,7 +268,7 @@ def _(
     arrived = None
     if type(cotangent) is not Zero or accumulator.ref is not None:
         is_read = accumulator.ref is not None
-        # What was in the reference before has the cotangent of the result, and no other.
+        # The cotangent of the reference's old contents is that of the result of the swap.
         before = swap_p.bind(
             accumulator.instantiated(), instantiate(cotangent), *indices, tree=tree
         )

@@ -98,7 +98,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     """Return the sum of two tangents or cotangents of equal type, each of them possibly a Zero."""
     if type(x) is Zero:
         return y
-    # Tangents of integers, of dtype float0, have no sum, and no device has them.
+    # Tangents of integers have dtype float0, which no device stores: there is nothing to add.
     if type(y) is Zero or (type(x) is np.ndarray and x.dtype == float0):
         return x
     dtype = getattr(x, "dtype", None)

@@ -14,7 +14,7 @@ from hlofront.core.trace import is_eager, process
 from hlofront.primitives.references.mutable_values import has_state, made, makes_state, operate
 from hlofront.primitives.rules.derivatives import instantiate
 
-# The parameter with the types of operands, some of which consist of several arrays.
+# The parameter with the user's types of the operands, some of which consist of several arrays.
 _TYPES = "hi_types"
 
 

@@ -134,7 +134,7 @@ def _check_summands(
     contracted: Sequence[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]],
     unreduced: frozenset[Hashable],
 ) -> None:
-    """Raise ShardingTypeError unless devices hold the summands that a product should have."""
+    """Raise ShardingTypeError unless contracted axes are split along exactly the unreduced ones."""
     if not unreduced:
         return
     if any(one != other for one, other in contracted):

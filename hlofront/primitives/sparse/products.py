@@ -150,7 +150,7 @@ def _(
             "lhs_spinfo": lhs_spinfo,
         },
     )
-    # Contracted axes of the lhs come in its own order.
+    # The product has the contracted axes in the order of the lhs.
     regained = [own for _, own in sorted(zip(lhs_contracting, rhs_contracting, strict=True))]
     rhs_kept = remaining_axes(aval.ndim, rhs_contracting, rhs_batch)
     return [None, None, as_cotangent(product, (*rhs_batch, *regained, *rhs_kept), aval)]

@@ -1,4 +1,4 @@
-"""EArray: an array of an extended dtype, made of the array that represents it."""
+"""EArray: an array of an extended dtype, which wraps the array that represents it."""
 
 from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts
@@ -8,7 +8,7 @@ from hlofront.runtime.array.key_array import KeyArray, of_base, put_keys
 
 
 class EArray(KeyArray):
-    """An array of an extended dtype, such as random keys, made of the array that represents it.
+    """An array of an extended dtype, such as random keys, which wraps the array that represents it.
 
     Args:
       aval: the shape and the dtype.

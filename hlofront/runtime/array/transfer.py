@@ -333,7 +333,7 @@ def _moved(
 ) -> Array:
     """Copy an array of one device to another, or to another of its memories; commit it.
 
-    A committed array that is there already is returned `itself`, or as a new array on its memory.
+    A committed array that is already there is returned `itself`, or as a new array on its memory.
     """
     own_sharding = sharding_of(x)
     stays = own_sharding is sharding or own_sharding == sharding

@@ -228,7 +228,7 @@ def _is_library(module: str) -> bool:
 
 
 def _versioned(module: str) -> str:
-    """Return a module's name, with the version of the package that it belongs to."""
+    """Return a module's name, followed by the version of its package if that is a library."""
     top = module.partition(".")[0]
     version = getattr(sys.modules.get(top), "__version__", "") if _is_library(module) else ""
     return f"{module} {version}" if version else module

@@ -303,7 +303,7 @@ class AttachedBundle:
 
 @boundary
 def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -> Wrapped:
-    """Let a jitted function start from a bundle: its calls need no tracing, and no compilation.
+    """Let a jitted function start from a bundle, so that its calls need no tracing or compilation.
 
     Calls without a program in the bundle are traced and compiled as always. So are all calls if the
     function's source, the options of jit, or the versions of hlofront, Python or NumPy have changed

@@ -48,7 +48,7 @@ class BundleWarning(UserWarning):
 
 
 class NoExecutable(Exception):
-    """The exception for a call that a bundle has a program of, and no executable that fits."""
+    """The exception for a call for which a bundle has a program, but no executable that fits."""
 
 
 class EarlyLoad:

@@ -40,7 +40,8 @@ RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
 REQUESTS = "/jax/compilation_cache/compile_requests_use_cache"
 SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 
-# By default small programs are stored: up to this many equations and bytes of executable.
+# By default only small programs are stored, with at most this many equations, and bytes when
+# compiled.
 _MOST_EQUATIONS = 200
 _MOST_BYTES = 256 * 1024
 
@@ -104,7 +105,7 @@ class CompiledProgram(NamedTuple):
 
     loaded: "LoadedExecutable | SubprocessExecutable"
     call: ProgramCall
-    # What happens to the exceptions of its callbacks, if it has any.
+    # Where exceptions of its callbacks are collected, if it has callbacks.
     host_failures: "HostFailures | None" = None
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def is_compiled_by_worker(module: "Module", devices: Sequence[Device]) -> bool:
     """Return whether another process compiles a module: part of it is untrusted, and it can.
 
-    It has none of this process's functions, and no other devices than CPUs.
+    It has none of this process's functions, and no devices other than CPUs.
     """
     if not module.is_foreign or devices[0].platform != "cpu":
         return False

@@ -76,7 +76,7 @@ class ProfileSession:
         self._options = profiler_options
         self._session: Any = None
         self._data: Any = None
-        # What the last recording's data was made of, from which files are written.
+        # The last recording that was converted to data; files are written from it.
         self.record: _Record | None = None
         _sessions.add(self)
 
@@ -103,7 +103,7 @@ class ProfileSession:
                     "Profile has already been started. Only one profile may be run at a time: call "
                     "stop_trace() first."
                 )
-            # The tracers of a device are there once its client is.
+            # A device can be profiled only once its client exists.
             clients.client_for()
             chosen = () if self._options is None else (self._options,)
             self._session = bridge.ProfilerSession(*chosen)

@@ -89,7 +89,7 @@ def _forget_all() -> None:
         for table in plans.values():
             table.clear()
     # `clear` empties this cache, including entries of deleted jitted functions, which another one
-    # made of the same Python function would otherwise hit. `clear_all` reaches only live jitted
+    # of the same Python function would otherwise hit. `clear_all` reaches only live jitted
     # functions, but those of every cache.
     cpp_cache.clear()
     cpp_cache.clear_all()
@@ -544,7 +544,7 @@ def make_callable(
 
     Args:
       jitted: the jitted function.
-      key: the options that distinguish this function from others made of the same `fun`.
+      key: the options that distinguish this function from other jitted functions of `fun`.
       fun: the function that C++ calls while jit is disabled, by default the user's.
       call: the function that C++ calls if it has no executable, by default `jitted.call`.
     """

@@ -133,9 +133,9 @@ _OF_HOST = (bool, int, float, complex, np.ndarray, np.generic)
 
 
 def _as_array(result: object) -> Any:
-    """Return a result that is a scalar or array of the host as one of the traced program.
+    """Return a result that is a scalar or a NumPy array as an array or a tracer.
 
-    Functions that return an argument unchanged may return one, but their callers expect an array.
+    A function that returns an argument unchanged may return one, but its callers expect an array.
     """
     lift = getattr(current_trace(), "lift", None) if isinstance(result, _OF_HOST) else None
     return result if lift is None else lift(result)

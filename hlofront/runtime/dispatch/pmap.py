@@ -320,7 +320,7 @@ class _Mapped:
 
 
 def _first_of_each_process(devices: Sequence[Device], count: int) -> list[Device]:
-    """Return so many devices of each process, those of a process side by side."""
+    """Return this many devices of each process, with those of one process next to each other."""
     of_processes: dict[int, list[Device]] = {}
     for device in devices:
         of_processes.setdefault(device.process_index, []).append(device)

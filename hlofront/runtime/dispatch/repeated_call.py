@@ -21,8 +21,9 @@ _trace_context = state.trace_context
 class RepeatedCall:
     """The kind of a jitted function's last call, and the executable for calls of this kind.
 
-    C++ keeps that itself, but for programs that it must not start: those whose CPU devices
-    exchange values wait for one another. The caches, not this object, keep the executable.
+    C++ keeps these itself, except for programs that it must not start: those whose CPU devices
+    exchange values have to wait for one another. The caches, not this object, keep the executable
+    alive.
 
     Args:
       traced: the program of the call, without static arguments.

@@ -101,5 +101,5 @@ def effects_barrier() -> None:
         raise first
 
 
-# A program that still runs when Python exits could no longer call its callbacks.
+# Once Python exits, a program that is still running cannot call its callbacks.
 atexit.register(effects_barrier)

@@ -108,7 +108,7 @@ def check_custom_calls(module: "ir.Module", disabled: Iterable[DisabledSafetyChe
 
     Args:
       module: the module.
-      disabled: the disabled checks, some of which name further targets.
+      disabled: the disabled checks; each may allow the target of one custom call.
     """
     from hlofront.bridge.mlir import ir
 

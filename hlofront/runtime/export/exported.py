@@ -83,7 +83,7 @@ class Exported(ExportedFields):
           mesh: a mesh with the axes of the mesh that the program was exported for.
 
         Raises:
-          ValueError: if its axes are others.
+          ValueError: if its axes differ from those of the mesh at export.
         """
         return tuple(_over(sharding, mesh) for sharding in self._in_named_shardings)
 
@@ -94,7 +94,7 @@ class Exported(ExportedFields):
           mesh: a mesh with the axes of the mesh that the program was exported for.
 
         Raises:
-          ValueError: if its axes are others.
+          ValueError: if its axes differ from those of the mesh at export.
         """
         return tuple(_over(sharding, mesh) for sharding in self._out_named_shardings)
 

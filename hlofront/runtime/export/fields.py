@@ -100,7 +100,7 @@ class ExportedFields:
     # ---- derivatives
 
     def has_vjp(self) -> bool:
-        """Return whether the program's reverse-mode derivative is there."""
+        """Return whether the export includes the program's reverse-mode derivative."""
         return self._get_vjp is not None
 
     def vjp(self) -> Self:

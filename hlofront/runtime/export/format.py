@@ -1,4 +1,4 @@
-"""The file format of exported programs: named fields with a checksum, and no pickle.
+"""The file format of exported programs: named fields with a checksum, without pickle.
 
 The container is that of `pjrt/cache_file.py`: a magic number, a version, a table of fields, their
 values, and a SHA-256 over all of it. Its fields are

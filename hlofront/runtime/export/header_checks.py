@@ -316,7 +316,7 @@ def aval(value: Any, where: str) -> None:
         raise HeaderError(f"{where} has no dtype")
 
 
-# What the error of a newer version says.
+# The fields that the error for a file of a newer version needs.
 VERSIONED = record({"version": count, "hlofront": line, "name": text})
 EXPORT = record(
     {

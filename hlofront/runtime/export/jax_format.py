@@ -1,7 +1,7 @@
 """JAX's file format of exported programs: a FlatBuffer of the tables that JAX's schema numbers.
 
-The format has no checksum, and no weak types: these come back as strong ones. Numbers of fields and
-kinds are those of versions 2 to 11 of JAX's serialization, which stays readable.
+The format has no checksum and no weak types: weak types come back as strong ones. The numbers of
+fields and kinds are those of versions 2 to 11 of JAX's serialization, which stays readable.
 """
 
 from collections.abc import Sequence
@@ -213,7 +213,8 @@ def read_fields(data: bytes) -> "dict[str, Any]":
     """Read the fields of an exported program that JAX has serialized.
 
     Returns:
-      The arguments of `Exported`, but for `_get_vjp`, and "vjp", those of its derivative or None.
+      The arguments of `Exported` except `_get_vjp`, and "vjp": the same for its derivative, or
+    None.
 
     Raises:
       ValueError: if the bytes are no such program, or need what is not here.

@@ -33,7 +33,7 @@ _CLOUDS = {"gs": "gcs", "s3": "s3"}
 
 
 def tensorstore() -> Any:
-    """Import tensorstore; raise an ImportError that says what to do if it is not there."""
+    """Import tensorstore; if it is not installed, raise an ImportError that says what to do."""
     try:
         return importlib.import_module("tensorstore")
     except ModuleNotFoundError as error:
@@ -62,7 +62,7 @@ def get_tensorstore_spec(
       driver: the format: "zarr" or "zarr3".
 
     Raises:
-      ValueError: if the path names no bucket, an OCDBT path is relative, or the driver is another.
+      ValueError: if the path names no bucket, an OCDBT path is relative, or the driver is unknown.
     """
     path = _normal(os.fspath(ckpt_path))
     if process_idx is not None:

@@ -10,7 +10,8 @@ from hlofront.bridge.client import Sharding
 from hlofront.pjrt.process_group import current_group
 from hlofront.pjrt.program_comparison import ComparedValue
 
-# The most numbers of an array that an error shows whole; of others the first and the last three.
+# The maximum size of an array that an error shows whole; of larger ones it shows the first and the
+# last three numbers.
 _MOST_NUMBERS = 20
 
 

@@ -10,7 +10,7 @@ from hlofront.pjrt.process_group import current_group
 from hlofront.pjrt.program_comparison import CallbackFailure, CallbackOutcome, ComparedProgram
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
-# The most changes that an error lists.
+# The maximum number of changes that an error lists.
 _MOST_CHANGES = 12
 
 

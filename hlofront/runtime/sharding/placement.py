@@ -127,7 +127,7 @@ def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
 
 
 def _one_device(args: Sequence[object]) -> tuple[Device, bool] | None:
-    """Return what `choose_device` does for arguments on one device; None for those on several."""
+    """Return the result of `choose_device`, or None if arguments are on several devices."""
     chosen = None
     for x in args:
         if type(x) is not ArrayImpl:
@@ -241,7 +241,8 @@ def host_put(
     With a mesh in context, a value that is not committed is replicated over the mesh.
 
     Args:
-      x: a NumPy array or a scalar, of the shape and, but for 64 bits, the dtype of the aval.
+      x: a NumPy array or a scalar of the aval's shape. Its dtype may differ from the aval's only in
+        having 64 bits instead of 32, or 32 instead of 64.
       aval: the type of the result.
       placement: the device.
       committed: whether computations with the result must run on the device.

@@ -308,7 +308,7 @@ def _distributed(cuts: Sequence[Cut], aval: ShapedArray, sharding: Sharding) -> 
 
 
 def _copied(sources: list[Array], targets: Sequence[SingleDeviceSharding]) -> list[Array]:
-    """Copy single-device arrays to a device each; those that are there stay."""
+    """Copy single-device arrays to a device each, except those that are there already."""
     away = [
         i
         for i, (source, target) in enumerate(zip(sources, targets, strict=True))

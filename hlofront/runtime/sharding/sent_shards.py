@@ -132,10 +132,10 @@ def _rows(devices: Sequence[Device], shape: tuple[int, ...]) -> NamedSharding:
 
 @memoize(typed=False)
 def _exchange(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> _Exchange:
-    """Return what each device is sent, from itself or its own process where those have it.
+    """Return which shards each device is sent, preferably from itself or from its own process.
 
     Raises:
-      ValueError: if the devices are of two platforms, or one process has the array.
+      ValueError: if the devices are of two platforms, or the array is in only one process.
     """
     own_indices = own_sharding.devices_indices_map(shape)
     indices = sharding.devices_indices_map(shape)

@@ -1,4 +1,4 @@
-"""Values of dtypes that XLA lacks, as devices store them: keys as integers, float0 as booleans."""
+"""How devices store values of dtypes that XLA lacks: keys as integers, float0 as booleans."""
 
 import functools
 from typing import Any

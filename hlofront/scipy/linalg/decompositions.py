@@ -88,7 +88,7 @@ def svd(
         algorithms.
 
     Raises:
-      ValueError: if `lapack_driver` is another name.
+      ValueError: if `lapack_driver` is none of these names.
     """
     check_choice("svd", "lapack_driver", lapack_driver, ("gesdd", "gesvd"))
     return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))

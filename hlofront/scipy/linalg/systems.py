@@ -121,7 +121,7 @@ def lu_factor(
     """Compute the LU factors of matrices, for `lu_solve`.
 
     Args:
-      a: matrices, of shape (..., m, n); integers are taken for default floats.
+      a: matrices, of shape (..., m, n); integers are converted to the default float dtype.
       overwrite_a, check_finite: have no effect.
 
     Returns:
@@ -174,7 +174,7 @@ def lu_solve(
       check_finite: has no effect, as elements are not checked.
 
     Raises:
-      ValueError: if `trans` is another number or sizes do not match.
+      ValueError: if `trans` is not 0, 1 or 2, or sizes do not match.
     """
     factors, pivots = lu_and_piv
     return _lu_solve(factors, pivots, b, trans=trans)
@@ -221,7 +221,7 @@ def solve_triangular(
       check_finite: has no effect, as elements are not checked.
 
     Raises:
-      ValueError: if `trans` is another value.
+      ValueError: if `trans` is none of these values.
     """
     return _solve_triangular(
         a, b, trans=trans, lower=bool(lower), unit_diagonal=bool(unit_diagonal)
@@ -269,7 +269,7 @@ def solve(
         solved by Cholesky's decomposition.
 
     Raises:
-      ValueError: if `assume_a` is another value, or sizes do not match.
+      ValueError: if `assume_a` is none of these values, or sizes do not match.
     """
     check_choice("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
@@ -281,7 +281,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     """Compute the determinants of square matrices.
 
     Args:
-      a: matrices, of shape (..., n, n); integers are taken for default floats.
+      a: matrices, of shape (..., n, n); integers are converted to the default float dtype.
       overwrite_a, check_finite: have no effect.
 
     Returns:
@@ -299,7 +299,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     The inverse of a singular matrix has infinities or NaNs.
 
     Args:
-      a: matrices, of shape (..., n, n); integers are taken for default floats.
+      a: matrices, of shape (..., n, n); integers are converted to the default float dtype.
       overwrite_a, check_finite: have no effect.
 
     Returns:

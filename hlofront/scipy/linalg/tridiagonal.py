@@ -227,7 +227,7 @@ def eigh_tridiagonal(
 
     Raises:
       TypeError: if dtypes are not float32, float64 or complex, or sizes do not match.
-      ValueError: if `select` is another value.
+      ValueError: if `select` is none of these values.
       NotImplementedError: if `select` is "v".
     """
     first, last = 0, typeof(d).shape[-1]

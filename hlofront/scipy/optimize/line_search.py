@@ -171,10 +171,10 @@ def line_search(
 
 
 def _zoom(line: _Line, low: _Point, high: _Point, needed: Array) -> _Zoom:
-    """Return a good step between two, unless none is needed: algorithm 3.6.
+    """Find a step between two that meets the Wolfe conditions, by algorithm 3.6, if one is needed.
 
-    Where the search fails, the best step is 1, with the value at `low` and the gradient at the
-    start of the line.
+    If the search fails, the best step is 1, with the value at `low` and the gradient at the start
+    of the line.
     """
     narrow = 1e-5 if finfo(typeof(high.step).dtype).bits < 64 else 1e-10
 

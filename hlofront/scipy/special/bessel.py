@@ -31,7 +31,7 @@ def i0e(x: ArrayLike) -> Array:
     """Compute elementwise exp(-abs(x)) times the modified Bessel function of order 0, first kind.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -47,7 +47,7 @@ def i0(x: ArrayLike) -> Array:
     """Compute elementwise the modified Bessel function of the first kind and order 0.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -64,7 +64,7 @@ def i1e(x: ArrayLike) -> Array:
     """Compute elementwise exp(-abs(x)) times the modified Bessel function of order 1, first kind.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -80,7 +80,7 @@ def i1(x: ArrayLike) -> Array:
     """Compute elementwise the modified Bessel function of the first kind and order 1.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.

@@ -94,7 +94,7 @@ def entr(x: ArrayLike) -> Array:
     """Compute elementwise the entropy, -x log(x): 0 at 0, and minus infinity for negative x.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -197,7 +197,7 @@ def logit(x: ArrayLike) -> Array:
     The result is NaN for real x outside [0, 1].
 
     Args:
-      x: real or complex numbers; integers and booleans are taken for default floats.
+      x: real or complex numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and inexact dtype of x.
@@ -211,7 +211,7 @@ def expit(x: ArrayLike) -> Array:
     """Compute elementwise the logistic function, 1 / (1 + exp(-x)).
 
     Args:
-      x: real or complex numbers; integers and booleans are taken for default floats.
+      x: real or complex numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and inexact dtype of x.

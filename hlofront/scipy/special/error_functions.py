@@ -30,7 +30,7 @@ def erf(x: ArrayLike) -> Array:
     """Compute elementwise the error function, of real numbers.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -46,7 +46,7 @@ def erfc(x: ArrayLike) -> Array:
     """Compute elementwise the complementary error function, 1 - erf(x).
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -62,7 +62,7 @@ def erfinv(x: ArrayLike) -> Array:
     """Compute elementwise the inverse of the error function.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -202,7 +202,7 @@ def erfcinv(y: ArrayLike) -> Array:
     accurate next to 0, where `erfinv(1 - y)` is not. The method is that of `ndtri`.
 
     Args:
-      y: real numbers; integers and booleans are taken for default floats.
+      y: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of y.

@@ -56,7 +56,7 @@ def exp1(x: ArrayLike) -> Array:
     The method is a Chebyshev series, of DLMF 6.2.3 for x < 1 and in a fraction of x beyond.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -105,7 +105,7 @@ def expi(x: ArrayLike) -> Array:
     Thacher, "Chebyshev approximations for the exponential integral Ei(x)" (1969).
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.

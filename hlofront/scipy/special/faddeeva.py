@@ -144,7 +144,7 @@ def wofz(z: ArrayLike) -> Array:
 def _exp_of_square(x: Array) -> Array:
     """Return exp(x^2) for x up to 30, with what the rounding of the square loses."""
     bits = 6 if typeof(x).dtype == np.float32 else 20
-    # The square of a number of so many bits is exact.
+    # A number with so few bits has an exact square.
     first = jnp.round(x * 2.0**bits) * 2.0**-bits
     square = jnp.square(x)
     lost = (jnp.square(first) - square) + (x - first) * (x + first)
@@ -173,7 +173,7 @@ def real_erfcx(x: Array) -> Array:
     """Return exp(x^2) erfc(x) of float32 or float64 numbers."""
     size, is_negative = jnp.abs(x), x < 0
     above, below = _erfcx_quotient(size)
-    # XLA stores a quotient that is read twice, so that a single one has a sign.
+    # The sign goes into the numerator: a quotient that is read twice would be stored in memory.
     upper = jnp.where(is_negative, -above, above) / below
     # For x < -30 the result overflows.
     power = jnp.where(size < 30, 2 * _exp_of_square(jnp.minimum(size, 30)), jnp.inf)
@@ -199,7 +199,7 @@ def erfcx(x: ArrayLike) -> Array:
     For real numbers the method is a quotient of polynomials; for complex ones it is `wofz`.
 
     Args:
-      x: real or complex numbers; integers and booleans are taken for default floats.
+      x: real or complex numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and inexact dtype of x.
@@ -236,7 +236,7 @@ def dawsn(x: ArrayLike) -> Array:
     The method is x times a quotient of polynomials of x^2, and for large x another one over x.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.

@@ -43,7 +43,7 @@ def gammaln(x: ArrayLike) -> Array:
     """Compute elementwise the logarithm of the gamma function's absolute value, of real numbers.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -63,7 +63,7 @@ def loggamma(x: ArrayLike) -> Array:
     "Computing the principal branch of log-Gamma" (1997).
 
     Args:
-      x: real or complex numbers; integers and booleans are taken for default floats.
+      x: real or complex numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and inexact dtype of x.
@@ -185,7 +185,7 @@ def gammasgn(x: ArrayLike) -> Array:
     """Compute elementwise the sign of the gamma function: 1 or -1, and NaN at its poles below zero.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.
@@ -201,7 +201,7 @@ def gamma(x: ArrayLike) -> Array:
     """Compute elementwise the gamma function of real or complex numbers.
 
     Args:
-      x: real or complex numbers; integers and booleans are taken for default floats.
+      x: real or complex numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and inexact dtype of x.
@@ -218,7 +218,7 @@ def digamma(x: ArrayLike) -> Array:
     """Compute elementwise the digamma function: the derivative of `gammaln`.
 
     Args:
-      x: real numbers; integers and booleans are taken for default floats.
+      x: real numbers; integers and booleans are converted to the default float dtype.
 
     Returns:
       An array of the shape and floating-point dtype of x.

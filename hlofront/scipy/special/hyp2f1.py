@@ -198,7 +198,7 @@ def _gauss_by_steps(used: Array, a: Array, b: Array, c: Array, x: Array) -> Arra
 
     The method is that of Pearson, Olver and Porter (2017). The first point is near 0, where the
     series is exact. Points are equally spaced in log(abs(x)), for positive x in
-    log(x / (1 - x)), so that each is further from the singular points than its step is long.
+    log(x / (1 - x)), so that each step is shorter than its distance from the singular points.
     """
     positive = x > 0
     share = jnp.where(positive, 1 - x, 1.0)

@@ -23,13 +23,14 @@ from hlofront.primitives.elementwise.converting import reduce_precision
 from hlofront.scipy.special.series import STIRLING, polynomial
 from hlofront.transforms.grad import jvp
 
-# The numerator and the denominator of the ratio of coefficient k + 1 to coefficient k.
+# A function of k: the numerator and the denominator of the ratio of coefficient k + 1 to
+# coefficient k.
 Ratio = Callable[[Array], tuple[Array, Array]]
-# The same of the terms, whose numerator is a product of two factors.
+# The same for the terms of the series; the numerator is a product of two factors.
 RatioOfThree = Callable[[Array], tuple[Array, Array, Array]]
 
-# The greatest number of terms, which no argument of a series exceeds, and the number of those that
-# are brought to one denominator: they cost one division.
+# The maximum number of terms, which suffices for all arguments; and how many terms are brought to a
+# common denominator, so that they cost one division.
 _MOST, _TERMS = 4000, 4
 
 
@@ -52,9 +53,9 @@ def sum_of_terms(
     has_loss: bool = False,
     freezes: bool = False,
 ) -> Sum:
-    """Return the sum of a series, of whose terms _TERMS have one division and one test for the end.
+    """Return the sum of a series; groups of _TERMS terms share a division and a test for the end.
 
-    Barriers keep XLA from computing the common parts once for each member of the state.
+    Barriers keep XLA from computing shared values once for each member of the loop's state.
 
     Args:
       ratio: a function of k, which returns (rising, factor, denominator): the quotient of the terms

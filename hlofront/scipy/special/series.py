@@ -1,9 +1,9 @@
 """Chebyshev series of special functions, Stirling's series, and the sums of series.
 
 Each table holds the coefficients of a smooth function of a variable from -1 to 1. They were
-computed by interpolation at Chebyshev points, in 40 digits and more. Where a variable reaches to
-infinity it is mapped by a fraction, as in Boyd, "Orthogonal rational functions on a
-semi-infinite interval" (1987).
+computed by interpolation at Chebyshev points, with at least 40 digits. If a variable ranges to
+infinity, a rational function maps it to a finite interval, as in Boyd, "Orthogonal rational
+functions on a semi-infinite interval" (1987).
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ FRESNEL_SINE = table("""
     1.4862338485609142e-11 -1.6028109554824476e-13 1.4188008517448966e-15 -1.0494270345038239e-17
 """)
 
-# C(x) / x, in 2 (x / 1.6)^4 - 1, for x from 0 to 1.6.
+# C(x) / x as a series in 2 (x / 1.6)^4 - 1, for x from 0 to 1.6.
 FRESNEL_COSINE = table("""
     0.5282931311708557 -0.37676220250161824 0.08537377549656906 -0.009010259972062552
     0.0005393127720408215 -2.075044934605623e-05 5.564687021283882e-07 -1.0999812843114444e-08

@@ -85,7 +85,7 @@ def of_some(
 
 
 def _is_divisible(aval: ShapedArray) -> bool:
-    """Return whether an array has several blocks, and no axis that is split over devices."""
+    """Return whether an array has several blocks, and none of its axes is split over devices."""
     if aval.spec is not None or aval.manual_axis_type is not SAME:
         return False
     return all(isinstance(n, int) for n in aval.shape) and _BLOCK < aval.size < 2**30

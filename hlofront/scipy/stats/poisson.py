@@ -34,7 +34,7 @@ def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     inner = jnp.where(whole | (x != x), x, 0)
     logarithm = xlogy(inner, mu) - gammaln(inner + 1) - mu
     outer = (x < 0) | (k != jnp.round(k))
-    # Where k is not an integer, the result is NaN if the mean is negative or NaN.
+    # A negative or NaN mean gives NaN even if k is not an integer.
     beyond = jnp.where(mu >= 0, -jnp.inf, jnp.nan)
     logarithm = jnp.where(whole | (x != x), logarithm, beyond)
     return weak_tangents(jnp.where(outer, -jnp.inf, logarithm) * nan_unless(k == k))

@@ -178,7 +178,7 @@ def sem(
       keepdims: whether the axis stays, with size 1.
 
     Raises:
-      ValueError: if there is no such axis, or the policy is another.
+      ValueError: if there is no such axis, or the policy is none of these.
     """
     check_arraylike("sem", a)
     check_choice("sem", "nan_policy", nan_policy, ("propagate", "omit"))
