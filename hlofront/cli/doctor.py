@@ -468,7 +468,7 @@ def _targets() -> Iterator[Finding]:
     for name in targets.NAMES:
         kinds.setdefault(targets.target(name).platform, []).append(name)
     for kind, names in kinds.items():
-        missing = targets.whats_missing(kind)
+        missing = targets.install_hint(kind)
         if missing:
             yield Finding(chapter, kind, "", NOTE, "not yet", missing)
         else:

@@ -451,14 +451,14 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
             of_condition.call(inner, [*args[:first], *after])
         return [*[_repeated(x, lead) for x in inner.values(effects)], *after]
 
-    def goes_on(*args: ArrayLike) -> list[ArrayLike]:
+    def cond(*args: ArrayLike) -> list[ArrayLike]:
         return jaxpr_as_fun(without_checks(condition), *args[:first], *args[first + width :])
 
     def programs() -> tuple[ClosedJaxpr, ClosedJaxpr]:
         avals = condition.in_avals[:first], body.in_avals[: last - first]
         carried = body.in_avals[last - first :]
         return (
-            stage(goes_on, [*avals[0], *own, *carried], condition.jaxpr.origin),
+            stage(cond, [*avals[0], *own, *carried], condition.jaxpr.origin),
             stage(step, [*avals[0], *avals[1], *own, *carried], body.jaxpr.origin),
         )
 

@@ -17,7 +17,7 @@ from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.sharding.manual_axes import MeshAxisNames
-from hlofront.core.sharding.mesh_context import types_vary
+from hlofront.core.sharding.mesh_context import vma_enabled
 from hlofront.higher_order.checkify_errors import (
     DivisionByZeroError,
     ErrorCategory,
@@ -168,7 +168,7 @@ class State:
         values = [self.flag()]
         for effect in effects:
             values += self.slots.get(effect) or empty_slot(effect)
-        if not types_vary():
+        if not vma_enabled():
             return values
         axes |= self.axes
         return [pvary(x, axes) for x in values]

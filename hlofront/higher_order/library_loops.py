@@ -14,7 +14,7 @@ from hlofront.base import tree
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
-from hlofront.core.sharding.mesh_context import types_vary
+from hlofront.core.sharding.mesh_context import vma_enabled
 from hlofront.higher_order import cond as branching
 from hlofront.higher_order import scan as scanning
 from hlofront.higher_order import while_loop as looping
@@ -34,7 +34,7 @@ def scan(
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
     """Return `lax.scan(...)` with a carry that varies along the axes of what `f` returns."""
-    if not types_vary():
+    if not vma_enabled():
         return scanning.scan(f, init, xs, length, reverse, unroll)
 
     def step(carry: PyTree, x: PyTree) -> tuple[PyTree, PyTree]:
@@ -58,7 +58,7 @@ def while_loop(
     All of the carry varies along the axes that the condition varies along, as devices leave the
     loop after different numbers of iterations.
     """
-    if not types_vary():
+    if not vma_enabled():
         return looping.while_loop(cond_fun, body_fun, init_val)
 
     def with_condition(carry: _Carry) -> PyTree:
@@ -80,7 +80,7 @@ def fori_loop(
     unroll: int | bool | None = None,
 ) -> _Carry:
     """Return `lax.fori_loop(...)` with a carry that varies as needed, and as the bounds do."""
-    if not types_vary():
+    if not vma_enabled():
         return looping.fori_loop(lower, upper, body_fun, init_val, unroll=unroll)
     axes = _axes_of([typeof(lower), typeof(upper)])
     init = _all_varying(init_val, axes)
@@ -102,7 +102,7 @@ def cond(
     *operands: PyTree,
 ) -> _Result:
     """Return `lax.cond(...)` with results that vary as both functions' results and `pred` do."""
-    if not types_vary():
+    if not vma_enabled():
         return branching.cond(pred, true_fun, false_fun, *operands)
     avals = tree.tree_map(typeof, operands)
     kinds = [_axes_by_leaf(_traced(f, avals)) for f in (true_fun, false_fun)]

@@ -18,7 +18,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.rules import BatchResult
-from hlofront.core.sharding.mesh_context import types_vary
+from hlofront.core.sharding.mesh_context import vma_enabled
 from hlofront.core.symbolic_zeros import (
     BatchAxis,
     Cotangent,
@@ -184,7 +184,7 @@ def custom_linear_solve(
     _check_solution(matrix, structure, avals, False)
     solving = staged("solve", lambda x: solve(matvec, x))
     _check_solution(solving, structure, avals, has_aux)
-    if types_vary():
+    if vma_enabled():
         # In shard_map the solution varies as the matrix does: so must the right-hand side.
         outputs = (*matrix.program.out_avals, *solving.program.out_avals[: len(avals)])
         axes = frozenset[Hashable]().union(*[a.manual_axis_type.varying for a in outputs])

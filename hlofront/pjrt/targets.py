@@ -153,7 +153,7 @@ class Target:
 
     def _open(self, chip: Tpu | Gpu) -> list[Device]:
         if platforms.find_plugins().get(self.platform) is None:
-            missing = platforms.missing(self.platform, whats_missing(self.platform))
+            missing = platforms.missing(self.platform, install_hint(self.platform))
             raise PluginError(f"target {self.name!r}: {missing}")
         api = platforms.load(self.platform)
         try:
@@ -215,7 +215,7 @@ class Target:
             memory_bytes=chip.memory // share,
             bandwidth=chip.bandwidth / share,
             peak_flops={dtype: peak / share for dtype, peak in chip.peak.items()},
-            plugin=plugin.source if plugin else f"nothing yet: {whats_missing(self.platform)}",
+            plugin=plugin.source if plugin else f"nothing yet: {install_hint(self.platform)}",
             sources=sources_of(chip),
             vector_flops=peak / share if (peak := vector_peak(chip)) else None,
             cache_bytes=chip.l2_cache if isinstance(chip, Gpu) else 0,
@@ -518,14 +518,14 @@ def targets() -> TargetList:
     for name in NAMES:
         described = target(name).describe()
         how, ready = described.plugin, True
-        missing = whats_missing(target(name).platform)
+        missing = install_hint(target(name).platform)
         if missing:
             how, ready = missing, False
         rows.append(Listed(name, described.title, described.devices, ready, how))
     return TargetList(rows)
 
 
-def whats_missing(platform: str) -> str:
+def install_hint(platform: str) -> str:
     """Return the command that installs all that compiling for a platform lacks, or ""."""
     if platform == "cpu":
         return ""

@@ -100,7 +100,7 @@ def _poisson(key: Array, lam: Array, shape: Shape, dtype: DType) -> Array:
     return select(lam == 0, full_like(counts, 0), counts)
 
 
-def _goes_on(undecided: Array, step: Array, dtype: DType, most: float) -> Array:
+def _should_continue(undecided: Array, step: Array, dtype: DType, most: float) -> Array:
     return _any(undecided) & (convert_element_type(step, dtype) < host_number(most, dtype))
 
 
@@ -109,7 +109,7 @@ def _poisson_knuth(key: Array, lam: Array, shape: Shape, dtype: DType) -> Array:
     most = int(iinfo(dtype).max)
 
     def go_on(state: LoopState) -> Array:
-        return _goes_on(state[3] > -lam, state[0], dtype, most)
+        return _should_continue(state[3] > -lam, state[0], dtype, most)
 
     def multiply(state: LoopState) -> LoopState:
         step, count, key, log_product = state
@@ -132,7 +132,7 @@ def _poisson_rejection(key: Array, lam: Array, shape: Shape, dtype: DType) -> Ar
     at_once = 0.9277 - 3.6224 / (b - 2)
 
     def go_on(state: LoopState) -> Array:
-        return _goes_on(~state[2], state[0], dtype, most)
+        return _should_continue(~state[2], state[0], dtype, most)
 
     def propose(state: LoopState) -> LoopState:
         step, count, accepted, key = state
@@ -212,7 +212,7 @@ def _by_counting(key: Array, n: Array, p: Array, shape: Shape, dtype: DType) -> 
     log_failure = log1p(neg(p))
 
     def go_on(state: LoopState) -> Array:
-        return _goes_on(state[2] <= n, state[0], dtype, most)
+        return _should_continue(state[2] <= n, state[0], dtype, most)
 
     def to_next(state: LoopState) -> LoopState:
         step, count, trials, key = state
@@ -237,7 +237,7 @@ def _by_rejection(key: Array, n: Array, p: Array, shape: Shape, dtype: DType) ->
     mode = floor((n + 1) * p)
 
     def go_on(state: LoopState) -> Array:
-        return _goes_on(~state[2], state[0], dtype, most)
+        return _should_continue(~state[2], state[0], dtype, most)
 
     def propose(state: LoopState) -> LoopState:
         step, count, accepted, key = state

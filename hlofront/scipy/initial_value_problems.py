@@ -353,7 +353,7 @@ def _solve(
         return func(y, t, *args)
 
     def to_time(state: PyTree, target: Array) -> tuple[PyTree, Array]:
-        def goes_on(counted: tuple[Array, PyTree]) -> Array:
+        def cond(counted: tuple[Array, PyTree]) -> Array:
             steps, (_, _, t, dt, _, _) = counted
             return (t < target) & (steps < mxstep) & (dt > 0)
 
@@ -366,7 +366,7 @@ def _solve(
             failed = y, f, t, next_dt, start, polynomial
             return steps + 1, tree.tree_map(partial(jnp.where, ratio <= 1), made, failed)
 
-        _, state = while_loop(goes_on, step, (jnp.asarray(0), state))
+        _, state = while_loop(cond, step, (jnp.asarray(0), state))
         _, _, t, _, start, polynomial = state
         passed = (target - start) / (t - start)
         return state, jnp.polyval(polynomial, passed.astype(dt.dtype))

@@ -77,7 +77,7 @@ def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
             descriptions.append("a closure")
         elif isinstance(holder, Tracer):
             descriptions.append(f"another traced value, {holder}")
-    return sorted(descriptions, key=_says_little)[:3]
+    return sorted(descriptions, key=_is_anonymous)[:3]
 
 
 def _referrers(held: object) -> list[Any]:
@@ -106,7 +106,7 @@ def _contains(container: Any, held: object) -> bool:
     return False
 
 
-def _says_little(holder: str) -> bool:
+def _is_anonymous(holder: str) -> bool:
     return "'" not in holder
 
 

@@ -8,7 +8,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.errors import TargetError
 from hlofront.inspect import costs
-from hlofront.pjrt.targets import target, whats_missing
+from hlofront.pjrt.targets import install_hint, target
 from tests.inspect.bounds.holding import held_of
 from tests.inspect.bounds.programs import PROGRAMS
 
@@ -18,7 +18,7 @@ f32 = "float32"
 
 def needing(*platforms):
     """A mark that skips a test where the compiler of a platform is not installed."""
-    missing = list(filter(None, map(whats_missing, platforms)))
+    missing = list(filter(None, map(install_hint, platforms)))
     return pytest.mark.skipif(bool(missing), reason=f"compiling takes `{missing}`")
 
 

@@ -10,7 +10,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.inspect import diff
-from hlofront.pjrt.targets import target, whats_missing
+from hlofront.pjrt.targets import install_hint, target
 from hlotools.matching.arguments import numbered_pairs
 
 FILE = pathlib.Path(__file__).name
@@ -188,7 +188,7 @@ def test_dumps_of_xla_have_flags_and_sources_beside_them(tmp_path):
     assert [each.sentence for each in others] == ["added cosine, add"]
 
 
-@pytest.mark.skipif(bool(whats_missing("cuda")), reason="a compiler for GPUs is needed")
+@pytest.mark.skipif(bool(install_hint("cuda")), reason="a compiler for GPUs is needed")
 def test_of_programs_for_two_devices_the_compiler_is_a_cause():
     staged = jax.jit(lambda x, w: jnp.tanh(x @ w).sum(0))
     here = staged.lower(X, W).compile()

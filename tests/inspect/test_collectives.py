@@ -11,8 +11,8 @@ import hlofront.numpy as jnp
 import hlotools
 from hlofront.cli.main import main
 from hlofront.inspect import collectives, page
+from hlofront.pjrt.targets import install_hint
 from hlofront.pjrt.targets import target as find_target
-from hlofront.pjrt.targets import whats_missing
 from hlofront.sharding import NamedSharding, PartitionSpec
 from hlotools.cost.mesh_groups import (
     MeshAxes,
@@ -179,7 +179,7 @@ def test_times_of_links_and_of_what_is_beside_them():
 
 
 COMPILERS = [
-    pytest.param(name, marks=pytest.mark.skipif(bool(whats_missing(kind)), reason="no compiler"))
+    pytest.param(name, marks=pytest.mark.skipif(bool(install_hint(kind)), reason="no compiler"))
     for kind, name in (("cuda", "cuda:h100:4"), ("tpu", "tpu:v5e:2x2"))
 ]
 

@@ -16,7 +16,7 @@ from hlofront.base.config import options
 from hlofront.cli import main, progress
 from hlofront.inspect import diff, parse, write
 from hlofront.inspect.comparison import compare, environments
-from hlofront.pjrt.targets import whats_missing
+from hlofront.pjrt.targets import install_hint
 from hlofront.runtime.compilation import disk_cache
 from hlotools.matching.flags import flags_of
 
@@ -66,7 +66,7 @@ def test_targets():
     assert found.equal and all(column.flops > 0 for column in found.columns)
 
 
-@pytest.mark.skipif(bool(whats_missing("cuda")), reason="a compiler for GPUs is needed")
+@pytest.mark.skipif(bool(install_hint("cuda")), reason="a compiler for GPUs is needed")
 def test_targets_have_times_by_their_rates():
     found = compare.compare(f, x, target=["cpu", "cuda:h100"])
     row = next(row for row in found.rows() if row.title == "least time by the bounds")
@@ -221,7 +221,7 @@ def test_diff_of_one_function_at_two_revisions_and_under_two_jaxlibs(repository,
     assert code == 0 and f"{target}, jaxlib {HERE}" in out
 
 
-@pytest.mark.skipif(bool(whats_missing("tpu")), reason="a compiler for TPUs is needed")
+@pytest.mark.skipif(bool(install_hint("tpu")), reason="a compiler for TPUs is needed")
 def test_diff_of_one_function_for_two_targets(repository, capsys):
     target = f"{repository}:step"
     both = "diff", target, target

@@ -302,8 +302,8 @@ def f(x, w):
 
 def test_show_for_several_targets(tmp_path, capsys):
     for platform in ("tpu", "cuda"):
-        if targets.whats_missing(platform):
-            pytest.skip(f"compiling for {platform} takes `{targets.whats_missing(platform)}`")
+        if targets.install_hint(platform):
+            pytest.skip(f"compiling for {platform} takes `{targets.install_hint(platform)}`")
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     out = io.StringIO()

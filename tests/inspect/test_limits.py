@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from hlofront.cli.main import main, parser
-from hlofront.pjrt.targets import Description, whats_missing
+from hlofront.pjrt.targets import Description, install_hint
 from hlotools import diff
 from hlotools.matching.changes import Effect
 from hlotools.matching.difference import Side, diff_of_sides
@@ -217,7 +217,7 @@ def test_the_workflow_in_the_documentation_calls_commands_that_exist():
     assert options.markdown and [limit_of(text).total for text in options.fail_on]
 
 
-@pytest.mark.skipif(bool(whats_missing("cuda")), reason="the compiler for GPUs is not here")
+@pytest.mark.skipif(bool(install_hint("cuda")), reason="the compiler for GPUs is not here")
 def test_functions_are_compiled_for_a_target(model):
     status, text = run(f"{model}:before", f"{model}:solved", "--target", "cuda:h100")
     assert status == 1

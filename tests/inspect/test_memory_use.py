@@ -14,14 +14,14 @@ from hlofront import lax
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.cli.main import main
 from hlofront.inspect import memory_use
-from hlofront.pjrt.targets import target, whats_missing
+from hlofront.pjrt.targets import install_hint, target
 from hlofront.runtime.compilation.out_of_memory import explained
 from hlotools.cost.peak import assigned_bytes, peaks
 from hlotools.ir.hlo_parser import parse
 from tests.inspect.bounds.programs import PROGRAMS
 
 FILE = pathlib.Path(__file__).name
-TPU = pytest.mark.skipif(bool(whats_missing("tpu")), reason="a compiler for TPUs is needed")
+TPU = pytest.mark.skipif(bool(install_hint("tpu")), reason="a compiler for TPUs is needed")
 
 # Each value has 4,000 bytes; b is overwritten by c, which is added to in place.
 CHAIN = """HloModule chain, is_scheduled=true

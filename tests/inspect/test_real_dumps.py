@@ -26,7 +26,7 @@ sys.path.remove(str(HERE))
 @pytest.fixture(scope="module", params=programs.TARGETS)
 def target(request):
     platform = request.param.partition(":")[0]
-    missing = targets.whats_missing(platform) if platform != "cpu" else None
+    missing = targets.install_hint(platform) if platform != "cpu" else None
     if missing:
         pytest.skip(f"compiling for {platform} takes `{missing}`")
     return request.param

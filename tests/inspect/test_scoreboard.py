@@ -3,14 +3,14 @@
 import pytest
 
 import hlofront as jax
-from hlofront.pjrt.targets import whats_missing
+from hlofront.pjrt.targets import install_hint
 from tests.inspect.scoreboard.planted import PLANTED, TARGETS
 from tests.inspect.scoreboard.scoring import MOST_LINES, score_of
 
 
 def needing(target):
     """A mark that skips a test where the compiler of a target is not installed."""
-    missing = whats_missing(target.partition(":")[0])
+    missing = install_hint(target.partition(":")[0])
     return pytest.mark.skipif(bool(missing), reason=f"compiling takes `{missing}`")
 
 

@@ -65,7 +65,7 @@ def split_bias(kwargs):
 
 @pytest.fixture
 def h100():
-    missing = targets.whats_missing("cuda")
+    missing = targets.install_hint("cuda")
     if missing:
         pytest.skip(missing)
     with jax.target("cuda:h100"):
@@ -159,7 +159,7 @@ def test_mapped_axes_are_batches_of_one_kernel(h100):
 
 @pytest.mark.cpu
 def test_batches_and_heads_are_split_over_devices():
-    missing = targets.whats_missing("cuda")
+    missing = targets.install_hint("cuda")
     if missing:
         pytest.skip(missing)
     with jax.target("cuda:h100:8") as target:

@@ -6,6 +6,6 @@ from hlofront.pjrt import targets
 
 
 def need(platform):
-    missing = targets.whats_missing(platform)
+    missing = targets.install_hint(platform)
     if missing:
         pytest.skip(f"compiling for {platform} takes `{missing}`")

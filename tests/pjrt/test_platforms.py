@@ -265,7 +265,7 @@ def test_nothing_is_printed_where_plugins_have_no_device():
 @pytest.mark.parametrize("target", ["tpu:v5e:1x1", "cuda:h100"])
 def test_profiles_are_made_beside_a_plugin_without_devices(target):
     """The profiler of libtpu ends a process without TPUs: it is not asked there."""
-    missing = targets.whats_missing(target.partition(":")[0])
+    missing = targets.install_hint(target.partition(":")[0])
     if missing:
         pytest.skip(missing)
     code = (

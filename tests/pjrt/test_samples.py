@@ -76,7 +76,7 @@ def is_lowered(call, traced, platform):
 @pytest.mark.parametrize("name", ["tpu:v5e:1x1", "cuda:h100"])
 def test_what_differs_by_platform_compiles(name):
     target = hlofront.target(name)
-    missing = targets.whats_missing(target.platform)
+    missing = targets.install_hint(target.platform)
     if missing:
         pytest.skip(f"compiling for {target.platform} takes `{missing}`")
     samples = chosen(target.platform)

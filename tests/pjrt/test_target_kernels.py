@@ -13,7 +13,7 @@ linalg = lax.linalg
 
 
 def compiled(target, function, *args):
-    missing = targets.whats_missing(target.partition(":")[0])
+    missing = targets.install_hint(target.partition(":")[0])
     if missing:
         pytest.skip(f"compiling for {target} takes `{missing}`")
     with jax.target(target):

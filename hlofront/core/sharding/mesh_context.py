@@ -124,7 +124,7 @@ class use_abstract_mesh:
 _check_vma = options["check_vma"]
 
 
-def types_vary() -> bool:
+def vma_enabled() -> bool:
     """Return whether types say along which manual axes values vary, in a checked shard_map."""
     return _check_vma.value
 

@@ -38,7 +38,7 @@ def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedShard
     return _make(mesh, spec)
 
 
-def asks_nothing(sharding: object) -> bool:
+def is_unspecified(sharding: object) -> bool:
     """Return whether a sharding is None or over an empty mesh, as an aval's sharding may be."""
     mesh = getattr(sharding, "mesh", None)
     return sharding is None or (mesh is not None and mesh.empty)
@@ -60,7 +60,7 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> Na
       ValueError: for a PartitionSpec without a mesh in context, for a NamedSharding over a mesh
         other than that in context, and for axes that are not of type Explicit.
     """
-    if asks_nothing(sharding):
+    if is_unspecified(sharding):
         return None
     mesh: AbstractMesh = get_abstract_mesh()
     if isinstance(sharding, PartitionSpec):

@@ -18,7 +18,7 @@ from hlofront.core.rules import Entries
 from hlofront.core.sharding.forbidden_collectives import check_moves, check_splits, may_communicate
 from hlofront.core.sharding.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.sharding.mesh import AbstractMesh
-from hlofront.core.sharding.mesh_context import types_vary
+from hlofront.core.sharding.mesh_context import vma_enabled
 from hlofront.core.sharding.partition import PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.sharding.requested_shardings import spec_of_rank
 
@@ -66,7 +66,7 @@ def _infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: P
     if primitive.carries_programs or primitive in rules.infers_whole_types:
         return rule(*avals, **params)
     request = _request(params)
-    varies = primitive in rules.varying and types_vary()
+    varies = primitive in rules.varying and vma_enabled()
     if request is None and not varies and not any(map(_is_over_mesh, avals)):
         return rule(*avals, **params)
     arrays = [aval for aval in avals if isinstance(aval, ShapedArray)]

@@ -234,25 +234,25 @@ def _alone(
     answer: Pair,
 ) -> list[Pair]:
     """Return the results of a loop that one side has left, after the other one has left it, too."""
-    ours_goes_on = bool(np.asarray(answer.array).any())
+    ours_continues = bool(np.asarray(answer.array).any())
 
     def arrays_of(values: Sequence[Pair]) -> list[ArrayLike]:
-        return [v.array if ours_goes_on else search.exact(v) for v in values]
+        return [v.array if ours_continues else search.exact(v) for v in values]
 
-    call = compiled_call if ours_goes_on else search.reference.call
+    call = compiled_call if ours_continues else search.reference.call
     read_arrays, const_arrays, state = map(arrays_of, (read, consts, carry))
     while True:
-        (goes_on,) = call(condition, [*read_arrays, *state])
-        goes_on = np.asarray(goes_on)
-        if not goes_on.any():
+        (continues,) = call(condition, [*read_arrays, *state])
+        continues = np.asarray(continues)
+        if not continues.any():
             break
         new = call(loop.program, [*const_arrays, *state])
-        if goes_on.ndim:
-            new = [_chosen(goes_on, x, y) for x, y in zip(new, state, strict=True)]
+        if continues.ndim:
+            new = [_chosen(continues, x, y) for x, y in zip(new, state, strict=True)]
         state = list(new)
     pairs: list[Pair] = []
     for value, array in zip(carry, state, strict=True):
-        ours, exact = (array, search.exact(value)) if ours_goes_on else (value.array, array)
+        ours, exact = (array, search.exact(value)) if ours_continues else (value.array, array)
         pairs.append(search.pair(ours, exact, loop.equation, [answer, *carry]))
     for trail in answer.trails:
         note_consequence(trail.start, max((v.error for v in pairs), default=0.0))

@@ -261,7 +261,7 @@ def _watch_scan(
 ) -> tuple[object, ...]:
     length = typeof(xs[0]).shape[0] if xs else 0
 
-    def goes_on(state: LoopState) -> Array:
+    def cond(state: LoopState) -> Array:
         return state[0] < end
 
     def step(state: LoopState) -> LoopState:
@@ -276,7 +276,7 @@ def _watch_scan(
     carry = strong(carry)
     never = full((count_watched(program),), -1, np.int32)
     state = (convert_element_type(0, np.int32), carry, noted(search_for, 0, carry, None), never)
-    return while_loop(goes_on, step, state)[1:]
+    return while_loop(cond, step, state)[1:]
 
 
 def _stacked(search: TrailSearch, values: Sequence[Value], equation: Equation) -> Value:
@@ -342,13 +342,13 @@ class _While(_Loop):
             self.ended = self._watch(np.iinfo(np.int32).max)[0]
         return self.ended
 
-    def goes_on(self, time: int, carry: Sequence[Value]) -> NumPyArray:
+    def evaluate_condition(self, time: int, carry: Sequence[Value]) -> NumPyArray:
         """Return the condition's value: a boolean scalar, or an array where the loop is batched."""
         inputs = [*self.read, *carry]
         return np.asarray(self.search.run(self.condition, inputs, self.inside(time))[0].array)
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
-        answer = self.goes_on(time, carry)
+        answer = self.evaluate_condition(time, carry)
         new = self.search.run(self.program, [*self.consts, *carry], self.inside(time))
         if not answer.ndim:
             return new
@@ -441,7 +441,7 @@ def _in_while(
     effects = loop.program.effects | loop.condition.effects
     time, carry = 0, list(loop.start_carry)
     while effects or time < short:
-        if not loop.goes_on(time, carry).any():
+        if not loop.evaluate_condition(time, carry).any():
             return carry
         carry = loop.step(time, carry)
         time += 1

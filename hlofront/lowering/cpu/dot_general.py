@@ -109,8 +109,8 @@ def _form_of(equation: Candidate) -> _Form | None:
     if products < min_size:
         return None
     if min(sizes.rows, sizes.columns) == 1:
-        pays = kernel.operands != _int32 and sizes.rows != sizes.columns
-        return _of_equal_rows if pays else None
+        is_profitable = kernel.operands != _int32 and sizes.rows != sizes.columns
+        return _of_equal_rows if is_profitable else None
     is_own = dtypes == (kernel.operands, kernel.operands, kernel.result)
     is_converted = kernel.operands == _int32 == result.dtype
     return None if is_own or is_converted else _by_kernel

@@ -14,29 +14,30 @@ from hlofront.lowering.cpu.float_bits import narrow, sign_bit, wide, with_sign, 
 from hlofront.primitives.elementwise import elementwise as e
 
 
-def _is_unusual(
+def _needs_fallback(
     greatest_quotient: float, least_divisor: float
 ) -> Callable[[Formula, Formula], Formula]:
-    """Return a function that says which quotients are too great, and which rests are subnormal.
+    """Return a function of the operands that is True where the formula may be wrong.
 
-    To XLA's arithmetic subnormal numbers are zeros.
+    That is where the quotient is too large, or the remainder may be subnormal: XLA's arithmetic
+    flushes subnormal numbers to zero.
     """
 
-    def is_unusual(x: Formula, y: Formula) -> Formula:
+    def needs_fallback(x: Formula, y: Formula) -> Formula:
         dividend, divisor = abs(x), abs(y)
         return (dividend >= divisor * greatest_quotient) | (divisor < least_divisor)
 
-    return is_unusual
+    return needs_fallback
 
 
-@replaced_by_formula(e.rem_p, float32, _is_unusual(2.0**28, 2.0**-100))
+@replaced_by_formula(e.rem_p, float32, _needs_fallback(2.0**28, 2.0**-100))
 def _rest_of_float32(x: Formula, y: Formula) -> Formula:
     dividend, divisor = wide(abs(x)), wide(abs(y))
     rest = dividend - floor(dividend / divisor) * divisor
     return where(abs(x) < abs(y), x, with_sign(narrow(rest), sign_bit(x)))
 
 
-@replaced_by_formula(e.rem_p, float64, _is_unusual(2.0**26, 2.0**-960))
+@replaced_by_formula(e.rem_p, float64, _needs_fallback(2.0**26, 2.0**-960))
 def _rest_of_float64(x: Formula, y: Formula) -> Formula:
     dividend, divisor = abs(x), abs(y)
     quotient = floor(dividend / divisor)

@@ -61,7 +61,7 @@ def _is_packed_sort(equation: Candidate) -> bool:
         return False  # These are sorted by a plain less-than as they are.
     if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MOST_WORDS:
         return False
-    return _pays(avals[0], params["dimension"])
+    return _is_profitable(avals[0], params["dimension"])
 
 
 @replaces(s.sort_p, form="packed", in_place=True)
@@ -111,7 +111,7 @@ def _(equation: Candidate) -> Emit | None:
     axis: int = equation.params["axis"]
     if issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize == 1:
         return None
-    if k == 0 or not _pays(aval, axis) or _has_own_top_k(aval, k, axis):
+    if k == 0 or not _is_profitable(aval, axis) or _has_own_top_k(aval, k, axis):
         return None
     return partial(_packed_top_k, axis=axis)
 
@@ -136,7 +136,11 @@ def _(equation: Candidate) -> Emit | None:
     k, is_max_k = result.shape[axis], params["is_max_k"]
     if 0 < k < aval.shape[axis] and _has_own_top_k(aval, k, axis):
         return partial(_own_top_k, k=k, axis=axis, is_max_k=is_max_k)
-    return partial(_packed_extremes, axis=axis, is_max_k=is_max_k) if _pays(aval, axis) else None
+    return (
+        partial(_packed_extremes, axis=axis, is_max_k=is_max_k)
+        if _is_profitable(aval, axis)
+        else None
+    )
 
 
 def _packed_extremes(build: Builder, x: Value, *, axis: int, is_max_k: bool) -> list[Value]:
@@ -178,7 +182,7 @@ def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
     return k * _PART < size or aval.size < _SMALL
 
 
-def _pays(aval: ShapedArray, axis: int) -> bool:
+def _is_profitable(aval: ShapedArray, axis: int) -> bool:
     """Return whether packed integers are faster for an array and an axis of it."""
     return (
         aval.size >= MIN_SIZES["sort"]["packed"] and 1 < aval.shape[axis] <= np.iinfo(np.int32).max

@@ -109,10 +109,10 @@ def eigh_by_division(x: Array, smallest: int) -> tuple[Array, Array]:
     agenda[0, 1] = n
     start = _State(x, m.identity_like(x), nothing, agenda, _one)
 
-    def goes_on(state: _State) -> Array:
+    def cond(state: _State) -> Array:
         return gt(state.pending, _zero)
 
-    end: _State = while_loop(goes_on, step, start)
+    end: _State = while_loop(cond, step, start)
     # A matrix with NaN cannot be divided.
     total = reduce_sum(abs(x), (0, 1))
     wrong = bitwise_not(eq(sub(total, total), full_like(total, 0)))
@@ -214,11 +214,11 @@ def _projector(block: Array, size: Array) -> _Projection:
         trace = reduce_sum(m.real_part(m.diagonal(projector)), (0,))
         return _Projection(add(tries, _one), projector, convert(rounded(trace), int32, False))
 
-    def goes_on(carry: _Projection) -> Array:
+    def cond(carry: _Projection) -> Array:
         is_early = lt(carry.tries, np.int32(2))
         return bitwise_and(is_early, bitwise_not(_is_between(carry.rank, size)))
 
-    return while_loop(goes_on, attempt, _Projection(_zero, full_like(block, 0), _zero))
+    return while_loop(cond, attempt, _Projection(_zero, full_like(block, 0), _zero))
 
 
 def _is_between(rank: ArrayLike, size: Array) -> Array:

@@ -119,18 +119,18 @@ def _(
 
     # Carry the predicate of the next iteration: a batch of loops needs it in the body, and a
     # condition with ordered effects can only stand where their tokens are.
-    def goes_on(inner: Builder, answer: Value, *_: Value) -> Value:
+    def cond(inner: Builder, answer: Value, *_: Value) -> Value:
         return _any(inner, answer, whether)
 
     def looped(inner: Builder, answer: Value, *values: Value) -> list[Value]:
         carried = [
-            _where_it_goes_on(inner, answer, whether, new, old, aval)
+            _where_continuing(inner, answer, whether, new, old, aval)
             for new, old, aval in zip(step(inner, values), values, avals, strict=True)
         ]
         return [test(inner, carried, "body_pred"), *carried]
 
     first = test(build, carry)
-    results = build.while_loop(goes_on, looped, [first, *carry], [whether, *avals], effects)
+    results = build.while_loop(cond, looped, [first, *carry], [whether, *avals], effects)
     return results[1:]
 
 
@@ -146,7 +146,7 @@ def _any(build: Builder, answers: Value, aval: ShapedArray) -> Value:
     return emit_reduce(build, [answers], [start], [scalar], range(aval.ndim), either)[0]
 
 
-def _where_it_goes_on(
+def _where_continuing(
     build: Builder,
     answers: Value,
     answer_aval: ShapedArray,

@@ -92,7 +92,7 @@ class Loop:
         """Emit a loop of `looped` steps, `unroll` per iteration; return carries and rows."""
         avals = [_longer(aval, self.length) for aval in self.y_avals]
 
-        def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
+        def cond(inner: Builder, index: Value, *_: Value) -> Value:
             inner.loc = self._named(inner, "cond", "lt")
             return inner.compare("LT", index, inner.size(looped, _INDEX), _INDEX)
 
@@ -111,7 +111,7 @@ class Loop:
         start = build.constant(0, np.int32)
         build.loc = self._located(build, "while")
         results = build.while_loop(
-            goes_on,
+            cond,
             body,
             [start, *carry, *ys],
             [_INDEX, *self.carry_avals, *avals],

@@ -79,7 +79,7 @@ def iterate(
         scalars = [(going & (n < limit)).value, (n + 1).value]
         return [*scalars, active.value, *(x.value for x in new)]
 
-    def goes_on(_: Builder, going: Value, *rest: Value) -> Value:
+    def cond(_: Builder, going: Value, *rest: Value) -> Value:
         return going
 
     def traced_body(inner: Builder, _: Value, *rest: Value) -> list[Value]:
@@ -88,7 +88,7 @@ def iterate(
     mask = aval.update(dtype=np.dtype(np.bool_), weak_type=False)
     avals = [_BOOL, _INT, mask, *[aval] * len(state)]
     start = [build.constant(True), build.constant(np.int32(1)), build.full(True, mask), *state]
-    return build.while_loop(goes_on, traced_body, start, avals)[3:]
+    return build.while_loop(cond, traced_body, start, avals)[3:]
 
 
 def tolerance(aval: ShapedArray) -> float:

@@ -24,7 +24,7 @@ from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.sharding.requested_shardings import (
-    asks_nothing,
+    is_unspecified,
     of_full_rank,
     over_devices,
     requested,
@@ -419,7 +419,7 @@ def check_placement(
             f"jnp.{name}: device must be a Device or a Sharding, got {device!r}. Devices are "
             "listed by devices()."
         )
-    return (None if asks_nothing(device) else device), None
+    return (None if is_unspecified(device) else device), None
 
 
 @like(np.copy)

@@ -186,7 +186,7 @@ def _gcd(x: ArrayLike, y: Array) -> Array:
 def _gcd_of_steps(x: Array, y: Array) -> Array:
     """Compute gcd(x, y) with as many steps as the elements take."""
 
-    def goes_on(pair: tuple[Array, Array]) -> Array:
+    def cond(pair: tuple[Array, Array]) -> Array:
         divisors = pair[1]
         is_left = compare.ne(divisors, scalar_like(typeof(divisors), 0))
         return reducing.reduce_or(is_left, range(typeof(divisors).ndim))
@@ -194,7 +194,7 @@ def _gcd_of_steps(x: Array, y: Array) -> Array:
     def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         return _step_of_gcd(*pair)
 
-    return while_loop(goes_on, step, (x, y))[0]
+    return while_loop(cond, step, (x, y))[0]
 
 
 def _gcd_of_most_steps(x: Array, y: Array) -> Array:

@@ -21,7 +21,7 @@ from hlofront.core.aval import MemorySpace, ShapedArray, SymbolicSize, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.sharding.partition import PartitionSpec
-from hlofront.core.sharding.requested_shardings import asks_nothing, requested
+from hlofront.core.sharding.requested_shardings import is_unspecified, requested
 from hlofront.core.sizes.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import is_eager, process
@@ -146,12 +146,12 @@ def full(
 
 def _is_put_on_devices(sharding: object) -> bool:
     """Return whether an array is made on devices that the caller names, as strong types are."""
-    return is_eager() and not asks_nothing(sharding)
+    return is_eager() and not is_unspecified(sharding)
 
 
 def placed(x: Array, sharding: object) -> Array:
     """Return an array on a device or with a sharding, whose spec may end with entries of None."""
-    if asks_nothing(sharding):
+    if is_unspecified(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
         raise TypeError(

@@ -10,7 +10,7 @@ from hlofront.core.references import AbstractRef
 from hlofront.core.rules import batch, infer, subprograms, varying
 from hlofront.core.sharding.forbidden_collectives import communicating
 from hlofront.core.sharding.manual_axes import SAME, ManualAxisType
-from hlofront.core.sharding.mesh_context import get_abstract_mesh, types_vary
+from hlofront.core.sharding.mesh_context import get_abstract_mesh, vma_enabled
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.rules.derivatives import linear
 
@@ -41,7 +41,7 @@ def psum_invariant(x: ArrayLike, axes: Collection[Hashable]) -> ArrayLike:
 
 def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
     """Return those of the named axes along which types say whether values vary."""
-    if not types_vary():
+    if not vma_enabled():
         return []
     mesh = get_abstract_mesh()
     manual = mesh.manual_axes

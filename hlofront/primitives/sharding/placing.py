@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.axes import AxisData
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, infers_whole_types, jvp, transpose
-from hlofront.core.sharding.mesh_context import EMPTY, NO_MESH, get_abstract_mesh, types_vary
+from hlofront.core.sharding.mesh_context import EMPTY, NO_MESH, get_abstract_mesh, vma_enabled
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
@@ -54,7 +54,7 @@ def device_put(
     """
     manual = get_abstract_mesh().manual_axes
     if manual:
-        if types_vary():
+        if vma_enabled():
             for target in devices:
                 _refuse_manual_axes("device_put", target)
         devices = [_without_axes(target, manual) for target in devices]

@@ -159,8 +159,8 @@ class FirstBadOperation(NanSearch[object, BadOperation, None]):
         for index in _indices(equation, body):
             if condition is not None:
                 read = split_inputs(condition, operands)[0]
-                (goes_on,) = _run(condition.closed, [*read, *carry])
-                if np.ndim(goes_on) or not goes_on:
+                (continues,) = _run(condition.closed, [*read, *carry])
+                if np.ndim(continues) or not continues:
                     return None
             inputs = [*consts, *carry, *[index_in_dim(x, index, keepdims=False) for x in rows]]
             after = _run(body.closed, inputs)

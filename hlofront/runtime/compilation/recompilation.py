@@ -302,7 +302,7 @@ def note(fun: Callable[..., object], maker: int, kind: TraceKey) -> None:
         del seen.kinds[:-_MOST_COMPARED]
 
 
-def noticed(name: str, why: str | None) -> None:
+def report(name: str, why: str | None) -> None:
     """Report that a top-level call compiles a program, or raise if a guard forbids it.
 
     Args:

@@ -177,7 +177,7 @@ class Jitted(Function):
             return traced
         if is_eager():
             table.make_room()
-            traced = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
+            traced = compute_once(table, key, lambda: self._trace_and_report(args, kwargs, key))
             tracer = next(
                 (const for const in traced.program.consts if isinstance(const, Tracer)), None
             )
@@ -212,7 +212,7 @@ class Jitted(Function):
             raise plan.bad_argument(args, kwargs, leaves) from error
         return (in_tree, avals, statics, _trace_context()), leaves
 
-    def _noticed(
+    def _trace_and_report(
         self, args: tuple[object, ...], kwargs: dict[str, object], key: TracedKey
     ) -> TracedProgram:
         """Trace a program for a top-level call, and report the reason if it is not the first."""
@@ -223,7 +223,7 @@ class Jitted(Function):
         names = plan.names(args, kwargs)
         kind = TraceKey(names, plan.signature.positional_names(), in_tree, avals, statics, context)
         why = recompilation.reason(self.fun, self.table.number, kind)
-        recompilation.noticed(self.name, why)
+        recompilation.report(self.name, why)
         traced = self._trace(args, kwargs, key)
         traced.kind, traced.why = kind, why
         recompilation.note(self.fun, self.table.number, kind)
@@ -325,7 +325,7 @@ class Jitted(Function):
         if device not in traced.devices:
             if traced.devices:
                 before = traced.devices[-1]
-                recompilation.noticed(self.name, f"sharding: {before} -> {device}")
+                recompilation.report(self.name, f"sharding: {before} -> {device}")
             traced.devices.append(device)
         request = compilation_request(
             self.name,

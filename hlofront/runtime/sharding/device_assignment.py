@@ -23,7 +23,7 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import Program, may_hold_programs, opened, subprograms_of
 from hlofront.core.sharding.mesh import AbstractMesh, Mesh
 from hlofront.core.sharding.partition import PartitionSpec
-from hlofront.core.sharding.requested_shardings import asks_nothing
+from hlofront.core.sharding.requested_shardings import is_unspecified
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
@@ -152,7 +152,7 @@ def _sharding_of_argument(x: object, only_committed: bool = False) -> Sharding |
     """Return the sharding of an array or a description; None for others."""
     if type(x) is ShapeDtypeStruct:
         # The sharding of an aval is over an abstract mesh, which has no devices.
-        known = isinstance(x.sharding, Sharding) and not asks_nothing(x.sharding)
+        known = isinstance(x.sharding, Sharding) and not is_unspecified(x.sharding)
         return x.sharding if known else None
     if type(x) is not ArrayImpl:
         x = getattr(x, "_base", None)  # Random keys are stored as this array.

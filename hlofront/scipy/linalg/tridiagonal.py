@@ -144,7 +144,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     def middles(low: Array, high: Array) -> Array:
         return mul(add(low, high), repeated(host_number(0.5, dtype)))
 
-    def goes_on(carry: tuple[Array, Array, Array]) -> Array:
+    def cond(carry: tuple[Array, Array, Array]) -> Array:
         steps, low, high = carry
         width = reduce_max(sub(high, low), (0,))
         # An interval without a number inside stays as it is.
@@ -166,7 +166,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     # After this many halvings the interval is as narrow as the dtype allows.
     most = limits.nmant + 8 + n.bit_length()
     start = np.int32(0), repeated(sub(low, margin)), repeated(add(high, margin))
-    _, low, high = while_loop(goes_on, halve, start)
+    _, low, high = while_loop(cond, halve, start)
     return middles(low, high)
 
 

@@ -21,7 +21,7 @@ from hlofront.scipy.special.hypergeometric_sums import (
     start_of_series,
     sum_of_terms,
 )
-from hlofront.scipy.special.some_elements import of_some
+from hlofront.scipy.special.some_elements import apply_where
 
 # Steps along the differential equation: the number of Taylor coefficients of each, and the greatest
 # number of steps.
@@ -172,12 +172,14 @@ def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
     safe = [jnp.where(downwards, value, 1.0) for value in (b, size)]
     result = _kummer_downwards(start, (series.total, lower), *safe, degree)
     operands = ((top, 1.0), (b, 1.0), (size, 1.0))
-    (result,) = of_some(
+    (result,) = apply_where(
         by_steps, lambda used, *values: [_kummer_by_steps(used, *values)], operands, [result]
     )
     result = scaled(result, series.exponent, jnp.where(turned & ~far, x, 0.0))
     operands = ((a, 1.5), (b, 2.5), (x, 1e3))
-    (result,) = of_some(far, lambda used, *values: [_kummer_far_out(*values)], operands, [result])
+    (result,) = apply_where(
+        far, lambda used, *values: [_kummer_far_out(*values)], operands, [result]
+    )
     result = jnp.where((x == 0) | (a == 0), 1.0, result)
     # The function is infinite at a pole of 1 / (b)_k that no zero of (a)_k precedes.
     infinite = is_pole(b) & ~ends & (a != 0) & (x != 0)

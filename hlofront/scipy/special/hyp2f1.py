@@ -25,7 +25,7 @@ from hlofront.scipy.special.hypergeometric_sums import (
     start_of_series,
     sum_of_terms,
 )
-from hlofront.scipy.special.some_elements import of_some
+from hlofront.scipy.special.some_elements import apply_where
 
 
 def _gauss_sum(a: Array, b: Array, c: Array, x: Array) -> tuple[Array, Array, Array]:
@@ -287,7 +287,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     safe = [jnp.where(simple, value, 1.0) for value in (a, b, c)]
     total, exponent, loss = _gauss_sum(*safe, jnp.where(simple, x, 0.0))
     result, loss = jnp.ldexp(total, exponent), jnp.where(simple, loss, jnp.inf)
-    result, loss = of_some(
+    result, loss = apply_where(
         plain & ((loss > _LESS) | _is_power(a, b, c)),
         lambda used, a, b, c, x, ends, *known: _gauss_of_others(used, (a, b, c), x, ends, known),
         ((a, 1.0), (b, 1.0), (c, 1.0), (x, 0.0), (ends, False), (result, 1.0), (loss, 1.0)),
@@ -304,11 +304,11 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
 
     operands = ((p, 0.3), (q, 0.4), (c, 1.1), (others[0], 0.8), (others[1], 0.7), (excess, 0.4))
     operands = (*operands, (rest, 0.05), (power, 0.0), (by_logarithm, False))
-    result, loss = of_some(close | by_logarithm | at_one, near_one, operands, (result, loss))
+    result, loss = apply_where(close | by_logarithm | at_one, near_one, operands, (result, loss))
     by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(result)
     by_steps = by_steps & ~ends & ~other_ends & ~is_pole(c) & (x != 0) & (x < 1)
     by_steps = by_steps & (jnp.abs(x) < 1e6) & (_steps_of_unit(a, b, c) < _MOST_STEPS / 30)
-    (result,) = of_some(
+    (result,) = apply_where(
         by_steps,
         lambda used, *values: [_gauss_by_steps(used, *values)],
         ((a, 1.0), (b, 1.0), (c, 2.0), (x, 0.01)),

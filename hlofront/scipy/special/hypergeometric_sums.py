@@ -97,14 +97,14 @@ def sum_of_terms(
             after.append(jnp.maximum(others[-1] * scale, jnp.abs(term)))
         # The rest of the series is less than a geometric one.
         ahead, below = jnp.abs(numerator), jnp.abs(denominator)
-        goes_on = jnp.abs(term) * ahead > least * jnp.abs(total) * (below - ahead)
+        continues = jnp.abs(term) * ahead > least * jnp.abs(total) * (below - ahead)
         # Terms grow again where a denominator that is still negative passes zero.
-        goes_on = goes_on | ((denominator < 0) & (k < _MOST - _TERMS))
-        goes_on = going & goes_on & (term != 0) & jnp.isfinite(total)
+        continues = continues | ((denominator < 0) & (k < _MOST - _TERMS))
+        continues = going & continues & (term != 0) & jnp.isfinite(total)
         after = (total, blocks + full.astype(blocks.dtype), *after)
         # A sum that has ended stays as it is, however many terms the other elements need.
         after = [jnp.where(going, new, old) for new, old in zip(after, carry[3:], strict=True)]
-        return k + _TERMS, goes_on, term, *after
+        return k + _TERMS, continues, term, *after
 
     # The term after the first is exact, so that a sum of both is exactly zero where it should be.
     zero, one = (jnp.full((), value, typeof(like).dtype) for value in (0.0, 1.0))
@@ -115,12 +115,12 @@ def sum_of_terms(
         start.append(factor / denominator)
     if has_loss:
         start.append(jnp.maximum(jnp.abs(term), 1))
-    _, goes_on, _, total, blocks, *others = while_loop(unfinished, step, tuple(start))
+    _, continues, _, total, blocks, *others = while_loop(unfinished, step, tuple(start))
     beside = others[0] if has_beside else jnp.zeros_like(like)
     if not has_loss:
         return Sum(total, (blocks * block).astype(int), beside, jnp.zeros_like(like))
     size = jnp.where(total == 0, 1.0, jnp.abs(total))
-    loss = jnp.where(~goes_on & jnp.isfinite(total), jnp.maximum(others[-1] / size, 1), jnp.inf)
+    loss = jnp.where(~continues & jnp.isfinite(total), jnp.maximum(others[-1] / size, 1), jnp.inf)
     loss = jnp.where(loss == loss, loss, jnp.inf)
     return Sum(total, (blocks * block).astype(int), beside, loss)
 

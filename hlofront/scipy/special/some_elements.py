@@ -23,7 +23,7 @@ _BLOCK = 1024
 _SAFE = "promise_in_bounds"
 
 
-def of_some(
+def apply_where(
     mask: Array,
     function: OfMasked,
     operands: Sequence[tuple[Array, float]],
