@@ -145,8 +145,7 @@ def _(
 ) -> list[Cotangent | None]:
     arriving = iter(cotangents)
     all_cotangents = [
-        next(arriving) if moves else Zero(aval)
-        for aval, moves in zip(out_avals, moving, strict=True)
+        next(arriving) if flag else Zero(aval) for aval, flag in zip(out_avals, moving, strict=True)
     ]
     departing = bwd(operands[:num_res], all_cotangents)
     return [*[None] * num_res, *where(departing, perturbed)]

@@ -381,8 +381,8 @@ def _(
     out_tree: PyTreeDef,
     primal: PrimalCall | None = None,
 ) -> tuple[list[ArrayLike], list[Tangent]]:
-    moving = nonzero_flags(tangents)
-    with_tangents, present = jvp_program(call, moving)
+    has_tangent = nonzero_flags(tangents)
+    with_tangents, present = jvp_program(call, has_tangent)
     flat = _TreeRule(rule, in_tree, out_tree)
     count = len(primals)
     captured = in_tree.children()[0].num_leaves
@@ -390,8 +390,8 @@ def _(
     def derivative(size: int, flags: Sequence[bool], values: Sequence[ArrayLike]) -> FlatResults:
         rest = iter(zip(flags[count:], values[count:], strict=True))
         pairs = [
-            next(rest) if moves else (False, Zero.of(x))
-            for moves, x in zip(moving, values[:count], strict=True)
+            next(rest) if flag else (False, Zero.of(x))
+            for flag, x in zip(has_tangent, values[:count], strict=True)
         ]
         # The rule is not given the captured values: the derivative of its results in them is zero.
         pairs[:captured] = [(False, Zero.of(x)) for x in values[:captured]]

@@ -485,5 +485,5 @@ def _root_jvp(
     f = programs.f
     _, value_tangents = jvp_jaxpr(f.jaxpr, f.consts, [*f_values, *solution], [*tangents[0], *zeros])
     side = [neg(instantiate(t)) for t in value_tangents]
-    moving = jaxpr_as_fun(programs.tangent_solve, *tangent_values, *solution, *side)
-    return results, [*moving, *(instantiate(Zero.of(x)) for x in aux)]
+    tangents_out = jaxpr_as_fun(programs.tangent_solve, *tangent_values, *solution, *side)
+    return results, [*tangents_out, *(instantiate(Zero.of(x)) for x in aux)]

@@ -41,19 +41,19 @@ from hlofront.transforms.stage import stage
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _moving_slots(program: ClosedJaxpr, moving: Flags) -> Flags:
+def _operands_with_tangents(program: ClosedJaxpr, has_tangent: Flags) -> Flags:
     """Return flags of the operands of a reduction whose partial results have tangents.
 
     Args:
       program: combines two elements, or partial results, of all operands.
-      moving: per operand, whether it has a tangent.
+      has_tangent: per operand, whether it has a tangent.
     """
     while True:
-        _, present = jvp_program(program, moving * 2)
-        grown = tuple([a or b for a, b in zip(moving, present, strict=True)])
-        if grown == moving:
-            return moving
-        moving = grown
+        _, present = jvp_program(program, has_tangent * 2)
+        grown = tuple([a or b for a, b in zip(has_tangent, present, strict=True)])
+        if grown == has_tangent:
+            return has_tangent
+        has_tangent = grown
 
 
 @rules.jvp(reduce_p)
@@ -79,11 +79,11 @@ def _(
         params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
         results = process(reduce_p, tuple(primals), params)
         return results, [Zero.of(result) for result in results]
-    moving = _moving_slots(jaxpr, nonzero_flags(tangents))
-    present = list(map(instantiate, where(tangents, moving)))
+    has_tangent = _operands_with_tangents(jaxpr, nonzero_flags(tangents))
+    present = list(map(instantiate, where(tangents, has_tangent)))
     merged = [merge_axes(x, axes) for x in (*operands, *present)]
     axis, count = merged[0][1], len(operands)
-    program, _ = jvp_program(jaxpr, moving * 2, moving)
+    program, _ = jvp_program(jaxpr, has_tangent * 2, has_tangent)
 
     def combine(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
         args = (*a[:count], *b[:count], *a[count:], *b[count:])
@@ -93,7 +93,7 @@ def _(
     folded = fold_by_halves(combine, [x for x, _ in merged], (*starts, *zeros), axis)
     results = folded[:count]
     avals = [typeof(result) for result in results]
-    return results, with_zeros(folded[count:], moving, avals)
+    return results, with_zeros(folded[count:], has_tangent, avals)
 
 
 def _on_arrays(program: ClosedJaxpr, args: Sequence[ArrayLike]) -> list[ArrayLike]:
@@ -124,16 +124,16 @@ def _(
     flags = nonzero_flags(tangents)
     # The program is cached for functions without captured arrays.
     if consts:
-        program, moving = _write_down_pairs.__wrapped__(jaxpr, flags, consts)
+        program, has_tangent = _write_down_pairs.__wrapped__(jaxpr, flags, consts)
     else:
-        program, moving = _write_down_pairs(jaxpr, flags)
-    present = list(map(instantiate, where(tangents, moving)))
+        program, has_tangent = _write_down_pairs(jaxpr, flags)
+    present = list(map(instantiate, where(tangents, has_tangent)))
     zeros = [scalar_of(0, typeof(t).dtype) for t in present]
     params = {"jaxpr": program.jaxpr, "consts": tuple(program.consts), **windows}
     results = process(reduce_window_p, (*operands, *present, *starts, *zeros), params)
     count = len(operands)
     avals = [typeof(result) for result in results[:count]]
-    return results[:count], with_zeros(results[count:], moving, avals)
+    return results[:count], with_zeros(results[count:], has_tangent, avals)
 
 
 @weak_keyed
@@ -148,9 +148,9 @@ def _write_down_pairs(
       consts: the values of the constants of `jaxpr`.
     """
     program = ClosedJaxpr(jaxpr, consts)
-    moving = _moving_slots(program, flags)
-    with_tangents, _ = jvp_program(program, moving * 2, moving)
-    count, tangent_count = len(moving), sum(moving)
+    has_tangent = _operands_with_tangents(program, flags)
+    with_tangents, _ = jvp_program(program, has_tangent * 2, has_tangent)
+    count, tangent_count = len(has_tangent), sum(has_tangent)
 
     def combine(*args: ArrayLike) -> list[ArrayLike]:
         # JAX orders inputs like results: primals and tangents of one side, then of the other.
@@ -160,7 +160,7 @@ def _write_down_pairs(
 
     avals = with_tangents.in_avals
     side = (*avals[:count], *avals[2 * count : 2 * count + tangent_count])
-    return stage(combine, [*side, *side], jaxpr.debug_info), moving
+    return stage(combine, [*side, *side], jaxpr.debug_info), has_tangent
 
 
 @rules.partial_eval(reduce_window_p)

@@ -101,7 +101,7 @@ class ScanStep(Generic[Facts]):
         return results[: len(carry)], results[len(carry) :]
 
 
-class _Moving(NamedTuple):
+class _HaveTangents(NamedTuple):
     """The flags of a scan's jvp: whether each member of the carry, and each y, has a tangent."""
 
     carry: Flags
@@ -138,7 +138,7 @@ class _SmallerStep(NamedTuple):
 
 
 # The cached bodies of each rule, by the flags, types and axes that they depend on.
-_jvp_steps: StepCache[Flags, ScanStep[_Moving]] = StepCache()
+_jvp_steps: StepCache[Flags, ScanStep[_HaveTangents]] = StepCache()
 _transposed_steps: StepCache[
     tuple[Flags, tuple[ShapedArray | None, ...], bool], ScanStep[_Reached]
 ] = StepCache()
@@ -158,24 +158,24 @@ def _(
     tangents = list(map(as_tangent, tangents))
     flags = nonzero_flags(tangents)
     step = _jvp_steps.get_or_compute(params, flags, lambda: _jvp_step(params, flags))
-    moving = step.facts
+    has_tangent = step.facts
     consts, carry, xs = operand_parts(primals, params)
     const_tangents, carry_tangents, x_tangents = operand_parts(tangents, params)
     last, ys = step.run(
         [*consts, *nonzero(const_tangents)],
-        [*carry, *map(instantiate, where(carry_tangents, moving.carry))],
+        [*carry, *map(instantiate, where(carry_tangents, has_tangent.carry))],
         [*xs, *nonzero(x_tangents)],
         params,
     )
-    count, collected = len(carry), len(moving.ys)
+    count, collected = len(carry), len(has_tangent.ys)
     results = [*last[:count], *ys[:collected]]
     result_tangents = [*last[count:], *ys[collected:]]
     return results, with_zeros(
-        result_tangents, (*moving.carry, *moving.ys), list(map(typeof, results))
+        result_tangents, (*has_tangent.carry, *has_tangent.ys), list(map(typeof, results))
     )
 
 
-def _jvp_step(params: ParamDict, flags: Flags) -> ScanStep[_Moving]:
+def _jvp_step(params: ParamDict, flags: Flags) -> ScanStep[_HaveTangents]:
     """Return the jvp of a scan's body, a body of primals and tangents.
 
     Args:
@@ -184,31 +184,31 @@ def _jvp_step(params: ParamDict, flags: Flags) -> ScanStep[_Moving]:
     """
     program: ClosedJaxpr = params["jaxpr"]
     count: int = params["num_carry"]
-    consts, moving, xs = operand_parts(flags, params)
+    consts, has_tangent, xs = operand_parts(flags, params)
     collected = len(program.out_avals) - count
     while True:
-        moving_inputs = (*consts, *moving, *xs)
+        inputs_have_tangents = (*consts, *has_tangent, *xs)
         with_tangents, present = jvp_program(
-            program, moving_inputs, (*moving, *[False] * collected)
+            program, inputs_have_tangents, (*has_tangent, *[False] * collected)
         )
-        if present[:count] == moving:
+        if present[:count] == has_tangent:
             break
-        moving = present[:count]
+        has_tangent = present[:count]
     inputs, outputs = with_tangents.jaxpr.invars, with_tangents.jaxpr.outvars
-    width, results = len(moving_inputs), len(present)
+    width, results = len(inputs_have_tangents), len(present)
     rest = iter(inputs[width:])
-    tangent_inputs = [next(rest) if moves else None for moves in moving_inputs]
+    tangent_inputs = [next(rest) if flag else None for flag in inputs_have_tangents]
     ordered: list[Var] = []
     for primals, tangents in zip(
         operand_parts(inputs[:width], params), operand_parts(tangent_inputs, params), strict=True
     ):
         ordered += [*primals, *[var for var in tangents if var is not None]]
-    first = results + sum(moving)
+    first = results + sum(has_tangent)
     return ScanStep(
         with_tangents,
         ordered,
         [*outputs[:count], *outputs[results:first], *outputs[count:results], *outputs[first:]],
-        _Moving(moving, present[count:]),
+        _HaveTangents(has_tangent, present[count:]),
     )
 
 

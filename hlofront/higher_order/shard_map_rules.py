@@ -81,13 +81,13 @@ def _(
     own = _params(params)
     program: ClosedJaxpr = params["jaxpr"]
     in_specs, out_specs = params["in_specs"], params["out_specs"]
-    moving = nonzero_flags(tangents)
+    has_tangent = nonzero_flags(tangents)
     with own.inside():
-        with_tangents, present = jvp_program(program, moving)
+        with_tangents, present = jvp_program(program, has_tangent)
     results = own.bind(
         with_tangents,
         (*primals, *nonzero(tangents)),
-        (*in_specs, *where(in_specs, moving)),
+        (*in_specs, *where(in_specs, has_tangent)),
         (*out_specs, *where(out_specs, present)),
     )
     count = len(present)

@@ -37,7 +37,7 @@ from hlofront.transforms.taylor import (
 Expansions = tuple[list[ArrayLike], list[Series]]
 
 
-def moving_flags(series: Iterable[Series]) -> Flags:
+def series_flags(series: Iterable[Series]) -> Flags:
     """Return a flag per series: whether it has terms."""
     return tuple([not isinstance(s, ZeroSeries) for s in series])
 
@@ -62,7 +62,7 @@ def expand_call(call: CallRules) -> None:
     @rules.taylor(call.primitive)
     def _(primals: Sequence[ArrayLike], series: Sequence[Series], **params: Value) -> Expansions:
         order = order_of(series)
-        program, present = jet_program(params[call.parameter], moving_flags(series), order)
+        program, present = jet_program(params[call.parameter], series_flags(series), order)
         terms = terms_of(series)
         adapted = call.adapted(params, [*range(len(primals)), *[None] * len(terms)])
         return _expanded(call.call(program, [*primals, *terms], adapted), present, order)
@@ -94,7 +94,7 @@ def _(
     branches: Sequence[ClosedJaxpr],
     **params: object,
 ) -> Expansions:
-    flags, order = moving_flags(series[1:]), order_of(series)
+    flags, order = series_flags(series[1:]), order_of(series)
     expanded, present = with_same_outputs(
         branches, lambda branch, required: jet_program(branch, flags, order, required)
     )
@@ -162,13 +162,13 @@ def _ungrouped(members: Iterable[Value], groups: Sequence[Flags], order: int) ->
 
 
 def _carry_terms(
-    carry: Sequence[ArrayLike], series: Sequence[Series], moving: Flags, order: int
+    carry: Sequence[ArrayLike], series: Sequence[Series], has_terms: Flags, order: int
 ) -> list[ArrayLike]:
     """Return the terms of a carry, with zeros for those that only iterations give it."""
     return [
         term
-        for x, s, moves in zip(carry, series, moving, strict=True)
-        if moves
+        for x, s, flag in zip(carry, series, has_terms, strict=True)
+        if flag
         for term in instantiate_series(x, s, order)
     ]
 
@@ -182,21 +182,21 @@ _while_bodies: DerivedCache[tuple[int, Flags, int], tuple[ClosedJaxpr, Flags]] =
 
 @rules.taylor(scan_p)
 def _(primals: Sequence[ArrayLike], series: Sequence[Series], **params: Value) -> Expansions:
-    order, flags = order_of(series), moving_flags(series)
+    order, flags = order_of(series), series_flags(series)
     step = _scan_steps.get_or_compute(
         params, (flags, order), lambda: _scan_step(params, flags, order)
     )
-    moving, collected = step.facts
+    has_terms, collected = step.facts
     consts, carry, xs = operand_parts(primals, params)
     const_series, carry_series, x_series = operand_parts(series, params)
     last, ys = step.run(
         [*consts, *terms_of(const_series)],
-        [*carry, *_carry_terms(carry, carry_series, moving, order)],
+        [*carry, *_carry_terms(carry, carry_series, has_terms, order)],
         [*xs, *terms_of(x_series)],
         params,
     )
-    results = _ungrouped([*last, *ys], (moving, collected), order)
-    return _expanded(results, (*moving, *collected), order)
+    results = _ungrouped([*last, *ys], (has_terms, collected), order)
+    return _expanded(results, (*has_terms, *collected), order)
 
 
 def _scan_step(params: ParamDict, flags: Flags, order: int) -> ScanStep[tuple[Flags, Flags]]:
@@ -217,13 +217,13 @@ def _(
     order = order_of(series)
     cond_consts, consts, carry = three_parts(primals, cond_nconsts, body_nconsts)
     _, const_series, carry_series = three_parts(series, cond_nconsts, body_nconsts)
-    flags = moving_flags((*const_series, *carry_series))
-    body, moving = _while_bodies.get_or_compute(
+    flags = series_flags((*const_series, *carry_series))
+    body, has_terms = _while_bodies.get_or_compute(
         body_jaxpr,
         (body_nconsts, flags, order),
         lambda: _while_body(body_jaxpr, flags[:body_nconsts], flags[body_nconsts:], order),
     )
-    terms = _carry_terms(carry, carry_series, moving, order)
+    terms = _carry_terms(carry, carry_series, has_terms, order)
     const_terms = terms_of(const_series)
 
     def condition(*args: ArrayLike) -> list[ArrayLike]:
@@ -241,11 +241,11 @@ def _(
         cond_nconsts=len(cond_consts),
         body_nconsts=len(consts) + len(const_terms),
     )
-    return _expanded(results, moving, order)
+    return _expanded(results, has_terms, order)
 
 
 def _while_body(
     body: ClosedJaxpr, consts: Flags, carry: Flags, order: int
 ) -> tuple[ClosedJaxpr, Flags]:
-    program, moving, _ = _expanded_body(body, consts, carry, (), order)
-    return program, moving
+    program, has_terms, _ = _expanded_body(body, consts, carry, (), order)
+    return program, has_terms

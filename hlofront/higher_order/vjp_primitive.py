@@ -313,7 +313,7 @@ def lowered_tangents(types: Sequence[Any], tangents: Sequence[Any]) -> list[Tang
     return low
 
 
-def moving_results(prim: VJPHiPrimitive) -> list[bool]:
+def results_with_tangents(prim: VJPHiPrimitive) -> list[bool]:
     """Return per low value of the result whether it has a tangent: integers have none."""
     return [_tangent_dtype(t) != float0 for t in prim.low_types_out]
 
@@ -347,8 +347,8 @@ def run_jvp(
     prim: VJPHiPrimitive, primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     """Run the method jvp on low values."""
-    moved = raised_tangents([tangent_type(t) for t in prim.in_avals_flat], tangents)
-    result, tangent = prim.jvp(prim.raised_args(primals), prim.in_tree.unflatten(moved))
+    raised = raised_tangents([tangent_type(t) for t in prim.in_avals_flat], tangents)
+    result, tangent = prim.jvp(prim.raised_args(primals), prim.in_tree.unflatten(raised))
     return prim.low_result(result), tangents_of_result(prim, tangent)
 
 
@@ -439,8 +439,8 @@ class VmapOf(VJPHiPrimitive):
     def jvp(self, primals: Any, tangents: Any) -> Any:
         prim = self.prim
         types = [tangent_type(t) for t in self.in_avals_flat]
-        moved = lowered_tangents(types, self.in_tree.flatten_up_to(tangents))
-        present = nonzero_flags(moved)
+        low_tangents = lowered_tangents(types, self.in_tree.flatten_up_to(tangents))
+        present = nonzero_flags(low_tangents)
         count = len(present)
 
         def one(*low: Value) -> list[Any]:
@@ -453,7 +453,7 @@ class VmapOf(VJPHiPrimitive):
         axes_in = self._low_axes
         values, axes = self._batch(
             one,
-            [*self._low_args(primals), *where(moved, present)],
+            [*self._low_args(primals), *where(low_tangents, present)],
             [*axes_in, *where(axes_in, present)],
         )
         wanted = self._low_axes_out

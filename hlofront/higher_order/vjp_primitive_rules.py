@@ -32,9 +32,9 @@ from hlofront.higher_order.vjp_primitive import (
     cotangent_type,
     flags_of_operands,
     groups_of,
-    moving_results,
     of_low,
     raised_tangents,
+    results_with_tangents,
     run_jvp,
     tangent_type,
     tangents_of_result,
@@ -80,10 +80,10 @@ def _(
         # The program may be split into a known and a linear part later, or not.
         present = tuple(of_low(_prim.in_avals_flat, flags_of_operands(_prim, tangents)))
         arrays = [instantiate(t) for t in where(tangents, present)]
-        moving = moving_results(_prim)
+        has_tangent = results_with_tangents(_prim)
         results = call_hi_primitive_jvp_p.bind(*primals, *arrays, _prim=_prim, present=present)
-        count = len(moving)
-        return results[:count], with_zeros(results[count:], moving, _prim.low_types_out)
+        count = len(has_tangent)
+        return results[:count], with_zeros(results[count:], has_tangent, _prim.low_types_out)
     return run_jvp(_prim, primals, tangents)
 
 
@@ -101,8 +101,8 @@ def _linearized(
     result, residuals, *more = forward(nonzero_in, *args)
     if runs_forward:
         types = [tangent_type(t) for t in prim.in_avals_flat]
-        moved = prim.in_tree.unflatten(raised_tangents(types, tangents))
-        low = tangents_of_result(prim, prim.linearized(residuals, *moved))
+        raised = prim.in_tree.unflatten(raised_tangents(types, tangents))
+        low = tangents_of_result(prim, prim.linearized(residuals, *raised))
     else:
         low = _bind_linearized(prim, residuals, tangents, flags)
     if more:
@@ -129,7 +129,7 @@ def _bind_linearized(
         residuals_tree=residuals_tree,
         nz_in_flat=tuple(flags),
     )
-    return with_zeros(results, moving_results(prim), prim.low_types_out)
+    return with_zeros(results, results_with_tangents(prim), prim.low_types_out)
 
 
 @rules.staged(call_hi_primitive_p)
@@ -225,14 +225,14 @@ def _split_operands(
 
 def _jvp_of_low(*operands: Value, _prim: VJPHiPrimitive, present: Sequence[bool]) -> list[Value]:
     primals, tangents = _split_operands(operands, present, low_types(_prim.in_avals_flat))
-    results, moved = run_jvp(_prim, primals, tangents)
-    return [*results, *[instantiate(t) for t in where(moved, moving_results(_prim))]]
+    results, tangents_out = run_jvp(_prim, primals, tangents)
+    return [*results, *[instantiate(t) for t in where(tangents_out, results_with_tangents(_prim))]]
 
 
 @rules.infer(call_hi_primitive_jvp_p)
 def _(*_: AbstractValue, _prim: VJPHiPrimitive, present: Sequence[bool]) -> list[AbstractValue]:
     types = _prim.low_types_out
-    return [*types, *[t.to_tangent_aval() for t in where(types, moving_results(_prim))]]
+    return [*types, *[t.to_tangent_aval() for t in where(types, results_with_tangents(_prim))]]
 
 
 @rules.effects(call_hi_primitive_jvp_p)
@@ -264,8 +264,10 @@ def _(
         if primal_axes[index] is None:
             primal_axes[index] = tangent_axis
     wanted = [*primal_axes, *where(primal_axes, present)]
-    moved = [with_axis_at(x, a, w, axis.size) for x, a, w in zip(values, axes, wanted, strict=True)]
-    primals, tangents = _split_operands(moved, present, low_types(_prim.in_avals_flat))
+    aligned = [
+        with_axis_at(x, a, w, axis.size) for x, a, w in zip(values, axes, wanted, strict=True)
+    ]
+    primals, tangents = _split_operands(aligned, present, low_types(_prim.in_avals_flat))
     axes_out: Sequence[BatchAxis] = ()
 
     def batched(*low: ArrayLike) -> Sequence[Value]:
@@ -274,9 +276,9 @@ def _(
         return results
 
     results, tangents_out = jvp_flat(batched, primals, tangents)
-    moving = moving_results(_prim)
-    moved_out = [instantiate(t) for t in where(tangents_out, moving)]
-    return [*results, *moved_out], [*axes_out, *where(axes_out, moving)]
+    has_tangent = results_with_tangents(_prim)
+    nonzero_tangents_out = [instantiate(t) for t in where(tangents_out, has_tangent)]
+    return [*results, *nonzero_tangents_out], [*axes_out, *where(axes_out, has_tangent)]
 
 
 @rules.partial_eval(call_hi_primitive_jvp_p)
@@ -308,9 +310,9 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
         params={"call_jaxpr": program},
         effects=program.effects,
     )
-    moving = equation.invars[len(present) :]
+    tangent_vars = equation.invars[len(present) :]
     rest = equation.replace(
-        invars=[*residuals, *moving], outvars=outvars[count:], effects=no_effects
+        invars=[*residuals, *tangent_vars], outvars=outvars[count:], effects=no_effects
     )
     if runs_forward:
         types = [tangent_type(t) for t in prim.in_avals_flat]
@@ -318,10 +320,10 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
         def linear(*operands: Value) -> list[Value]:
             own, arriving = operands[: len(residuals)], iter(operands[len(residuals) :])
             low = [next(arriving) if p else Zero(t) for p, t in zip(present, low_types(types))]
-            moved = prim.in_tree.unflatten(raised_tangents(types, low))
-            result = prim.linearized(residuals_tree.unflatten(own), *moved)
+            raised = prim.in_tree.unflatten(raised_tangents(types, low))
+            result = prim.linearized(residuals_tree.unflatten(own), *raised)
             low_out = tangents_of_result(prim, result)
-            return [instantiate(t) for t in where(low_out, moving_results(prim))]
+            return [instantiate(t) for t in where(low_out, results_with_tangents(prim))]
 
         linear_program = stage(linear, [atom.aval for atom in rest.invars])
         rest = rest.replace(primitive=closed_call_p, params={"call_jaxpr": linear_program})
@@ -336,7 +338,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
 
 @rules.infer(call_hi_primitive_linearized_p)
 def _(*_: AbstractValue, _prim: VJPHiPrimitive, **__: object) -> list[AbstractValue]:
-    return [t.to_tangent_aval() for t in where(_prim.low_types_out, moving_results(_prim))]
+    return [t.to_tangent_aval() for t in where(_prim.low_types_out, results_with_tangents(_prim))]
 
 
 def _cotangents_of_operands(
@@ -348,7 +350,7 @@ def _cotangents_of_operands(
     """Run the backward rule; return the low cotangents of the operands that have a tangent."""
     arriving = raised_tangents(
         [cotangent_type(t) for t in prim.out_avals_flat],
-        with_zeros(cotangents, moving_results(prim), prim.low_types_out),  # pyright: ignore[reportArgumentType]
+        with_zeros(cotangents, results_with_tangents(prim), prim.low_types_out),  # pyright: ignore[reportArgumentType]
     )
     sums = [
         CotangentSum(cotangent_type(t), flag)
@@ -388,7 +390,9 @@ def _run_forward(
         low = _cotangents_of_operands(_prim, residuals, cotangents, nz_in_flat)
         return [instantiate(ct) for ct in low]
 
-    types = [t.to_cotangent_aval() for t in where(_prim.low_types_out, moving_results(_prim))]
+    types = [
+        t.to_cotangent_aval() for t in where(_prim.low_types_out, results_with_tangents(_prim))
+    ]
     return linear_transpose(backward, *types)([*operands[count:]])
 
 

@@ -81,26 +81,26 @@ def _(
     cond_consts, body_consts, carry = _parts(primals, params)
     _, const_tangents, carry_tangents = _parts(tangents, params)
     condition, body = _programs(params)
-    consts, moving = nonzero_flags(const_tangents), nonzero_flags(carry_tangents)
+    consts, has_tangent = nonzero_flags(const_tangents), nonzero_flags(carry_tangents)
     while True:
-        with_tangents, present = jvp_program(body, (*consts, *moving), moving)
-        if present == moving:
+        with_tangents, present = jvp_program(body, (*consts, *has_tangent), has_tangent)
+        if present == has_tangent:
             break
-        moving = present
-    avals = [aval.to_tangent_aval() for aval in where(body.out_avals, moving)]
+        has_tangent = present
+    avals = [aval.to_tangent_aval() for aval in where(body.out_avals, has_tangent)]
     results = while_p.bind(
         *cond_consts,
         *body_consts,
         *nonzero(const_tangents),
         *carry,
-        *map(instantiate, where(carry_tangents, moving)),
+        *map(instantiate, where(carry_tangents, has_tangent)),
         cond_jaxpr=_with_unread(condition, avals),
-        body_jaxpr=_constants_first(with_tangents, consts, len(moving)),
+        body_jaxpr=_constants_first(with_tangents, consts, len(has_tangent)),
         cond_nconsts=len(cond_consts),
         body_nconsts=len(consts) + consts.count(True),
     )
-    count = len(moving)
-    return results[:count], with_zeros(results[count:], moving, body.out_avals)
+    count = len(has_tangent)
+    return results[:count], with_zeros(results[count:], has_tangent, body.out_avals)
 
 
 def _programs(params: ParamDict) -> tuple[ClosedJaxpr, ClosedJaxpr]:
@@ -118,10 +118,10 @@ def _constants_first(body: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxp
       count: the number of members of the carry.
     """
     inputs = body.jaxpr.invars
-    own, moving = len(consts), consts.count(True)
+    own, has_tangent = len(consts), consts.count(True)
     first = own + count
-    ordered = [*inputs[:own], *inputs[first : first + moving]]
-    ordered += [*inputs[own:first], *inputs[first + moving :]]
+    ordered = [*inputs[:own], *inputs[first : first + has_tangent]]
+    ordered += [*inputs[own:first], *inputs[first + has_tangent :]]
     return ClosedJaxpr(body.jaxpr.replace(invars=ordered), body.consts)
 
 

@@ -74,9 +74,12 @@ class CustomJVPCallPrimitive(Primitive):
             count = len(args) // 2
             tangents = [_as_zero(t) for t in args[count:]]
             results: Value
-            moved: Value
-            results, moved = rules.jvp[self](args[:count], tangents, **params)
-            return [*results, *[_as_symbolic(t) if symbolic else instantiate(t) for t in moved]]
+            tangents_out: Value
+            results, tangents_out = rules.jvp[self](args[:count], tangents, **params)
+            return [
+                *results,
+                *[_as_symbolic(t) if symbolic else instantiate(t) for t in tangents_out],
+            ]
 
         fun = _wrapped_call(call_jaxpr)
         wrapped_rule = wrap_init(rule, debug_info=fun.debug_info)

@@ -403,21 +403,21 @@ def _solve_backward(
 ) -> tuple[PyTree, ...]:
     ys, ts, args = residuals
     leaves, structure = tree.tree_flatten(args)
-    moves = [issubdtype(jnp.asarray(leaf).dtype, np.inexact) for leaf in leaves]
-    moving = [jnp.asarray(leaf) for leaf, m in zip(leaves, moves, strict=True) if m]
+    is_inexact = [issubdtype(jnp.asarray(leaf).dtype, np.inexact) for leaf in leaves]
+    inexact = [jnp.asarray(leaf) for leaf, m in zip(leaves, is_inexact, strict=True) if m]
 
     def adjoint(state: PyTree, t: Array, *args: PyTree) -> PyTree:
         """Return the slopes, backwards in time, of the vector and of all cotangents."""
         y, y_cotangent, _, _ = state
         leaves = tree.tree_leaves(args)
 
-        def of_moving(y: Array, t: Array, moving: Sequence[Array]) -> Array:
-            rest = iter(moving)
-            whole = [next(rest) if m else leaf for leaf, m in zip(leaves, moves, strict=True)]
+        def of_inexact(y: Array, t: Array, inexact: Sequence[Array]) -> Array:
+            rest = iter(inexact)
+            whole = [next(rest) if m else leaf for leaf, m in zip(leaves, is_inexact, strict=True)]
             return func(y, t, *structure.unflatten(whole))
 
-        own = [leaf for leaf, m in zip(leaves, moves, strict=True) if m]
-        derivative, pull_back = vjp(of_moving, y, -t, own)
+        own = [leaf for leaf, m in zip(leaves, is_inexact, strict=True) if m]
+        derivative, pull_back = vjp(of_inexact, y, -t, own)
         return -derivative, *pull_back(y_cotangent)
 
     def to_time_before(carry: PyTree, i: Array) -> tuple[PyTree, Array]:
@@ -431,7 +431,7 @@ def _solve_backward(
         y_cotangent = y_cotangent + cotangents[i - 1]
         return (y_cotangent, start_cotangent, moving_cotangents), t_cotangent
 
-    zeros = [jnp.zeros_like(x) for x in moving]
+    zeros = [jnp.zeros_like(x) for x in inexact]
     carry = cotangents[-1], jnp.zeros((), ts.dtype), zeros
     (y_cotangent, start_cotangent, moving_cotangents), t_cotangents = scan(
         to_time_before, carry, jnp.arange(1, len(ts)), reverse=True
@@ -439,7 +439,7 @@ def _solve_backward(
     rest = iter(moving_cotangents)
     of_args = [
         next(rest) if m else np.zeros(jnp.shape(leaf), float0)
-        for leaf, m in zip(leaves, moves, strict=True)
+        for leaf, m in zip(leaves, is_inexact, strict=True)
     ]
     of_times = jnp.concatenate([start_cotangent[None], t_cotangents])
     return y_cotangent, of_times, *structure.unflatten(of_args)

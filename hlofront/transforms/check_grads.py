@@ -109,7 +109,7 @@ def check_jvp(
     tangents = outputs.tangents(tangents)
     differences, noise = point.differences(f, direction)
     lines: list[str] = []
-    for i in outputs.moving:
+    for i in outputs.differentiable:
         allowed = _allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol)
         line = _compare(tangents[i], differences[i], *allowed)
         if line:
@@ -128,7 +128,7 @@ def check_jvp(
                 wanted[i],
                 *_allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol),
             )
-            for i in outputs.moving
+            for i in outputs.differentiable
         )
 
     raise AssertionError(
@@ -182,11 +182,11 @@ def check_vjp(
           tolerances.
         """
         differences, noise = point.differences(f, direction)
-        derivative = sum(_dot(pulled[i], direction[i]) for i in point.moving)
-        wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.moving)
+        derivative = sum(_dot(pulled[i], direction[i]) for i in point.differentiable)
+        wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.differentiable)
         # Rounding errors are of either sign, so they add up in squares.
         absolute, relative = 0.0, 0.0
-        for i in outputs.moving:
+        for i in outputs.differentiable:
             own_absolute, own_relative = _allowed(
                 outputs.dtypes[i], point.dtypes, noise[i], atol, rtol
             )
@@ -259,9 +259,9 @@ class _Point:
         self.paths = [f"args{keystr(path)}" for path, _ in pairs]
         self.leaves: list[PyTree] = [leaf for _, leaf in pairs]
         self.avals = [_aval(leaf) for leaf in self.leaves]
-        self.moving = [i for i, aval in enumerate(self.avals) if _moves(aval.dtype)]
-        self.dtypes = [self.avals[i].dtype for i in self.moving]
-        self.values = {i: _wide(self.leaves[i]) for i in self.moving}
+        self.differentiable = [i for i, aval in enumerate(self.avals) if _is_inexact(aval.dtype)]
+        self.dtypes = [self.avals[i].dtype for i in self.differentiable]
+        self.values = {i: _wide(self.leaves[i]) for i in self.differentiable}
         steps = [_STEPS.get(_real_class(dtype), _NARROW_STEP) for dtype in self.dtypes]
         self.step = max(steps, default=1.0) if eps is None else eps
 
@@ -303,12 +303,12 @@ class _Point:
     def _moved(self, direction: LeafArrays, steps: int) -> tuple[PyTree, ...]:
         leaves = list(self.leaves)
         for i, value in self.values.items():
-            moved = value + steps * self.step * direction[i]
+            perturbed = value + steps * self.step * direction[i]
             leaf, aval = leaves[i], self.avals[i]
             if isinstance(leaf, float | complex):
-                leaves[i] = moved.item()
+                leaves[i] = perturbed.item()
             else:
-                array = _as_array(moved, aval.dtype)
+                array = _as_array(perturbed, aval.dtype)
                 leaves[i] = convert(array, aval.dtype, True) if aval.weak_type else array
         return self.structure.unflatten(leaves)
 
@@ -320,7 +320,7 @@ class _Point:
         sizes: LeafArrays = []
         for steps, weight in _STENCIL:
             leaves = tree_flatten(f(*self._moved(direction, steps)))[0]
-            outputs = [_wide(x) if _moves(_aval(x).dtype) else None for x in leaves]
+            outputs = [_wide(x) if _is_inexact(_aval(x).dtype) else None for x in leaves]
             if not slopes:
                 slopes = [None if x is None else np.zeros_like(x) for x in outputs]
                 sizes = [None if x is None else np.zeros(x.shape) for x in outputs]
@@ -347,16 +347,16 @@ class _Point:
         leaves, _ = tree_flatten(tree)
         checked_leaves: LeafArrays = []
         for path, aval, leaf in zip(self.paths, self.avals, leaves, strict=True):
-            wanted = aval.dtype if _moves(aval.dtype) else float0
+            wanted = aval.dtype if _is_inexact(aval.dtype) else float0
             _check_type(f"{what}: the cotangent of {path}", leaf, aval.shape, wanted)
             checked_leaves.append(None if wanted == float0 else _wide(leaf))
         return checked_leaves
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
         """Return message lines on the arguments whose derivatives are wrong if only they vary."""
-        if len(self.moving) > _MOST_LOOKED_AT:
-            return [f"({len(self.moving)} arguments vary: too many to vary one at a time)"]
-        off = {self.paths[i]: alone(i) for i in self.moving}
+        if len(self.differentiable) > _MOST_LOOKED_AT:
+            return [f"({len(self.differentiable)} arguments vary: too many to vary one at a time)"]
+        off = {self.paths[i]: alone(i) for i in self.differentiable}
         wrong = [f"  {path}: off by {size:.3g}" for path, size in off.items() if size]
         right = ", ".join(path for path, size in off.items() if not size)
         lines = ["if only one argument varies:", *wrong]
@@ -376,7 +376,7 @@ class _Outputs:
         self.leaves: list[PyTree] = [leaf for _, leaf in pairs]
         self.avals = [_aval(leaf) for leaf in self.leaves]
         self.dtypes = [aval.dtype for aval in self.avals]
-        self.moving = [i for i, dtype in enumerate(self.dtypes) if _moves(dtype)]
+        self.differentiable = [i for i, dtype in enumerate(self.dtypes) if _is_inexact(dtype)]
 
     def check_values(self, results: object, tolerances: tuple[Tolerance, Tolerance]) -> None:
         """Raise AssertionError if results that come with derivatives differ from the function's."""
@@ -384,7 +384,7 @@ class _Outputs:
         for i, leaf in enumerate(result_leaves):
             path = f"{self.what}: result{self.paths[i]}"
             _check_type(path, leaf, self.avals[i].shape, self.dtypes[i])
-            if i in self.moving:
+            if i in self.differentiable:
                 allowed = _allowed(self.dtypes[i], (), None, *tolerances)
                 line = _compare(_wide(leaf), _wide(self.leaves[i]), *allowed)
                 if line:
@@ -394,10 +394,10 @@ class _Outputs:
         """Return flat float64 or complex128 tangents of the results, None for integer results."""
         wide_tangents: LeafArrays = []
         for i, leaf in enumerate(self._leaves(tangents, "tangents")):
-            wanted = self.dtypes[i] if i in self.moving else float0
+            wanted = self.dtypes[i] if i in self.differentiable else float0
             where = f"{self.what}: the tangent of result{self.paths[i]}"
             _check_type(where, leaf, self.avals[i].shape, wanted)
-            wide_tangents.append(_wide(leaf) if i in self.moving else None)
+            wide_tangents.append(_wide(leaf) if i in self.differentiable else None)
         return wide_tangents
 
     def cotangents(self, seed: int = 0) -> tuple[LeafArrays, PyTree]:
@@ -406,7 +406,7 @@ class _Outputs:
         wide: LeafArrays = [None] * len(self.leaves)
         arrays: list[ArrayLike] = []
         for i, aval in enumerate(self.avals):
-            if i in self.moving:
+            if i in self.differentiable:
                 array = _as_array(_random(generator, _wide(self.leaves[i])), aval.dtype)
                 wide[i] = _wide(array)
             else:
@@ -431,7 +431,7 @@ def _aval(leaf: ArrayLike) -> ShapedArray:
     return typeof(leaf)
 
 
-def _moves(dtype: DType) -> bool:
+def _is_inexact(dtype: DType) -> bool:
     return not isinstance(dtype, ExtendedDType) and issubdtype(dtype, np.inexact)
 
 

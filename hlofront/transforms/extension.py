@@ -103,13 +103,13 @@ def jvp(
         )
     flat = _FlatFunction(fun, structure, has_aux)
     with transformed(JVP) if transform_stack else nullcontext():
-        outputs, moved = forward.jvp_flat(flat, leaves, tangent_leaves)
+        outputs, tangents_out = forward.jvp_flat(flat, leaves, tangent_leaves)
     results, auxiliary = flat.split(outputs)
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(results)
     result_tangents = [
         instantiated(t) if flag else t
-        for t, flag in zip(moved[: len(results)], instantiate, strict=True)
+        for t, flag in zip(tangents_out[: len(results)], instantiate, strict=True)
     ]
     return flat.out_tree.unflatten(results), flat.out_tree.unflatten(result_tangents), *auxiliary
 
@@ -140,7 +140,7 @@ def linearize(
     program = linear.program
     inputs = iter(program.jaxpr.invars)
     avals: list[ShapedArray] = [aval.to_tangent_aval() for aval in linear.in_avals]
-    invars = [next(inputs) if m else Var(a) for a, m in zip(avals, linear.moving, strict=True)]
+    invars = [next(inputs) if m else Var(a) for a, m in zip(avals, linear.has_tangent, strict=True)]
     present = linear.present[: len(results)]
     jaxpr = program.jaxpr.replace(invars=invars, outvars=program.jaxpr.outvars[: sum(present)])
     zero = [not there for there in present]
@@ -315,7 +315,7 @@ def move_binders_to_back(closed_jaxpr: Program, to_move: Sequence[bool]) -> Clos
     """Return a program with some of its inputs after the others."""
     program = closed(closed_jaxpr)
     pairs = list(zip(program.jaxpr.invars, to_move, strict=True))
-    invars = [var for var, moves in pairs if not moves] + [var for var, moves in pairs if moves]
+    invars = [var for var, flag in pairs if not flag] + [var for var, flag in pairs if flag]
     return program.replace(jaxpr=program.jaxpr.replace(invars=invars))
 
 

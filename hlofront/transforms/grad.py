@@ -153,7 +153,7 @@ def jvp(
             f"{type(primals).__name__} and {type(tangents).__name__}."
         )
     leaves, in_tree = tree.tree_flatten(primals)
-    moves, tangent_tree = tree.tree_flatten(tangents)
+    tangent_leaves, tangent_tree = tree.tree_flatten(tangents)
     if in_tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
@@ -161,20 +161,22 @@ def jvp(
         )
     signature = Signature(fun)
     _check_values(signature, tuple(primals), leaves)
-    for leaf, move in zip(leaves, moves, strict=True):
-        _check_tangent(typeof(leaf), typeof(move))
+    for leaf, leaf_tangent in zip(leaves, tangent_leaves, strict=True):
+        _check_tangent(typeof(leaf), typeof(leaf_tangent))
     call = FlatCall(fun, signature, in_tree, has_aux)
     with transformed(JVP):
-        outputs, moved = jvp_flat(call, leaves, moves, DebugInfo("jvp", signature.find_where))
+        outputs, tangents_out = jvp_flat(
+            call, leaves, tangent_leaves, DebugInfo("jvp", signature.find_where)
+        )
     result, aux = call.split(outputs)
     # A tangent that was handed in comes out as it is; zeros that rules made are NumPy's, too.
-    handed_in = set(map(id, moves))
+    handed_in = set(map(id, tangent_leaves))
     tangent = call.out_tree.unflatten(
         [
             as_array(instantiate(t))
             if type(t) is Zero
             else (_as_returned if id(t) in handed_in else as_result)(t)
-            for t in moved[: call.out_tree.num_leaves]
+            for t in tangents_out[: call.out_tree.num_leaves]
         ]
     )
     return (result, tangent, aux) if has_aux else (result, tangent)
@@ -233,7 +235,7 @@ def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = Fals
             in_tree=call.in_tree,
             out_tree=call.out_tree,
             in_avals=tuple(linearized.in_avals),
-            moving=tuple(linearized.moving),
+            has_tangent=tuple(linearized.has_tangent),
             present=tuple(linearized.present[:count]),
             out_avals=tuple([typeof(x) for x in linearized.outputs[:count]]),
         ),
@@ -263,7 +265,7 @@ class LinearFunctionSpec(NamedTuple):
     out_tree: PyTreeDef
     in_avals: tuple[ShapedArray, ...]
     # Per leaf of the arguments, whether its tangent is an input of the program.
-    moving: tuple[bool, ...]
+    has_tangent: tuple[bool, ...]
     # Per leaf of the result, whether its tangent is an output of the program; zero otherwise.
     present: tuple[bool, ...]
     out_avals: tuple[ShapedArray, ...]
@@ -296,11 +298,13 @@ class LinearFunction:
                     f"primal values: got tangent aval {tangent_aval} for primal aval {aval} but "
                     f"expected {wanted}."
                 )
-        moving = [x for x, moves in zip(leaves, spec.moving, strict=True) if moves]
-        moved = zip(spec.jaxpr.outvars, eval_jaxpr(spec.jaxpr, self.residuals, *moving))
+        nonzero_tangents = [x for x, flag in zip(leaves, spec.has_tangent, strict=True) if flag]
+        results = zip(spec.jaxpr.outvars, eval_jaxpr(spec.jaxpr, self.residuals, *nonzero_tangents))
         return spec.out_tree.unflatten(
             [
-                _moved(*next(moved)) if there else as_array(zeros_of(aval.to_tangent_aval()))
+                _linear_result(*next(results))
+                if there
+                else as_array(zeros_of(aval.to_tangent_aval()))
                 for there, aval in zip(spec.present, spec.out_avals, strict=True)
             ]
         )
@@ -309,7 +313,7 @@ class LinearFunction:
         return f"LinearFunction(\n{self.spec.jaxpr}\n)"
 
 
-def _moved(atom: Atom, tangent: ArrayLike) -> ArrayLike:
+def _linear_result(atom: Atom, tangent: ArrayLike) -> ArrayLike:
     """Return a result of a linear program as an array, unless it is a host value passed through."""
     return as_array(tangent) if type(atom) is Literal else _as_returned(tangent)
 
@@ -376,7 +380,7 @@ def pull_back(
             in_tree=call.in_tree,
             out_tree=call.out_tree,
             in_avals=tuple(linearized.in_avals),
-            moving=tuple(linearized.moving),
+            has_tangent=tuple(linearized.has_tangent),
             present=tuple(linearized.present),
             out_avals=tuple([typeof(x) for x in linearized.outputs[:count]]),
             signature=call.signature,

@@ -77,10 +77,10 @@ def jacfwd(
 
         def push(*tangents: Value) -> list[Value]:
             with transformed(JVP):
-                primals, moved = jvp_flat(call, leaves, tangents, info)
+                primals, tangents_out = jvp_flat(call, leaves, tangents, info)
             outputs.extend(primals)
             count = call.out_tree.num_leaves
-            return [gradients.instantiate(t) for t in moved[:count]]
+            return [gradients.instantiate(t) for t in tangents_out[:count]]
 
         with transformed(VMAP):
             columns, axes = batch_flat(push, AxisData(None, size), basis, [0] * len(basis))

@@ -261,7 +261,7 @@ def jvp_jaxpr(
     values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, primals, strict=True))
     # A variable without an entry has a zero tangent.
-    moving: dict[Atom, Value] = {
+    tangent_of: dict[Atom, Value] = {
         var: tangent
         for var, tangent in zip(jaxpr.invars, tangents, strict=True)
         if type(tangent) is not Zero
@@ -270,45 +270,47 @@ def jvp_jaxpr(
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         operands: list[Value] = []
-        own: list[Tangent | None] = []
-        moves = False
+        tangents_in: list[Tangent | None] = []
+        has_tangent = False
         for atom in equation.invars:
             if type(atom) is Literal:
                 operands.append(atom.operand)
-                own.append(None)
+                tangents_in.append(None)
                 continue
             operands.append(values[atom])
-            tangent = moving.get(atom)
-            own.append(tangent)
-            moves = moves or tangent is not None
+            tangent = tangent_of.get(atom)
+            tangents_in.append(tangent)
+            has_tangent = has_tangent or tangent is not None
         try:
             with coming_from(equation.name_stack, equation.traceback):
-                if not moves and not primitive.ref_allocating:
+                if not has_tangent and not primitive.ref_allocating:
                     results = process(primitive, tuple(operands), equation.params)
                     if primitive.multiple_results:
                         values.update(zip(equation.outvars, results, strict=True))
                     else:
                         values[equation.outvars[0]] = results
                     continue
-                own = [
+                tangents_in = [
                     Zero(atom.aval.to_tangent_aval()) if tangent is None else tangent
-                    for atom, tangent in zip(equation.invars, own, strict=True)
+                    for atom, tangent in zip(equation.invars, tangents_in, strict=True)
                 ]
                 rule: Callable[..., tuple[Value, Value]] = rules.jvp[primitive]
                 if primitive.jvp_calls_user or primitive in rules.jvp.foreign:
                     operands = [as_array(x) for x in operands]
-                results, moved = rule(tuple(operands), tuple(own), **equation.params)
+                results, result_tangents = rule(
+                    tuple(operands), tuple(tangents_in), **equation.params
+                )
                 if checks:
-                    check_tangents(primitive, results, moved)
+                    check_tangents(primitive, results, result_tangents)
         except Exception:
             with user_context(equation.traceback):
                 raise
         if not primitive.multiple_results:
-            results, moved = (results,), (moved,)
-        for var, result, tangent in zip(equation.outvars, results, moved, strict=True):
+            results, result_tangents = (results,), (result_tangents,)
+        for var, result, tangent in zip(equation.outvars, results, result_tangents, strict=True):
             values[var] = result
             if type(tangent) is not Zero:
-                moving[var] = tangent
+                tangent_of[var] = tangent
     primals_out: list[ArrayLike] = []
     tangents_out: list[Tangent] = []
     for atom in jaxpr.outvars:
@@ -317,7 +319,7 @@ def jvp_jaxpr(
             tangents_out.append(Zero(atom.aval.to_tangent_aval()))
         else:
             primals_out.append(values[atom])
-            tangent = moving.get(atom)
+            tangent = tangent_of.get(atom)
             tangents_out.append(Zero(atom.aval.to_tangent_aval()) if tangent is None else tangent)
     return primals_out, tangents_out
 
@@ -349,7 +351,7 @@ def _jvp_program(
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     jaxpr = program.jaxpr
     avals = program.in_avals
-    moving = [aval.to_tangent_aval() for aval, n in zip(avals, nonzero, strict=True) if n]
+    tangent_avals = [aval.to_tangent_aval() for aval, n in zip(avals, nonzero, strict=True) if n]
     present: tuple[bool, ...] = ()
 
     def with_tangents(*args: Value) -> list[Value]:
@@ -369,4 +371,4 @@ def _jvp_program(
         ]
         return [*primals_out, *nonzero_tangents]
 
-    return stage(with_tangents, [*avals, *moving], jaxpr.origin), present
+    return stage(with_tangents, [*avals, *tangent_avals], jaxpr.origin), present

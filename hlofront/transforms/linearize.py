@@ -96,24 +96,24 @@ def _run(trace: Trace, equation: Equation, values: dict[Atom, Value]) -> None:
 class Linearized:
     """A linearized flat function: its primal outputs, and the closed jaxpr of its tangents."""
 
-    __slots__ = ("in_avals", "moving", "outputs", "present", "program")
+    __slots__ = ("in_avals", "has_tangent", "outputs", "present", "program")
 
     def __init__(
         self,
         in_avals: Sequence[ShapedArray],
-        moving: Sequence[bool],
+        has_tangent: Sequence[bool],
         outputs: Sequence[Value],
         present: Sequence[bool],
         program: ClosedJaxpr,
     ):
         self.in_avals = in_avals
         # Per input, whether it has a tangent that is not of float0.
-        self.moving = moving
+        self.has_tangent = has_tangent
         self.outputs = outputs
         # Per output, whether its tangent is an output of the program; if not, it is zero.
         self.present = present
-        # The linear program from the moving inputs' tangents to the present outputs' tangents. Its
-        # constants are the residuals.
+        # The linear program from the tangents of the inputs that have one to those of the present
+        # outputs. Its constants are the residuals.
         self.program = program
 
 
@@ -136,20 +136,20 @@ def linearize_flat(
     tangents.depth = len(current_name_stack())
     trace = JVPTrace(parent, SplitTrace(parent, tangents, runs_forward), debug_info)
     avals = [typeof(x) for x in primals]
-    moving: list[bool] = []
+    has_tangent: list[bool] = []
     arguments: list[Value] = []
     for x, aval in zip(primals, avals, strict=True):
         tangent_aval: AbstractValue = aval.to_tangent_aval()
-        moves = getattr(tangent_aval, "dtype", float0) != float0
-        moving.append(moves)
-        arguments.append(trace.wrap(x, tangents.new_arg(tangent_aval)) if moves else x)
+        flag = getattr(tangent_aval, "dtype", float0) != float0
+        has_tangent.append(flag)
+        arguments.append(trace.wrap(x, tangents.new_arg(tangent_aval)) if flag else x)
     try:
         with interpreting_with(trace), transformed(JVP):
             outputs = fun(*arguments)
         pairs = [trace.split(x) for x in outputs]
-        moved = [as_tangent(t) for _, t in pairs]
-        present = [type(t) is not Zero for t in moved]
-        program = tangents.finish([t for t in moved if type(t) is not Zero])
+        tangents_out = [as_tangent(t) for _, t in pairs]
+        present = [type(t) is not Zero for t in tangents_out]
+        program = tangents.finish([t for t in tangents_out if type(t) is not Zero])
         if holds_rules_for_zeros(program):
             # Such a rule runs in the backward pass if its results are read, even if all their
             # cotangents are zero.
@@ -161,8 +161,8 @@ def linearize_flat(
         tangents.programs_of.clear()
     values = [p for p, _ in pairs]
     if check_tracer_leaks.value:
-        del arguments, outputs, pairs, moved
+        del arguments, outputs, pairs, tangents_out
         reference = weakref.ref(trace)
         del trace
         raise_if_leaked(reference)
-    return Linearized(avals, moving, values, present, program)
+    return Linearized(avals, has_tangent, values, present, program)

@@ -143,8 +143,8 @@ def closure_convert(
     check_hashable(fun)
     plan = ArgumentPlan(fun)
     program, out_tree = _staged(fun, plan, example_args, {}, "closure_convert")
-    moved = [_may_have_tangent(const) for const in program.consts]
-    values = [c for c, m in zip(program.consts, moved, strict=True) if m]
+    has_tangent = [_may_have_tangent(const) for const in program.consts]
+    values = [c for c, flag in zip(program.consts, has_tangent, strict=True) if flag]
     in_tree = tree.tree_structure(example_args)
 
     def converted(*args_and_values: PyTree) -> PyTree:
@@ -157,7 +157,8 @@ def closure_convert(
                 f"expected {in_tree}, got {given_tree}"
             )
         consts = [
-            next(added_values) if m else c for c, m in zip(program.consts, moved, strict=True)
+            next(added_values) if flag else c
+            for c, flag in zip(program.consts, has_tangent, strict=True)
         ]
         results = eval_jaxpr(program.jaxpr, consts, *leaves)
         return out_tree.unflatten(results[: out_tree.num_leaves])

@@ -112,7 +112,7 @@ class PullbackSpec(NamedTuple):
     out_tree: PyTreeDef
     in_avals: tuple[ShapedArray, ...]
     # Per leaf of the arguments, whether its tangent is an input of the jaxpr.
-    moving: tuple[bool, ...]
+    has_tangent: tuple[bool, ...]
     # Per output of the function, auxiliary ones included, whether it is an output of the jaxpr.
     present: tuple[bool, ...]
     out_avals: tuple[ShapedArray, ...]
@@ -235,19 +235,19 @@ class Pullback:
                 jaxpr.outvars, (c for c, p in zip(arriving, present, strict=True) if p), strict=True
             )
         ]
-        references = self.references or [None] * len(spec.moving)
-        moving = [ref for ref, moves in zip(references, spec.moving, strict=True) if moves]
+        references = self.references or [None] * len(spec.has_tangent)
+        has_tangent = [ref for ref, flag in zip(references, spec.has_tangent, strict=True) if flag]
         linear = [
             UndefinedPrimal(var.aval, None if ref is None else RefAccumulator(ref.aval, ref))
-            for var, ref in zip(jaxpr.invars, moving, strict=True)
+            for var, ref in zip(jaxpr.invars, has_tangent, strict=True)
         ]
         with transformed(TRANSPOSE):
             linear_cotangents = iter(
                 transpose_jaxpr(jaxpr, self.residuals, linear, arriving_cotangents)
             )
         cotangents = [
-            next(linear_cotangents) if moves else Zero(aval.to_cotangent_aval())
-            for aval, moves in zip(spec.in_avals, spec.moving, strict=True)
+            next(linear_cotangents) if flag else Zero(aval.to_cotangent_aval())
+            for aval, flag in zip(spec.in_avals, spec.has_tangent, strict=True)
         ]
         return [
             GradRef()

@@ -78,7 +78,7 @@ def _by_tangent(
     the operations of the rule, which does not differentiate them again.
     """
     multiple = primitive.multiple_results
-    moving = [not isinstance(s, ZeroSeries) for s in series]
+    has_series = [not isinstance(s, ZeroSeries) for s in series]
     order = order_of(series)
     jvp: Callable[..., tuple[Value, Value]] = rules.jvp[primitive]
     if order == 1:
@@ -86,9 +86,9 @@ def _by_tangent(
             Zero.of(x) if isinstance(s, ZeroSeries) else s[0]
             for x, s in zip(primals, series, strict=True)
         ]
-        results, moved = jvp(primals, tangents, **params)
-        own = [_first_order(t) for t in (moved if multiple else [moved])]
-        return results, own if multiple else own[0]
+        results, tangents_out = jvp(primals, tangents, **params)
+        result_series = [_first_order(t) for t in (tangents_out if multiple else [tangents_out])]
+        return results, result_series if multiple else result_series[0]
     count = len(primals)
     velocities = [
         [scaled(term, k + 1) for k, term in enumerate(s)]
@@ -100,13 +100,13 @@ def _by_tangent(
     def tangents_of(*args: Value) -> list[Value]:
         rest = iter(args[count:])
         tangents = [
-            next(rest) if moves else Zero.of(x)
-            for x, moves in zip(args[:count], moving, strict=True)
+            next(rest) if flag else Zero.of(x)
+            for x, flag in zip(args[:count], has_series, strict=True)
         ]
-        _, moved = jvp(args[:count], tangents, **params)
-        moved = [as_tangent(t) for t in (moved if multiple else [moved])]
-        present[:] = [type(t) is not Zero for t in moved]
-        return [t for t in moved if type(t) is not Zero]
+        _, tangents_out = jvp(args[:count], tangents, **params)
+        tangents_out = [as_tangent(t) for t in (tangents_out if multiple else [tangents_out])]
+        present[:] = [type(t) is not Zero for t in tangents_out]
+        return [t for t in tangents_out if type(t) is not Zero]
 
     firsts = [terms[0] for terms in velocities]
     program = stage(tangents_of, [*map(typeof, primals), *map(typeof, firsts)])
@@ -124,8 +124,10 @@ def _by_tangent(
             for d, h in zip(derivatives, higher, strict=True)
         ]
     )
-    own = [next(expansions) if moves else zero_series for moves in present]
-    return process(primitive, tuple(primals), params), own if multiple else own[0]
+    result_series = [next(expansions) if flag else zero_series for flag in present]
+    return process(primitive, tuple(primals), params), result_series if multiple else result_series[
+        0
+    ]
 
 
 def _first_order(tangent: Tangent) -> Series:
@@ -231,16 +233,16 @@ def _series_needed(jaxpr: Jaxpr) -> set[Var]:
 
     Only the values of operands that are compared, rounded or used as indices are needed.
     """
-    needed = {atom for atom in jaxpr.outvars if isinstance(atom, Var) and _moves(atom)}
+    needed = {atom for atom in jaxpr.outvars if isinstance(atom, Var) and _may_have_terms(atom)}
     for equation in reversed(jaxpr.eqns):
         if equation.primitive not in LOCALLY_CONSTANT and not needed.isdisjoint(equation.outvars):
             needed.update(
-                atom for atom in equation.invars if isinstance(atom, Var) and _moves(atom)
+                atom for atom in equation.invars if isinstance(atom, Var) and _may_have_terms(atom)
             )
     return needed
 
 
-def _moves(var: Var) -> bool:
+def _may_have_terms(var: Var) -> bool:
     aval = var.aval
     return isinstance(aval, ShapedArray) and aval.to_tangent_aval() is aval
 
@@ -266,30 +268,30 @@ def jet_jaxpr(
     values.update(zip(jaxpr.invars, primals, strict=True))
     needed = _series_needed(jaxpr)
     # A variable without an entry has no series, or none that an output depends on.
-    moving: dict[Atom, Series] = {
+    nonzero_series: dict[Atom, Series] = {
         var: s
         for var, s in zip(jaxpr.invars, series, strict=True)
         if s is not zero_series and var in needed
     }
 
     def series_of(atom: Atom) -> Series:
-        return zero_series if type(atom) is Literal else moving.get(atom, zero_series)
+        return zero_series if type(atom) is Literal else nonzero_series.get(atom, zero_series)
 
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         operands = [
             atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
         ]
-        own: list[Series] = []
+        series_in: list[Series] = []
         if not needed.isdisjoint(equation.outvars):
-            own = list(map(series_of, equation.invars))
+            series_in = list(map(series_of, equation.invars))
         series_out: Any = None
         try:
             with coming_from(equation.name_stack, equation.traceback):
-                if all(s is zero_series for s in own):
+                if all(s is zero_series for s in series_in):
                     results = process(primitive, tuple(operands), equation.params)
                 else:
-                    results, series_out = expand(primitive, operands, own, equation.params)
+                    results, series_out = expand(primitive, operands, series_in, equation.params)
         except Exception:
             with user_context(equation.traceback):
                 raise
@@ -299,7 +301,7 @@ def jet_jaxpr(
         if series_out is not None:
             for var, s in zip(equation.outvars, series_out, strict=True):
                 if s is not None and s is not zero_series:
-                    moving[var] = s
+                    nonzero_series[var] = s
     outputs = [atom.operand if type(atom) is Literal else values[atom] for atom in jaxpr.outvars]
     return outputs, list(map(series_of, jaxpr.outvars))
 
@@ -307,47 +309,47 @@ def jet_jaxpr(
 def with_terms(terms: Iterable[ArrayLike], flags: Iterable[bool], order: int) -> Iterator[Series]:
     """Yield a series per flag: the next `order` terms if it is set, else the symbolic zeros."""
     rest = iter(terms)
-    for moves in flags:
-        yield [next(rest) for _ in range(order)] if moves else zero_series
+    for flag in flags:
+        yield [next(rest) for _ in range(order)] if flag else zero_series
 
 
 def jet_program(
     program: ClosedJaxpr,
-    moving: Sequence[bool],
+    nonzero: Sequence[bool],
     order: int,
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """Return a closed jaxpr of primals and terms; cached per program, moving inputs and order.
+    """Return a closed jaxpr of primals and terms; cached per program, flags and order.
 
     Args:
       program: the closed jaxpr to expand.
-      moving: per input, whether it has a series.
+      nonzero: per input, whether it has a series.
       order: the number of terms of each series.
       instantiate: per output, or for all, whether its terms are outputs even if they are zero.
 
     Returns:
-      The closed jaxpr, with inputs (*primals, *terms of the first moving input, *terms of the
-      second, ...) and outputs in the same order; and per output of the original whether it has
+      The closed jaxpr, with inputs (*primals, *terms of the first input with a series, *terms of
+      the second, ...) and outputs in the same order; and per output of the original whether it has
       terms.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(program.jaxpr.outvars)
-    return _jet_program(program, tuple(moving), order, tuple(instantiate))
+    return _jet_program(program, tuple(nonzero), order, tuple(instantiate))
 
 
 @once_per_program
 def _jet_program(
-    program: ClosedJaxpr, moving: tuple[bool, ...], order: int, instantiate: tuple[bool, ...]
+    program: ClosedJaxpr, nonzero: tuple[bool, ...], order: int, instantiate: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     avals = program.in_avals
-    terms = [aval for aval, moves in zip(avals, moving, strict=True) if moves for _ in range(order)]
+    terms = [aval for aval, flag in zip(avals, nonzero, strict=True) if flag for _ in range(order)]
     present: tuple[bool, ...] = ()
 
     def with_series(*args: Value) -> list[Value]:
         nonlocal present
         primals, rest = args[: len(avals)], args[len(avals) :]
         results, series = jet_jaxpr(
-            program.jaxpr, program.consts, primals, list(with_terms(rest, moving, order))
+            program.jaxpr, program.consts, primals, list(with_terms(rest, nonzero, order))
         )
         present = tuple(
             s is not zero_series or force for s, force in zip(series, instantiate, strict=True)

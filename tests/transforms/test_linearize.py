@@ -56,7 +56,7 @@ def test_linear_operations_need_no_residuals():
 
 def test_an_integer_has_no_tangent():
     linearized = linearize_flat(lambda x, n: [lax.neg(x), n], [SCALAR, np.int32(3)])
-    assert linearized.moving == [True, False]
+    assert linearized.has_tangent == [True, False]
     assert linearized.present == [True, False]
     assert_prints(linearized.program, "{ lambda ; a:f32[]. let b:f32[] = neg a in (b,) }")
 

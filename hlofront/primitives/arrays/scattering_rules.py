@@ -135,10 +135,10 @@ def _sum_jvp(primitive: Primitive) -> None:
     ) -> tuple[Results, Tangents]:
         operand, indices, updates = primals
         result = process(primitive, (operand, indices, updates), params)
-        moved, _, summed = tangents
+        operand_tangent, _, summed = tangents
         if type(summed) is Zero:
-            return result, moved
-        return result, process(primitive, (instantiate(moved), indices, summed), params)
+            return result, operand_tangent
+        return result, process(primitive, (instantiate(operand_tangent), indices, summed), params)
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
     rules.jvp(primitive)(rule)
@@ -189,13 +189,15 @@ def _(
             "scatter what it returns."
         )
     operand, indices, updates = primals
-    moved, _, put = tangents
+    operand_tangent, _, put = tangents
     shape = typeof(updates).shape
     scattered = _scattered_axes(params["dimension_numbers"], len(shape))
     if params["unique_indices"] or math.prod([shape[axis] for axis in scattered]) <= 1:
         result = process(scatter_p, (operand, indices, updates), params)
         params = {**params, "unique_indices": True}
-        return result, process(scatter_p, (instantiate(moved), indices, instantiate(put)), params)
+        return result, process(
+            scatter_p, (instantiate(operand_tangent), indices, instantiate(put)), params
+        )
     # If several updates write one element, it is unspecified which of them wins. Scattering the
     # numbers of the updates shows which one did; then only the winners are added, so that the
     # primal and the tangent agree.
@@ -216,7 +218,7 @@ def _(
             return old
         return _add_at(old, indices, select(survived, new, none_put), params)
 
-    return chosen(operand, updates), chosen(moved, put)
+    return chosen(operand, updates), chosen(operand_tangent, put)
 
 
 def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
@@ -271,14 +273,14 @@ def _(
 ) -> tuple[ArrayLike, Tangent]:
     operand, indices, updates = primals
     result = process(scatter_mul_p, (operand, indices, updates), params)
-    moved, _, factors = tangents
-    if type(moved) is not Zero:
-        moved = process(scatter_mul_p, (moved, indices, updates), params)
+    operand_tangent, _, factors = tangents
+    if type(operand_tangent) is not Zero:
+        operand_tangent = process(scatter_mul_p, (operand_tangent, indices, updates), params)
     if type(factors) is Zero:
-        return result, moved
+        return result, operand_tangent
     _check_unique(params["unique_indices"])
     changes = _add_at(zeros_of(typeof(operand)), indices, factors, params)
-    return result, add_tangents(moved, mul(operand, changes))
+    return result, add_tangents(operand_tangent, mul(operand, changes))
 
 
 @rules.transpose(scatter_mul_p)
@@ -309,7 +311,7 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
     ) -> tuple[ArrayLike, Tangent]:
         operand, indices, updates = primals
         result: ArrayLike = process(primitive, (operand, indices, updates), params)
-        moved, _, taken = tangents
+        operand_tangent, _, taken = tangents
         aval = typeof(operand)
         ordered = not issubdtype(aval.dtype, np.complexfloating)
         replaced = (beyond if ordered else ne)(result, operand)
@@ -318,10 +320,10 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
         won = convert(eq(updates, there), aval.dtype, typeof(updates).weak_type)
         count = _add_at(stayed, indices, won, params)
         tangent: Tangent | None = None
-        if type(moved) is not Zero:
-            tangent = mul(moved, stayed)
+        if type(operand_tangent) is not Zero:
+            tangent = mul(operand_tangent, stayed)
         if type(taken) is not Zero:
-            base = instantiate(moved) if tangent is None else tangent
+            base = instantiate(operand_tangent) if tangent is None else tangent
             tangent = _add_at(base, indices, mul(taken, won), params)
         return result, div(tangent, count)
 

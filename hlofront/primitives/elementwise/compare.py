@@ -109,8 +109,8 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     zeros = None
     if any(type(tangent) is Zero for tangent in cases):
         zeros = instantiate(next(tangent for tangent in cases if type(tangent) is Zero))
-    moved = [zeros if type(tangent) is Zero else tangent for tangent in cases]
-    return result, process(select_n_p, (primals[0], *moved), {})
+    case_tangents = [zeros if type(tangent) is Zero else tangent for tangent in cases]
+    return result, process(select_n_p, (primals[0], *case_tangents), {})
 
 
 @transpose(select_n_p)

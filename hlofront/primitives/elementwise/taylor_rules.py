@@ -63,11 +63,11 @@ def _products(x: Polynomial, y: Polynomial, degree: int, first: int = 0) -> Arra
 
 def integral(u: Polynomial, w: Polynomial) -> Sequence[ArrayLike]:
     """Return the terms of v with v' = w u', where w has one order less than u or no terms."""
-    moves = _derivative(u)
+    du = _derivative(u)
     return [
         scaled(term, 1 / k)
         for k in range(1, len(u))
-        if (term := _products(moves, w, k - 1)) is not None
+        if (term := _products(du, w, k - 1)) is not None
     ]
 
 
@@ -114,12 +114,12 @@ def solution(
 
     @_unary(primitive)
     def _(u: Polynomial, result: ArrayLike, **_: object) -> Sequence[ArrayLike]:
-        moves = [scaled(x, factor) for x in _derivative(u)]
+        du = [scaled(x, factor) for x in _derivative(u)]
         v: list[ArrayLike] = [result]
         w: list[ArrayLike] = []
         for k in range(1, len(u)):
             w.append(slope(v, k - 1))
-            change = _products(moves, w, k - 1)
+            change = _products(du, w, k - 1)
             assert change is not None, "both have a coefficient of order 0"
             v.append(scaled(change, 1 / k))
         return v[1:]
@@ -265,12 +265,12 @@ def pair(
 
     @_unary(primitive)
     def _(u: Polynomial, result: ArrayLike, **params: object) -> Sequence[ArrayLike]:
-        moves = _derivative(u)
+        du = _derivative(u)
         v: list[ArrayLike] = [result]
         w: list[ArrayLike] = [partner(u[0], **params)]
         for k in range(1, len(u)):
             # Both are of the order k - 1, before either is extended.
-            change, change_of_partner = _products(moves, w, k - 1), _products(moves, v, k - 1)
+            change, change_of_partner = _products(du, w, k - 1), _products(du, v, k - 1)
             assert change is not None and change_of_partner is not None, "u has a term of order 1"
             v.append(scaled(change, sign / k))
             w.append(scaled(change_of_partner, sign_of_partner / k))

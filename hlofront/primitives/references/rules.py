@@ -156,7 +156,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     ref_tangent, tangent = tangents[:2]
     if type(ref_tangent) is Zero:
-        if _moves(tangent):
+        if _is_nonzero(tangent):
             _not_differentiated("a set/swap", primals[0])
         old = swap_p.bind(*primals, tree=tree)
         return old, Zero.of(old)
@@ -167,7 +167,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 @rules.jvp(addupdate_p)
 def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     ref_tangent, tangent = tangents[:2]
-    if type(ref_tangent) is Zero and _moves(tangent):
+    if type(ref_tangent) is Zero and _is_nonzero(tangent):
         _not_differentiated("an addupdate", primals[0])
     addupdate_p.bind(*primals, tree=tree)
     if type(ref_tangent) is not Zero and type(tangent) is not Zero:
@@ -175,7 +175,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
     return [], []
 
 
-def _moves(tangent: Tangent) -> bool:
+def _is_nonzero(tangent: Tangent) -> bool:
     return type(tangent) is not Zero and typeof(tangent).dtype != float0
 
 

@@ -67,9 +67,9 @@ def linear_rule(primitive: Primitive) -> TaylorRule:
     def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
         result = process(primitive, tuple(primals), params)
         multiple = primitive.multiple_results
-        moves = [has_terms(x) for x in (result if multiple else [result])]
-        if not any(moves):
-            return result, [zero_series for _ in moves] if multiple else zero_series
+        flags = [has_terms(x) for x in (result if multiple else [result])]
+        if not any(flags):
+            return result, [zero_series for _ in flags] if multiple else zero_series
         # A floating operand without a series contributes zeros to each term.
         fixed = [
             _zeros_like(x) if isinstance(s, ZeroSeries) and has_terms(x) else x
@@ -91,8 +91,8 @@ def linear_rule(primitive: Primitive) -> TaylorRule:
         if not multiple:
             return result, terms
         return result, [
-            list(own) if moving else zero_series
-            for own, moving in zip(zip(*terms, strict=True), moves, strict=True)
+            list(own) if flag else zero_series
+            for own, flag in zip(zip(*terms, strict=True), flags, strict=True)
         ]
 
     return rule
