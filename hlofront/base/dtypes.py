@@ -229,27 +229,27 @@ def check_user_dtype_supported(dtype: object, where: str = "dtype") -> Any:
     """
     if dtype is None or (isinstance(dtype, type) and dtype in _PYTHON_32):
         return canonicalize_dtype(dtype)
-    wanted = dtype_of(dtype)
-    if isinstance(wanted, ExtendedDType):
-        return wanted
-    if wanted not in all_dtypes and wanted != float0:
+    requested = dtype_of(dtype)
+    if isinstance(requested, ExtendedDType):
+        return requested
+    if requested not in all_dtypes and requested != float0:
         raise TypeError(
-            f"JAX only supports number and bool dtypes in native byte order, got dtype {wanted} "
+            f"JAX only supports number and bool dtypes in native byte order, got dtype {requested} "
             f"in {where}"
         )
-    if _x64.value or wanted not in _narrowed:
-        return wanted
+    if _x64.value or requested not in _narrowed:
+        return requested
     mode = _explicit_mode.value
     if mode == "allow":
-        return wanted
-    problem = f"Explicitly requested dtype {wanted} is not available in {where}"
+        return requested
+    problem = f"Explicitly requested dtype {requested} is not available in {where}"
     remedy = (
         'Turn 64-bit dtypes on with config.update("jax_enable_x64", True) or the environment '
         "variable JAX_ENABLE_X64=1."
     )
     if mode == "error":
         raise ValueError(f"{problem}. {remedy}")
-    narrow = _narrowed[wanted]
+    narrow = _narrowed[requested]
     warnings.warn(
         f"{problem}, and will be truncated to dtype {narrow}. {remedy}",
         UserWarning,

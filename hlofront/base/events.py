@@ -246,11 +246,11 @@ def _set_debug_modules(modules: str, local: bool) -> None:
     _write_log(bool(_debugged) or _level.value not in (None, "NOTSET"))
 
 
-def _write_log(wanted: bool) -> None:
+def _write_log(enabled: bool) -> None:
     """Write hlofront's log to stderr if requested, unless the program has set handlers."""
     while _handlers:
         logger.removeHandler(_handlers.pop())
-    if wanted and not logger.hasHandlers():
+    if enabled and not logger.hasHandlers():
         _handlers.append(logging.StreamHandler())
         _handlers[0].setFormatter(_FORMAT)
         logger.addHandler(_handlers[0])

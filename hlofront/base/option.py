@@ -32,10 +32,12 @@ class Refused(ValueError):
 class OptionKind:
     """A kind of option values, with its check and its parser of environment variables."""
 
-    __slots__ = ("check", "parse", "wanted")
+    __slots__ = ("check", "expected", "parse")
 
-    def __init__(self, wanted: str, check: Callable[[Any], object], parse: Callable[[str], object]):
-        self.wanted = wanted
+    def __init__(
+        self, expected: str, check: Callable[[Any], object], parse: Callable[[str], object]
+    ):
+        self.expected = expected
         self.check = check
         self.parse = parse
 
@@ -159,7 +161,7 @@ def optional(kind: OptionKind) -> OptionKind:
     def check(value: object) -> object:
         return None if value is None else kind.check(value)
 
-    return OptionKind(f"{kind.wanted}, or None", check, kind.parse)
+    return OptionKind(f"{kind.expected}, or None", check, kind.parse)
 
 
 # ---- options -----------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ _OPTION_DOC = """The option {option.name}: it {option.doc}.
 the environment variable {option.environment}.
 
 Args:
-  new_val: {option.kind.wanted}. The default of the option is {option.default!r}.
+  new_val: {option.kind.expected}. The default of the option is {option.default!r}.
 
 Returns:
   A context manager that is also a decorator.
@@ -253,7 +255,7 @@ class Option:
             if value is None and self.kind in (BOOL, INT, FLOAT, TEXT):
                 return self.default
             raise ValueError(
-                f"option {self.name} takes {self.kind.wanted}, got {value!r} "
+                f"option {self.name} takes {self.kind.expected}, got {value!r} "
                 f"of type {type(value).__name__}. It {self.doc}."
             ) from None
 
@@ -291,7 +293,7 @@ class Option:
         if new_val is unset:
             if self.kind is not BOOL:
                 raise TypeError(
-                    f"{self.name} as a context manager needs its new value: {self.kind.wanted}"
+                    f"{self.name} as a context manager needs its new value: {self.kind.expected}"
                 )
             new_val = True
         return Override(self, self.check(new_val))
@@ -402,7 +404,7 @@ def add_option(
             option.set(kind.parse(text))
         except ValueError:
             raise ValueError(
-                f"environment variable {option.environment} takes {kind.wanted}, but is {text!r}"
+                f"environment variable {option.environment} takes {kind.expected}, but is {text!r}"
             ) from None
     options[name] = option
     setattr(Config, name, property(lambda _: cell.value))
@@ -493,7 +495,7 @@ def _define_flags() -> None:
     for name, option in options.items():
         if name not in flags.FLAGS:
             define = flags.DEFINE_bool if option.kind is BOOL else flags.DEFINE_string
-            define(name, None, f"{option.kind.wanted}: it {option.doc}")
+            define(name, None, f"{option.kind.expected}: it {option.doc}")
 
 
 def _set_from_flags() -> None:

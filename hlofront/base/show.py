@@ -225,20 +225,20 @@ def _write_notes(
 
 def _write_escapes(lines: list[list[_Piece]]) -> None:
     """Replace styles in lines by ANSI escape codes, each as late as possible."""
-    on = wanted = _PLAIN
+    on = next_style = _PLAIN
     for line in lines:
         # The first piece is indentation, whose style is invisible.
         for index, piece in enumerate(line):
             if isinstance(piece, tuple):
-                wanted = piece
+                next_style = piece
                 line[index] = ""
-            elif piece and index and wanted != on:
-                line[index] = _switch(on, wanted) + piece
-                on = wanted
+            elif piece and index and next_style != on:
+                line[index] = _switch(on, next_style) + piece
+                on = next_style
     if on != _PLAIN:
         lines[-1].append(_switch(on, _PLAIN))
 
 
-def _switch(on: _Style, wanted: _Style) -> str:
-    codes = ";".join(str(new) for old, new in zip(on, wanted, strict=True) if old != new)
+def _switch(on: _Style, next_style: _Style) -> str:
+    codes = ";".join(str(new) for old, new in zip(on, next_style, strict=True) if old != new)
     return f"\x1b[{codes}m"

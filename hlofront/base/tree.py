@@ -485,9 +485,9 @@ def tree_transpose(
 def _not_composed(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, tree: object
 ) -> TypeError:
-    wanted = outer_treedef if inner_treedef is None else outer_treedef.compose(inner_treedef)
+    expected = outer_treedef if inner_treedef is None else outer_treedef.compose(inner_treedef)
     return TypeError(
         "tree_transpose: the tree does not consist of inner structures in an outer one:\n"
-        f"  expected {wanted}\n"
+        f"  expected {expected}\n"
         f"  got      {tree_structure(tree)}"
     )

@@ -348,11 +348,11 @@ def register_dataclass(
             f"register_dataclass: a field is data or static, not both: {', '.join(both)}"
         )
     if is_dataclass:
-        wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - dropped
+        expected = {field.name for field in dataclasses.fields(nodetype) if field.init} - dropped
         chosen_fields = {*data_fields, *meta_fields}
-        if chosen_fields != wanted:
+        if chosen_fields != expected:
             raise ValueError(
-                _wrong_fields(nodetype, sorted(wanted - chosen_fields), chosen_fields - wanted)
+                _wrong_fields(nodetype, sorted(expected - chosen_fields), chosen_fields - expected)
             )
     register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     return nodetype

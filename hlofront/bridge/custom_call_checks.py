@@ -130,11 +130,11 @@ def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
         if len(batch) != count or not all(map(_may_equal, batch, outer)):
             return None
         for letter, size in zip(letters, value.shape[count:], strict=True):
-            wanted = _derived(letter, sizes)
-            known = sizes.get(letter) if wanted is None else wanted
+            expected = _derived(letter, sizes)
+            known = sizes.get(letter) if expected is None else expected
             if letter in sizes and not _may_equal(size, known):
                 return None
-            if wanted is not None and not _may_equal(size, wanted):
+            if expected is not None and not _may_equal(size, expected):
                 return None
             if size is not None and size > _MOST_SIZE:
                 return None

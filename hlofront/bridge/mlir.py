@@ -184,9 +184,9 @@ def portable_artifact(
     Raises:
       ValueError: if an operation of the module is newer than that version.
     """
-    wanted = version or stablehlo_version()
+    target = version or stablehlo_version()
     serialize = state.extension.mlir.serialize_portable_artifact
-    return serialize(bytecode_of(module), wanted, keep_shardings)
+    return serialize(bytecode_of(module), target, keep_shardings)
 
 
 def lasting_artifact(module: ir.Module) -> bytes:

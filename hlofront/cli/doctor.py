@@ -171,9 +171,9 @@ def _python() -> Iterator[Finding]:
     if least <= version < below:
         yield Finding(chapter, "jaxlib", jaxlib_version())
     else:
-        wanted = f"'jaxlib>={_dotted(least)},<{_dotted(below)}'"
-        why = f"hlofront is tried with {wanted}"
-        yield Finding(chapter, "jaxlib", jaxlib_version(), WRONG, why, f"pip install {wanted}")
+        required = f"'jaxlib>={_dotted(least)},<{_dotted(below)}'"
+        why = f"hlofront is tried with {required}"
+        yield Finding(chapter, "jaxlib", jaxlib_version(), WRONG, why, f"pip install {required}")
     for name, oldest in _LEAST.items():
         installed = platforms.version_of(name)
         if installed is None or _numbers(installed) < oldest:
@@ -241,9 +241,11 @@ def _packages(used: Collection[str] | None = None) -> Iterator[Finding]:
         error = _import_error(name)
         problems = [f"cannot be imported: {error}"] if error else []
         if folder and library is None:
-            problems.append(f"has no library: there is no {package.wanted} in {folder}")
+            problems.append(f"has no library: there is no {package.library_pattern} in {folder}")
         elif library is None and not error:
-            problems.append(f"has no library: it is a module, with no folder for {package.wanted}")
+            problems.append(
+                f"has no library: it is a module, with no folder for {package.library_pattern}"
+            )
         if problems:
             mend = f"pip install --force-reinstall {package.origin}" if version is not None else ""
             yield Finding(chapter, name, value, WRONG, "; it ".join(problems), mend)
@@ -308,11 +310,11 @@ def _import_error(reference: str) -> str:
 
 def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Finding]:
     """Yield the versions of a GPU plugin's packages, as errors where they differ from jaxlib's."""
-    wanted = jaxlib_version()
+    required = jaxlib_version()
     package = platforms.kernels_package(plugin).replace("_", "-")
-    mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
+    mend = f"pip install {plugin.origin}=={required} {package}=={required}"
     if not platforms.is_of_jaxlib(plugin.version):
-        why = f"jaxlib is {wanted}, and the two versions must match"
+        why = f"jaxlib is {required}, and the two versions must match"
         yield Finding(chapter, plugin.origin, plugin.version, WRONG, why, mend)
     version = platforms.version_of(package)
     if version is None:
@@ -320,7 +322,7 @@ def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Find
         state = WRONG if _is_seen(name) else NOTE
         yield Finding(chapter, package, "", state, why, mend)
     elif not platforms.is_of_jaxlib(version):
-        why = f"jaxlib is {wanted}, and the two versions must match"
+        why = f"jaxlib is {required}, and the two versions must match"
         yield Finding(chapter, package, version, WRONG, why, mend)
     else:
         yield Finding(chapter, package, version)
@@ -417,17 +419,17 @@ def _libraries(chapter: str, cuda: str) -> Iterator[Finding]:
 
 def _platforms() -> Iterator[Finding]:
     chapter = "Platforms, the default one first"
-    wanted = settings["jax_platforms"].value or settings["jax_platform_name"].value
+    requested = settings["jax_platforms"].value or settings["jax_platform_name"].value
     standings = platforms.standings()
     try:
         chosen = clients.default_platform()
     except RuntimeError as error:
-        yield Finding(chapter, "default", wanted or "", WRONG, str(error), "unset JAX_PLATFORMS")
+        yield Finding(chapter, "default", requested or "", WRONG, str(error), "unset JAX_PLATFORMS")
         chosen = ""
     if chosen:
         best = next((row for row in standings if row.name == chosen), None)
-        if wanted:
-            why = f"the option jax_platforms is {wanted!r}"
+        if requested:
+            why = f"the option jax_platforms is {requested!r}"
         else:
             priority = best.priority if best else 0
             why = f"the highest priority ({priority}) of those with devices"

@@ -78,11 +78,11 @@ def check_cotangents(primitive: Primitive, operands: Sequence[Atom], cotangents:
 def _check_type(
     primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, tangent: Tangent
 ) -> None:
-    wanted = aval.to_tangent_aval()
+    expected = aval.to_tangent_aval()
     actual = tangent.aval if type(tangent) is Zero else typeof(tangent)
-    if (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
+    if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
         raise JaxprTypeError(
             f"the {rule} rule of {primitive.name} gives a {derivative} of type "
             f"{actual.str_short(True)} for its {value} of type {aval.str_short(True)}, expected "
-            f"type {wanted.str_short(True)}"
+            f"type {expected.str_short(True)}"
         )

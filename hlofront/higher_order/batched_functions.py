@@ -87,25 +87,25 @@ class BatchedCall:
         """Run a function under the batch trace, and return its results and their batch axes."""
         return batch_flat(fun, self.axis, args, axes)
 
-    def moved(self, x: Tangent, axis: BatchAxis, wanted: BatchAxis) -> Tangent:
+    def moved(self, x: Tangent, axis: BatchAxis, axis_out: BatchAxis) -> Tangent:
         """Move a result's batch axis to the index that the call's results have.
 
         Args:
           x: the result, or its tangent.
           axis: the current batch axis of `x`.
-          wanted: the batch axis of the returned value.
+          axis_out: the batch axis of the returned value.
 
         Raises:
-          ValueError: if `x` has a batch axis and `wanted` is None.
+          ValueError: if `x` has a batch axis and `axis_out` is None.
         """
         size = self.axis.size
         if isinstance(x, Zero):
-            return x if wanted is None else Zero(with_axis(x.aval, size, wanted))
+            return x if axis_out is None else Zero(with_axis(x.aval, size, axis_out))
         if axis is None:
-            return x if wanted is None else with_new_axis(x, size, wanted)
-        if wanted is None:
+            return x if axis_out is None else with_new_axis(x, size, axis_out)
+        if axis_out is None:
             raise varies("the rule gives a result that varies over it, where the function does not")
-        return move_axis(x, axis, wanted)
+        return move_axis(x, axis, axis_out)
 
 
 def varies(what: str) -> ValueError:
@@ -180,13 +180,13 @@ class BatchedRule:
                 rule_args[index], axes[index] = SymbolicZero(without_axis(x.aval, a)), None
         values, axes_out = call.run(self.rule, rule_args, axes)
         count = len(values) // 2
-        wanted = call.result_axes
-        if wanted is None:
+        result_axes = call.result_axes
+        if result_axes is None:
             pairs = zip(axes_out[:count], axes_out[count:], strict=True)
-            wanted = call.result_axes = [t if p is None else p for p, t in pairs]
+            result_axes = call.result_axes = [t if p is None else p for p, t in pairs]
         return [
             call.moved(x, a, w)
-            for x, a, w in zip(values, axes_out, [*wanted, *wanted], strict=True)
+            for x, a, w in zip(values, axes_out, [*result_axes, *result_axes], strict=True)
         ]
 
 
@@ -215,19 +215,19 @@ class BatchedForward:
         values, axes_out = call.run(flat, primals, self.axes)
         batched_results, _, backward = forwards.pop()
         count = len(batched_results)
-        wanted = call.result_axes
-        if wanted is None:
+        result_axes = call.result_axes
+        if result_axes is None:
             # A result without the batch axis has one cotangent, the sum over all examples. A
             # backward rule can use that sum only if the rule does not vary over the examples.
-            wanted = axes_out[:count]
+            result_axes = axes_out[:count]
             if call.mapped or any(a is not None for a in axes_out):
-                wanted = [0 if a is None else a for a in wanted]
-            call.result_axes = wanted
+                result_axes = [0 if a is None else a for a in result_axes]
+            call.result_axes = result_axes
         results: list[Value] = [
             call.moved(x, a, w)
-            for x, a, w in zip(values[:count], axes_out[:count], wanted, strict=True)
+            for x, a, w in zip(values[:count], axes_out[:count], result_axes, strict=True)
         ]
-        own = BatchedBackward(backward, call.axis, axes_out[count:], wanted, self.axes)
+        own = BatchedBackward(backward, call.axis, axes_out[count:], result_axes, self.axes)
         return results, values[count:], own
 
 
@@ -283,22 +283,22 @@ class BatchedBackward:
             flat, self.axis, [*residuals, *arrays], [*self.residual_axes, *axes]
         )
         return [
-            self._fitted(x, a, wanted)
-            for x, a, wanted in zip(values, axes_out, self.axes, strict=True)
+            self._fitted(x, a, primal_axis)
+            for x, a, primal_axis in zip(values, axes_out, self.axes, strict=True)
         ]
 
-    def _fitted(self, x: Cotangent, axis: BatchAxis, wanted: BatchAxis) -> Cotangent:
+    def _fitted(self, x: Cotangent, axis: BatchAxis, primal_axis: BatchAxis) -> Cotangent:
         """Move a cotangent's batch axis to the batch axis of its argument.
 
         Args:
           x: the cotangent.
           axis: the batch axis of `x`, or None.
-          wanted: the batch axis of the argument; if None, the result is the sum over all examples.
+          primal_axis: the batch axis of the argument; if None, the examples are summed.
         """
         size = self.axis.size
         if isinstance(x, Zero):
-            return x if wanted is None else Zero(with_axis(x.aval, size, wanted))
-        if wanted is None:
+            return x if primal_axis is None else Zero(with_axis(x.aval, size, primal_axis))
+        if primal_axis is None:
             # As in JAX, a value that a rule returns without regard to the examples counts once, not
             # once per example: a derivative is linear in the cotangents, so it varies if they do.
             if axis is None:
@@ -306,7 +306,9 @@ class BatchedBackward:
             if all(a is None for a in self.result_axes):
                 raise varies("its backward rule gives a cotangent that varies over it")
             return reduce_sum(x, (axis,))
-        return with_new_axis(x, size, wanted) if axis is None else move_axis(x, axis, wanted)
+        return (
+            with_new_axis(x, size, primal_axis) if axis is None else move_axis(x, axis, primal_axis)
+        )
 
 
 def with_axis(aval: ShapedArray, size: int, axis: int) -> ShapedArray:

@@ -142,11 +142,11 @@ def promoted_carry(
     A weakly typed leaf takes the dtype that the body returns for it, if promotion gives that
     dtype. None is returned if no leaf is promoted.
     """
-    wanted = [
+    expected = [
         before.update(dtype=after.dtype, weak_type=False) if _gives_way(before, after) else before
         for before, after in zip(first, returned, strict=True)
     ]
-    return None if all(a is b for a, b in zip(wanted, first, strict=True)) else wanted
+    return None if all(a is b for a, b in zip(expected, first, strict=True)) else expected
 
 
 def _gives_way(before: AbstractValue, after: AbstractValue) -> bool:
@@ -256,10 +256,10 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
         return f"{text}, so the manual axis types differ: {cast_advice(missing)}."
     if before.dtype == after.dtype and before.split != after.split:
         return f"{text}, so they are split differently: {SPLIT_ADVICE}."
-    wanted = before.dtype.name
+    expected = before.dtype.name
     return (
-        f"{text}, so the dtypes differ: return it as .astype({wanted!r}), or start with a value of "
-        f"dtype {after.dtype.name}."
+        f"{text}, so the dtypes differ: return it as .astype({expected!r}), or start with a value "
+        f"of dtype {after.dtype.name}."
     )
 
 

@@ -50,14 +50,14 @@ def checkify(
         raise TypeError(
             f"checkify requires a function, got {source.shortened(repr(f))} of type {type(f)}"
         )
-    wanted = frozenset(errors)
+    requested = frozenset(errors)
 
     @boundary
     def checked(*args: object, **kwargs: object) -> tuple[Error, PyTree]:
         # The arguments are not traced: Python values remain Python values.
         info = DebugInfo("checkify", lambda: source.describe_callable(f))
         program, out_tree = stage_tree(lambda: f(*args, **kwargs), _NO_ARGUMENTS, (), info)
-        state = State(wanted)
+        state = State(requested)
         outputs = evaluate(program.jaxpr, program.consts, (), state)
         return state.error(), out_tree.unflatten(map(as_result, outputs))
 

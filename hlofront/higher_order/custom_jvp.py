@@ -247,15 +247,15 @@ class JVPRule:
           TypeError: if the tangent's type is not the tangent type of `result`.
         """
         aval = typeof(result)
-        wanted = aval.to_tangent_aval()
+        expected = aval.to_tangent_aval()
         own = tangent.aval if isinstance(tangent, SymbolicZero) else typeof(tangent)
-        if own.shape != wanted.shape or own.dtype != wanted.dtype:
+        if own.shape != expected.shape or own.dtype != expected.dtype:
             raise TypeError(
                 f"{about} must produce primal and tangent outputs with corresponding shapes and "
-                f"dtypes. Expected {wanted.str_short()} (tangent type of {aval.str_short()}) but "
+                f"dtypes. Expected {expected.str_short()} (tangent type of {aval.str_short()}) but "
                 f"got {own.str_short()}."
             )
-        return Zero(wanted) if isinstance(tangent, SymbolicZero) else as_tangent(tangent)
+        return Zero(expected) if isinstance(tangent, SymbolicZero) else as_tangent(tangent)
 
 
 def _zero_tangent(primal: Value) -> ArrayLike:

@@ -247,13 +247,13 @@ class FunctionResult:
             raise TypeError(
                 f"{begins} but their container (pytree) structures are {out_tree} and {self.tree}."
             )
-        for i, (x, wanted) in enumerate(zip(results, self.avals, strict=True)):
+        for i, (x, expected) in enumerate(zip(results, self.avals, strict=True)):
             aval = typeof(x)
-            if not types_match(aval, wanted):
+            if not types_match(aval, expected):
                 path = result_paths(out_tree)[i].removeprefix("result")
                 raise TypeError(
                     f"{begins} but at output{path} their types are {aval.str_short()} and "
-                    f"{wanted.str_short()}."
+                    f"{expected.str_short()}."
                 )
 
 

@@ -448,20 +448,20 @@ class Backward:
           TypeError: if the cotangent is anything else.
           ValueError: if it is of another shape than the leaf, or a SymbolicZero of another type.
         """
-        wanted = primal.to_cotangent_aval()
+        expected = primal.to_cotangent_aval()
         # Integer arguments have no cotangents, so that the rule's values for them are ignored.
-        if cotangent is None or wanted.dtype == float0:
-            return Zero(wanted)
+        if cotangent is None or expected.dtype == float0:
+            return Zero(expected)
         if isinstance(cotangent, SymbolicZero):
             kind = cotangent.aval.manual_axis_type
-            if not types_match(cotangent.aval, wanted.update(manual_axis_type=kind)):
+            if not types_match(cotangent.aval, expected.update(manual_axis_type=kind)):
                 raise ValueError(
                     f"{self.about} produced a SymbolicZero of type "
                     f"{cotangent.aval.str_short()} at output{self._path(index)}, which corresponds "
                     f"to an input of type {primal.str_short()}. Return None where the cotangent is "
                     "zero."
                 )
-            return Zero(wanted)
+            return Zero(expected)
         if not is_value(cotangent):
             raise TypeError(
                 f"{self.about} returned a value of type "
@@ -469,7 +469,7 @@ class Backward:
             )
         aval: Any = typeof(cotangent)
         # A cotangent of another dtype is accepted, and the gradient has that dtype.
-        if aval.shape != wanted.shape and not disable_bwd_checks.value:
+        if aval.shape != expected.shape and not disable_bwd_checks.value:
             raise ValueError(
                 f"{self.about} must produce an output with the "
                 f"same type as the args tuple of the primal function, but at "

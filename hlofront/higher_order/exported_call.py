@@ -124,7 +124,7 @@ def _(
 
 def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -> None:
     """Raise a ValueError unless an argument has the type that the program was exported for."""
-    wanted = exported.in_avals[position]
+    aval_in = exported.in_avals[position]
 
     def name() -> str:
         # Only for an error: naming one argument takes time in the number of all.
@@ -134,17 +134,17 @@ def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -
         raise ValueError(
             f"Expected ShapedArray but got: {aval} for {name()} of {exported.fun_name}"
         )
-    actual, expected = aval.shape, wanted.shape
+    actual, expected = aval.shape, aval_in.shape
     if len(actual) != len(expected):
         raise ValueError(
             f"Rank mismatch for {name()}: expected {expected} and called with {actual}"
         )
-    if aval.dtype != wanted.dtype:
+    if aval.dtype != aval_in.dtype:
         raise ValueError(
-            f"Dtype mismatch for {name()}: expected {wanted.dtype} and called with {aval.dtype}"
+            f"Dtype mismatch for {name()}: expected {aval_in.dtype} and called with {aval.dtype}"
         )
-    for axis, (size, wanted_size) in enumerate(zip(actual, expected, strict=True)):
-        if not isinstance(wanted_size, SizeExpression) and size != wanted_size:
+    for axis, (size, expected_size) in enumerate(zip(actual, expected, strict=True)):
+        if not isinstance(expected_size, SizeExpression) and size != expected_size:
             raise ValueError(
                 f"Shape mismatch for {name()}.shape[{axis}] (expected same constant): expected "
                 f"{expected} and called with {actual}"
@@ -256,10 +256,10 @@ def _actual_types(
 
 def _another_tree(exported: ExportedProgram, in_tree: PyTreeDef) -> ValueError:
     actual = in_tree.unflatten([0] * in_tree.num_leaves)
-    wanted = exported.in_tree.unflatten([0] * exported.in_tree.num_leaves)
+    expected = exported.in_tree.unflatten([0] * exported.in_tree.num_leaves)
     names = "the invocation's arguments", "the exported function's arguments"
-    errors = prefix_errors(actual, wanted, name=names[0], full_name=names[1]) or prefix_errors(
-        wanted, actual, name=names[1], full_name=names[0]
+    errors = prefix_errors(actual, expected, name=names[0], full_name=names[1]) or prefix_errors(
+        expected, actual, name=names[1], full_name=names[0]
     )
     return ValueError(
         "The invocation args and kwargs must have the same pytree structure as when the function "

@@ -84,11 +84,11 @@ def linear_call(
             "transpose output pytree structure must match that of linear inputs, got output "
             f"structure {back_tree} and input structure {linear_tree}."
         )
-    for aval, wanted in zip(back.out_avals, linear_avals, strict=True):
-        if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
+    for aval, expected in zip(back.out_avals, linear_avals, strict=True):
+        if aval.shape != expected.shape or aval.dtype != expected.dtype:
             raise TypeError(
                 "transpose output must be of the types of the linear inputs, got "
-                f"{aval.str_short()} where {wanted.str_short()} is expected."
+                f"{aval.str_short()} where {expected.str_short()} is expected."
             )
     # Tracers of enclosing functions that either program captures are residuals of both.
     captured = captured_by(call, back)

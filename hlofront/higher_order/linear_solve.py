@@ -139,9 +139,9 @@ def _check_structure(name: str, out_tree: PyTreeDef, like_tree: PyTreeDef, what:
 def _check_shapes(
     name: str, avals: Sequence[ShapedArray], like: Sequence[ShapedArray], what: str
 ) -> None:
-    shapes, wanted = [a.shape for a in avals], [a.shape for a in like]
-    if shapes != wanted:
-        raise ValueError(f"{name}() output shapes must match {what}, got {shapes} and {wanted}")
+    shapes, expected = [a.shape for a in avals], [a.shape for a in like]
+    if shapes != expected:
+        raise ValueError(f"{name}() output shapes must match {what}, got {shapes} and {expected}")
 
 
 @boundary

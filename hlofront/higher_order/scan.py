@@ -78,12 +78,12 @@ def scan_result_avals(
         if type(count) is not int or count < 0:
             raise TypeError(f"scan requires `{name}` to be an int of at least 0, got {count!r}")
     first_sliced = num_consts + num_carry
-    for index, (aval, wanted) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
+    for index, (aval, expected) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
         if index >= first_sliced:
-            wanted = stacked(wanted, length)
-        if aval is not wanted and not types_match(aval, wanted):
+            expected = stacked(expected, length)
+        if aval is not expected and not types_match(aval, expected):
             raise TypeError(
-                f"scan requires operand {index} to be of type {wanted.str_short()}, got "
+                f"scan requires operand {index} to be of type {expected.str_short()}, got "
                 f"{aval.str_short()}"
             )
     out_avals = jaxpr.out_avals

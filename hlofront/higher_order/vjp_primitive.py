@@ -337,10 +337,10 @@ def of_low(types: Sequence[Any], members: Sequence[Any]) -> list[Any]:
     return [x for t, x in zip(types, members, strict=True) for _ in low_types([t])]
 
 
-def with_axis_at(x: ArrayLike, axis: BatchAxis, wanted: BatchAxis, size: int) -> ArrayLike:
-    if wanted is None or axis == wanted:
+def with_axis_at(x: ArrayLike, axis: BatchAxis, new_axis: BatchAxis, size: int) -> ArrayLike:
+    if new_axis is None or axis == new_axis:
         return x
-    return with_new_axis(x, size, wanted) if axis is None else move_axis(x, axis, wanted)
+    return with_new_axis(x, size, new_axis) if axis is None else move_axis(x, axis, new_axis)
 
 
 def run_jvp(

@@ -196,9 +196,9 @@ class _Search:
     def run(self) -> Bisection:
         """Return the result of the search, which begins with both ends."""
         low, high = 0, len(self.names) - 1
-        for number, wanted in ((low, False), (high, True)):
+        for number, expected in ((low, False), (high, True)):
             answer = self.changed(number)
-            if answer is not wanted:
+            if answer is not expected:
                 return self._none(number, answer)
         skipped: set[int] = set()
         while between := [i for i in range(low + 1, high) if i not in skipped]:

@@ -33,10 +33,10 @@ def _check(name: str, x: Array, shape: Sequence[int], dtypes: tuple[np.dtype, ..
     if aval.ndim != len(shape):
         raise ValueError(f"{name} ndim should be {len(shape)}, but got {aval.ndim}")
     if dtypes and aval.dtype not in dtypes:
-        wanted = " or ".join(map(str, dtypes))
-        raise ValueError(f"{name} dtype should be {wanted}, but got {aval.dtype}")
-    for size, wanted in zip(aval.shape, shape, strict=True):
-        if wanted not in (-1, size):
+        expected = " or ".join(map(str, dtypes))
+        raise ValueError(f"{name} dtype should be {expected}, but got {aval.dtype}")
+    for size, expected in zip(aval.shape, shape, strict=True):
+        if expected not in (-1, size):
             raise ValueError(f"{name} shape should be {list(shape)}: but got {aval.shape}")
 
 

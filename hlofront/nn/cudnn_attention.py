@@ -222,8 +222,8 @@ def _attention_forward(options: _Options, arrays: _Arrays) -> tuple[_Arrays, _Ar
             f"queries and keys: got {typeof(arrays['bias']).shape[2:]}. Use implementation='xla'."
         )
     results = _call(options._replace(with_sums=True), arrays)
-    wanted = results if options.with_sums else {"result": results["result"]}
-    return wanted, {**arrays, **results}
+    returned = results if options.with_sums else {"result": results["result"]}
+    return returned, {**arrays, **results}
 
 
 def _attention_backward(

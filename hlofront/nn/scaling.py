@@ -145,8 +145,8 @@ def scaled_matmul(
             )
     if shapes[2][2] != shapes[3][2]:
         raise ValueError(f"scaled_matmul requires blocks of equal size, got factors {shapes[2:]}")
-    wanted = np.dtype(preferred_element_type)
-    return _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, wanted)
+    result_dtype = np.dtype(preferred_element_type)
+    return _scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, result_dtype)
 
 
 # ---- quantizing ----------------------------------------------------------------------------------
@@ -162,12 +162,12 @@ def _quantized(
     greatest = float(finfo(elements).max)
     if global_scale is not None:
         blocks = blocks / convert(global_scale, typeof(x).dtype, False)
-    wanted = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / greatest
+    exact_scales = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / greatest
     if np.dtype(config.scale_type) == _scale_of_powers:
-        scales, factors = _powers_above(convert(wanted, float32, False))
+        scales, factors = _powers_above(convert(exact_scales, float32, False))
     else:
         most = float(finfo(config.scale_type).max)
-        scales = convert(jnp.clip(wanted, 0, most), np.dtype(config.scale_type), False)
+        scales = convert(jnp.clip(exact_scales, 0, most), np.dtype(config.scale_type), False)
         # Compilers may remove a conversion followed by its reverse, and so the rounding.
         scales = optimization_barrier(scales)
         factors = scales
@@ -204,7 +204,7 @@ def _as_matrices(x: Array, contracting: Sequence[int], batch: Sequence[int]) -> 
 
 
 def _product(
-    lhs: Array, rhs: Array, configs: Sequence[BlockScaleConfig], wanted: np.dtype
+    lhs: Array, rhs: Array, configs: Sequence[BlockScaleConfig], result_dtype: np.dtype
 ) -> Array:
     """Compute the quantized product of (B, M, K) and (B, N, K), with the global scale factors."""
     scales = [config.global_scale for config in configs]
@@ -213,7 +213,7 @@ def _product(
         for x, config, scale in zip((lhs, rhs), configs, scales, strict=True)
     ]
     (lhs, lhs_scales), (rhs, rhs_scales) = operands
-    result = scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, wanted)
+    result = scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, result_dtype)
     for scale in scales:
         if scale is not None:
             result = result * convert(scale, typeof(result).dtype, False)
@@ -227,18 +227,18 @@ def _padded(x: Array, block: int) -> Array:
 
 
 @partial(custom_vjp, nondiff_argnums=(2, 3))
-def _quantized_product(lhs: Array, rhs: Array, configs: _Configs, wanted: np.dtype) -> Array:
-    return _product(lhs, rhs, configs.all[:2], wanted)
+def _quantized_product(lhs: Array, rhs: Array, configs: _Configs, result_dtype: np.dtype) -> Array:
+    return _product(lhs, rhs, configs.all[:2], result_dtype)
 
 
 def _forward(
-    lhs: Array, rhs: Array, configs: _Configs, wanted: np.dtype
+    lhs: Array, rhs: Array, configs: _Configs, result_dtype: np.dtype
 ) -> tuple[Array, tuple[Array, Array]]:
-    return _product(lhs, rhs, configs.all[:2], wanted), (lhs, rhs)
+    return _product(lhs, rhs, configs.all[:2], result_dtype), (lhs, rhs)
 
 
 def _backward(
-    configs: _Configs, wanted: np.dtype, saved: tuple[Array, ...], cotangent: Array
+    configs: _Configs, result_dtype: np.dtype, saved: tuple[Array, ...], cotangent: Array
 ) -> tuple[Array, Array]:
     lhs, rhs = saved
     gradient = configs.all[2]

@@ -209,8 +209,8 @@ def _sum(x: ArrayLike, axes: Sequence[int]) -> ArrayLike:
     return reducing.reduce_sum(x, axes)
 
 
-def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, str]:
-    """Replace axes that share a letter by their diagonal, or by its sum if not in `wanted`."""
+def _without_repeated(x: ArrayLike, term: str, kept_letters: str) -> tuple[ArrayLike, str]:
+    """Replace axes that share a letter by their diagonal; sum it if not in `kept_letters`."""
     for letter in dict.fromkeys(term):
         axes = tuple([i for i, other in enumerate(term) if other == letter])
         if len(axes) == 1:
@@ -224,18 +224,20 @@ def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, 
         if sizes != aval.shape:
             on = broadcast_in_dim(on, aval.shape, axes)
         zero = creation.full_like(x, 0)
-        folded = axes[:-1] if letter in wanted else axes
+        folded = axes[:-1] if letter in kept_letters else axes
         x = _sum(compare.select_n(on, zero, x), folded)
         term = "".join(other for i, other in enumerate(term) if i not in folded)
     return x, term
 
 
-def _without_unneeded(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, str]:
-    """Return the operand with one axis per letter, summed over letters not in `wanted`."""
-    axes = [i for i, letter in enumerate(term) if letter not in wanted and term.count(letter) == 1]
+def _without_unneeded(x: ArrayLike, term: str, kept_letters: str) -> tuple[ArrayLike, str]:
+    """Return the operand with one axis per letter, summed over letters not in `kept_letters`."""
+    axes = [
+        i for i, letter in enumerate(term) if letter not in kept_letters and term.count(letter) == 1
+    ]
     x = _sum(x, axes)
     term = "".join(letter for i, letter in enumerate(term) if i not in axes)
-    return _without_repeated(x, term, wanted)
+    return _without_repeated(x, term, kept_letters)
 
 
 def _without_ones(
@@ -370,11 +372,11 @@ def _einsum(
         # The last operand is removed first, as a removal shifts later operands.
         taken = [todo.pop(i) for i in sorted(step, reverse=True)]
         last = number == len(path) - 1
-        wanted = notation.result if last else notation.result + "".join(t for _, t in todo)
+        kept_letters = notation.result if last else notation.result + "".join(t for _, t in todo)
         if len(taken) == 2:
-            todo.append(_pair(*taken, wanted, notation.result if last else None, options))
+            todo.append(_pair(*taken, kept_letters, notation.result if last else None, options))
         else:
-            todo.extend(_without_unneeded(x, term, wanted) for x, term in taken)
+            todo.extend(_without_unneeded(x, term, kept_letters) for x, term in taken)
     ((x, term),) = todo
     x = transpose(x, tuple(map(term.index, notation.result)))
     if typeof(x).dtype != dtype:

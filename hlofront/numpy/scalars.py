@@ -118,8 +118,10 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
       ValueError: for a string that names neither a kind nor a dtype.
       TypeError: for a kind that is neither a dtype, a string nor a tuple of them.
     """
-    wanted = dtypes.dtype_of(typeof(dtype).dtype if is_value(dtype) else dtype)
-    return any(_is_of_kind(wanted, one) for one in (kind if isinstance(kind, tuple) else (kind,)))
+    requested = dtypes.dtype_of(typeof(dtype).dtype if is_value(dtype) else dtype)
+    return any(
+        _is_of_kind(requested, one) for one in (kind if isinstance(kind, tuple) else (kind,))
+    )
 
 
 def _is_of_kind(dtype: np.dtype, kind: DTypeLike) -> bool:

@@ -479,12 +479,12 @@ class Store:
           limit: the maximum number of entries to read, most recently used first.
           file: the file of the program's function; functions of one name in other files come last.
         """
-        wanted = key_fields.get("name", "") if name is None else name
+        expected = key_fields.get("name", "") if name is None else name
         newest_first = sorted(self._entry_files(), key=lambda each: -each.modified)
         nearest: NearestEntry | None = None
         for each in newest_first[:limit]:
             entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
-            if entry is None or entry.problem is not None or entry.name != wanted:
+            if entry is None or entry.problem is not None or entry.name != expected:
                 continue
             differing = entry.differing(key_fields)
             candidate = NearestEntry(entry, differing)

@@ -258,16 +258,16 @@ def default_platform() -> str:
     Raises:
       RuntimeError: if the option names a platform that this process does not have.
     """
-    wanted = _platforms.value or _platform_name.value
-    if not wanted:
+    requested_names = _platforms.value or _platform_name.value
+    if not requested_names:
         return next(name for name in _plugins().usable() if _starts(name))
-    first = wanted.split(",")[0].strip()
+    first = requested_names.split(",")[0].strip()
     try:
         return _known(first)
     except RuntimeError as error:
         raise RuntimeError(
             f"Unable to initialize backend {first!r}, which comes first in the option "
-            f"jax_platforms, {wanted!r}: {error}"
+            f"jax_platforms, {requested_names!r}: {error}"
         ) from None
 
 

@@ -182,15 +182,15 @@ def _whole_axes(
     free = dict(enumerate(sizes))
     chosen: list[tuple[int, ...]] = [()] * len(mesh_shape)
     for axis in reversed(range(len(mesh_shape))):
-        wanted = mesh_shape[axis]
-        if wanted == 1:
+        remaining = mesh_shape[axis]
+        if remaining == 1:
             continue
         for count in range(len(sizes), 0, -1):
             axes = [i for i, size in free.items() if size > 1]
             fits = (
                 group
                 for group in itertools.combinations(axes, count)
-                if math.prod(free[i] for i in group) == wanted
+                if math.prod(free[i] for i in group) == remaining
             )
             group = next(fits, None)
             if group is not None:
@@ -210,9 +210,9 @@ def _split_axes(
     pieces: list[list[tuple[int, int]]] = [[] for _ in physical.shape]
     left = list(physical.shape)
     for axis in reversed(range(len(mesh_shape))):
-        wanted = mesh_shape[axis]
-        while wanted > 1:
-            shared = [math.gcd(wanted, size) for size in left]
+        remaining = mesh_shape[axis]
+        while remaining > 1:
+            shared = [math.gcd(remaining, size) for size in left]
             # Prefer an axis that this factor uses up.
             best = max(
                 range(len(left)), key=lambda i: (shared[i] > 1 and shared[i] == left[i], shared[i])
@@ -221,7 +221,7 @@ def _split_axes(
                 return physical, None
             pieces[best].append((axis, shared[best]))
             left[best] //= shared[best]
-            wanted //= shared[best]
+            remaining //= shared[best]
     shape: list[int] = []
     chosen: list[list[int]] = [[] for _ in mesh_shape]
     for parts in pieces:

@@ -39,12 +39,12 @@ def register_hlo_module_transformation(
       TypeError: if `stage` is no PipelineStage.
     """
     number = _number(stage)
-    wanted = _listed(platforms)
-    if wanted is None or "cpu" in wanted:
+    listed = _listed(platforms)
+    if listed is None or "cpu" in listed:
         table().register_xla_transform(name, number, callback)
 
     def prepare(client: Client) -> None:
-        if client.platform != "cpu" and (wanted is None or client.platform in wanted):
+        if client.platform != "cpu" and (listed is None or client.platform in listed):
             table().register_xla_transform_c_api(client, name, number, callback)
 
     for client in clients.clients().values():
@@ -69,14 +69,14 @@ def clear_hlo_module_transformation(
       TypeError: if `stage` is no PipelineStage.
     """
     number = _number(stage)
-    wanted = _listed(platforms)
+    listed = _listed(platforms)
     cleared = False
-    if wanted is None or "cpu" in wanted:
+    if listed is None or "cpu" in listed:
         cleared = bool(table().clear_xla_transform(name, number))
     for platform, client in clients.clients().items():
-        if platform != "cpu" and (wanted is None or platform in wanted):
+        if platform != "cpu" and (listed is None or platform in listed):
             cleared |= bool(table().clear_xla_transform_c_api(client, name, number))
-    if wanted is None:
+    if listed is None:
         for prepare in _prepared.pop((name, stage), ()):
             clients.not_on_made(prepare)
     return cleared

@@ -211,8 +211,8 @@ class PluginPackage(NamedTuple):
     """The distribution that it is from, as far as that is known."""
     folder: str
     """The folder that is searched for its library; empty if there is none."""
-    wanted: str
-    """The file names that its library may have: a pattern."""
+    library_pattern: str
+    """A glob pattern of the file names that its library may have."""
     library: str | None
 
 
@@ -314,13 +314,13 @@ def is_of_jaxlib(version: str) -> bool:
 
 def mismatch(name: str) -> str:
     """Return advice if a GPU plugin's version is not jaxlib's; otherwise an empty text."""
-    plugin, wanted = find_plugins().get(name), bridge.jaxlib_version()
+    plugin, required = find_plugins().get(name), bridge.jaxlib_version()
     if plugin is None or not plugin.installed or name not in _XLA_NAMES:
         return ""
     if is_of_jaxlib(plugin.version):
         return ""
     return (
-        f"{plugin.source} is not for jaxlib {wanted}, and the two versions must match. Run "
+        f"{plugin.source} is not for jaxlib {required}, and the two versions must match. Run "
         f"`{install_command(name)}`."
     )
 
@@ -346,12 +346,12 @@ def check(plugin: Plugin) -> tuple[int, int]:
 
 def _remedy(plugin: Plugin) -> str:
     if plugin.installed:
-        wanted = plugin.origin
-        if wanted.endswith("-pjrt"):  # GPU plugins have jaxlib's version.
+        required = plugin.origin
+        if required.endswith("-pjrt"):  # GPU plugins have jaxlib's version.
             version = bridge.jaxlib_version()
-            kernels = wanted.removesuffix("-pjrt") + "-plugin"
-            wanted = f"{wanted}=={version} {kernels}=={version}"
-        return f"Run `pip install --force-reinstall {wanted}`."
+            kernels = required.removesuffix("-pjrt") + "-plugin"
+            required = f"{required}=={version} {kernels}=={version}"
+        return f"Run `pip install --force-reinstall {required}`."
     if plugin.origin in VARIABLES:
         return f"Correct {plugin.origin}, or unset it."
     return "Name the library of a PJRT plugin that fits this jaxlib."

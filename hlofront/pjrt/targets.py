@@ -301,12 +301,12 @@ def named(device: Device) -> str:
     return str(device) if device_target is None else device_target.name
 
 
-def _check_targeted(wanted: Device, devices: Iterable[Device]) -> None:
+def _check_targeted(targeted: Device, devices: Iterable[Device]) -> None:
     """Raise TargetError for devices that do not belong to the requested device's target."""
     for device in devices:
-        if target_of(device) is not target_of(wanted) or device.platform != wanted.platform:
+        if target_of(device) is not target_of(targeted) or device.platform != targeted.platform:
             raise TargetError(
-                f"the program should be compiled for {named(wanted)}, but the shardings of its "
+                f"the program should be compiled for {named(targeted)}, but the shardings of its "
                 f"arguments or results are over {named(device)}: make their mesh of the target's "
                 "devices, hlofront.target(name).devices, or compile without a target"
             )

@@ -121,11 +121,11 @@ def check_jvp(
         """Return the largest excess error of the tangents when only one argument varies."""
         direction = point.direction(position)
         derivative = outputs.tangents(f_jvp(point.args, point.tangents(direction))[1])
-        wanted, noise = point.differences(f, direction)
+        expected, noise = point.differences(f, direction)
         return max(
             _excess(
                 derivative[i],
-                wanted[i],
+                expected[i],
                 *_allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol),
             )
             for i in outputs.differentiable
@@ -183,7 +183,7 @@ def check_vjp(
         """
         differences, noise = point.differences(f, direction)
         derivative = sum(_dot(pulled[i], direction[i]) for i in point.differentiable)
-        wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.differentiable)
+        expected = sum(_dot(cotangents[i], differences[i]) for i in outputs.differentiable)
         # Rounding errors are of either sign, so they add up in squares.
         absolute, relative = 0.0, 0.0
         for i in outputs.differentiable:
@@ -194,16 +194,16 @@ def check_vjp(
             absolute = math.hypot(absolute, np.linalg.norm(own_absolute * weights))
             size = weights * np.abs(differences[i])
             relative = math.hypot(relative, own_relative * np.linalg.norm(size))
-        return derivative, wanted, absolute, relative
+        return derivative, expected, absolute, relative
 
-    derivative, wanted, absolute, relative = compare(point.direction())
-    line = _compare(np.asarray(derivative), np.asarray(wanted), absolute + relative, 0.0)
+    derivative, expected, absolute, relative = compare(point.direction())
+    line = _compare(np.asarray(derivative), np.asarray(expected), absolute + relative, 0.0)
     if not line:
         return
 
     def alone(index: int) -> float:
-        derivative, wanted, absolute, relative = compare(point.direction(index))
-        return _excess(np.asarray(derivative), np.asarray(wanted), absolute + relative, 0.0)
+        derivative, expected, absolute, relative = compare(point.direction(index))
+        return _excess(np.asarray(derivative), np.asarray(expected), absolute + relative, 0.0)
 
     raise AssertionError(
         f"{what}: cotangents, summed up along a direction, differ from numerical differences\n"
@@ -347,9 +347,9 @@ class _Point:
         leaves, _ = tree_flatten(tree)
         checked_leaves: LeafArrays = []
         for path, aval, leaf in zip(self.paths, self.avals, leaves, strict=True):
-            wanted = aval.dtype if _is_inexact(aval.dtype) else float0
-            _check_type(f"{what}: the cotangent of {path}", leaf, aval.shape, wanted)
-            checked_leaves.append(None if wanted == float0 else _wide(leaf))
+            expected = aval.dtype if _is_inexact(aval.dtype) else float0
+            _check_type(f"{what}: the cotangent of {path}", leaf, aval.shape, expected)
+            checked_leaves.append(None if expected == float0 else _wide(leaf))
         return checked_leaves
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
@@ -394,9 +394,9 @@ class _Outputs:
         """Return flat float64 or complex128 tangents of the results, None for integer results."""
         wide_tangents: LeafArrays = []
         for i, leaf in enumerate(self._leaves(tangents, "tangents")):
-            wanted = self.dtypes[i] if i in self.differentiable else float0
+            expected = self.dtypes[i] if i in self.differentiable else float0
             where = f"{self.what}: the tangent of result{self.paths[i]}"
-            _check_type(where, leaf, self.avals[i].shape, wanted)
+            _check_type(where, leaf, self.avals[i].shape, expected)
             wide_tangents.append(_wide(leaf) if i in self.differentiable else None)
         return wide_tangents
 
@@ -490,24 +490,26 @@ def _of_dtype(tolerance: Tolerance, dtype: NumPyDType, default: float) -> float:
 
 
 def _off(
-    derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relative: float
+    derivative: NumPyArray, expected: NumPyArray, absolute: Bound, relative: float
 ) -> tuple[NumPyArray, NumPyArray]:
     """Return elementwise distances, and a mask of those above the tolerance."""
     with np.errstate(all="ignore"):
-        same = (derivative == wanted) | (np.isnan(derivative) & np.isnan(wanted))
-        distance = np.where(same, 0.0, np.abs(derivative - wanted))
-        return distance, ~(same | (distance <= absolute + relative * np.abs(wanted)))
+        same = (derivative == expected) | (np.isnan(derivative) & np.isnan(expected))
+        distance = np.where(same, 0.0, np.abs(derivative - expected))
+        return distance, ~(same | (distance <= absolute + relative * np.abs(expected)))
 
 
-def _excess(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relative: float) -> float:
+def _excess(
+    derivative: NumPyArray, expected: NumPyArray, absolute: Bound, relative: float
+) -> float:
     """Return the largest distance that exceeds the tolerance, or 0.0."""
-    distance, wrong = _off(derivative, wanted, absolute, relative)
+    distance, wrong = _off(derivative, expected, absolute, relative)
     return float(np.max(np.where(np.isnan(distance), np.inf, distance)[wrong], initial=0.0))
 
 
-def _compare(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relative: float) -> str:
+def _compare(derivative: NumPyArray, exact: NumPyArray, absolute: Bound, relative: float) -> str:
     """Return a message about elements that exceed the tolerance, or "" if none does."""
-    distance, wrong = _off(derivative, wanted, absolute, relative)
+    distance, wrong = _off(derivative, exact, absolute, relative)
     if not wrong.any():
         return ""
     weights = np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1.0)
@@ -516,7 +518,7 @@ def _compare(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relati
     where = f" at {[int(i) for i in worst]}" if worst else ""
     return (
         f"{int(wrong.sum())} of {wrong.size} elements are off, most{where} by "
-        f"{float(distance[worst]):.3g}: got {derivative[worst]:.6g}, expected {wanted[worst]:.6g} "
+        f"{float(distance[worst]):.3g}: got {derivative[worst]:.6g}, expected {exact[worst]:.6g} "
         f"(allowed: {allowed:.3g} and {relative:.3g} of the size)"
     )
 

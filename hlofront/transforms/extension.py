@@ -238,21 +238,21 @@ def batch_jaxpr_axes(
 
     def over_axis(*values: Value) -> list[Value]:
         outputs, axes = batch_jaxpr(program.jaxpr, program.consts, axis_data, values, in_axes)
-        wanted = [
+        axis_out = [
             (None if axis is None else 0) if isinstance(want, ZeroIfMapped) else want
             for axis, want in zip(axes, out_axes_dest, strict=True)
         ]
-        batched[:] = [want is not None for want in wanted]
-        return list(map(_with_axis, outputs, axes, wanted))
+        batched[:] = [want is not None for want in axis_out]
+        return list(map(_with_axis, outputs, axes, axis_out))
 
-    def _with_axis(x: Value, axis: int | None, wanted: int | None) -> Value:
-        if wanted is None:
+    def _with_axis(x: Value, axis: int | None, axis_out: int | None) -> Value:
+        if axis_out is None:
             if axis is not None:
                 raise ValueError(
                     f"vmap has mapped output (axis_name={axis_data.name}) but out_axes is None"
                 )
             return x
-        return move_axis(to_front(x, axis, axis_data.size), 0, wanted)
+        return move_axis(to_front(x, axis, axis_data.size), 0, axis_out)
 
     avals = [
         unmapped_aval(axis_data.size, a, aval, axis_data.explicit_mesh_axis, axis_data.mesh)

@@ -183,16 +183,16 @@ def jvp(
 
 
 def _check_tangent(primal: ShapedArray, tangent: ShapedArray) -> None:
-    wanted = primal.to_tangent_aval()
-    if tangent.dtype != wanted.dtype:
-        shown = wanted.dtype if wanted.dtype != float0 else "float0"
+    expected = primal.to_tangent_aval()
+    if tangent.dtype != expected.dtype:
+        shown = expected.dtype if expected.dtype != float0 else "float0"
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
             "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
             f"{primal.dtype} and so expected tangent dtype {shown}, but got tangent dtype "
             f"{tangent.dtype} instead."
         )
-    if tangent.shape != wanted.shape:
+    if tangent.shape != expected.shape:
         raise ValueError(
             "jvp called with different primal and tangent shapes; got primal shape "
             f"{primal.shape} and tangent shape {tangent.shape}."
@@ -291,12 +291,12 @@ class LinearFunction:
                 f"primals: expected {spec.in_tree}, got {given_tree}"
             )
         for leaf, aval in zip(leaves, spec.in_avals, strict=True):
-            tangent_aval, wanted = typeof(leaf), aval.to_tangent_aval()
-            if tangent_aval.shape != wanted.shape or tangent_aval.dtype != wanted.dtype:
+            tangent_aval, expected = typeof(leaf), aval.to_tangent_aval()
+            if tangent_aval.shape != expected.shape or tangent_aval.dtype != expected.dtype:
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
                     f"primal values: got tangent aval {tangent_aval} for primal aval {aval} but "
-                    f"expected {wanted}."
+                    f"expected {expected}."
                 )
         nonzero_tangents = [x for x, flag in zip(leaves, spec.has_tangent, strict=True) if flag]
         results = zip(spec.jaxpr.outvars, eval_jaxpr(spec.jaxpr, self.residuals, *nonzero_tangents))

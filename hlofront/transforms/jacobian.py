@@ -261,10 +261,10 @@ def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
     return full_like(result, 0, shape=aval.shape)
 
 
-def _typed_like(x: ArrayLike, wanted: ShapedArray) -> ArrayLike:
-    """Return derivatives with the weak types of `wanted`, which has their dtypes."""
+def _typed_like(x: ArrayLike, expected: ShapedArray) -> ArrayLike:
+    """Return derivatives with the weak types of `expected`, which has their dtypes."""
     aval = typeof(x)
-    return convert(x, aval.dtype, wanted.weak_type) if aval.dtype == wanted.dtype else x
+    return convert(x, aval.dtype, expected.weak_type) if aval.dtype == expected.dtype else x
 
 
 def _last(x: ArrayLike) -> ArrayLike:

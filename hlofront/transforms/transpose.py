@@ -172,11 +172,11 @@ def _writes_to(equation: Equation, accumulators: dict[Atom, RefAccumulator]) -> 
 
 def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Any) -> None:
     """Add to the cotangents of a variable, which are split over a mesh as its type says."""
-    aval, wanted = getattr(cotangent, "aval", None), var.aval
-    if isinstance(aval, ShapedArray) and isinstance(wanted, ShapedArray):
+    aval, expected = getattr(cotangent, "aval", None), var.aval
+    if isinstance(aval, ShapedArray) and isinstance(expected, ShapedArray):
         # Where XLA splits all axes, as in auto_axes, the type of a cotangent does not say how.
-        if aval.spec is not None or wanted.spec is not None:
-            cotangent = split_as(cotangent, cotangent_sharding(wanted, cotangent))
+        if aval.spec is not None or expected.spec is not None:
+            cotangent = split_as(cotangent, cotangent_sharding(expected, cotangent))
     before = arrived.get(var)
     arrived[var] = cotangent if before is None else add_tangents(before, cotangent)
 
@@ -298,11 +298,11 @@ def _transpose_program(
             for aval, n in zip(program.out_avals, nonzero, strict=True)
         ]
         results = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
-        wanted = [c for c, is_linear in zip(results, linear, strict=True) if is_linear]
+        expected = [c for c, is_linear in zip(results, linear, strict=True) if is_linear]
         present = tuple(
-            type(c) is not Zero or force for c, force in zip(wanted, instantiate, strict=True)
+            type(c) is not Zero or force for c, force in zip(expected, instantiate, strict=True)
         )
-        return [instantiated(c) for c, there in zip(wanted, present, strict=True) if there]
+        return [instantiated(c) for c, there in zip(expected, present, strict=True) if there]
 
     avals = [*known, *references, *cotangent_avals]
     return stage(backwards, avals, jaxpr.origin), present

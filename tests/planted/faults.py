@@ -106,7 +106,7 @@ FAULTS = (
         "a tangent that broadcasts is not split as the result is",
         "sharding",
         "hlofront/primitives/elementwise/rules.py",
-        '"sharding": None if wanted.spec is None else wanted.sharding,',
+        '"sharding": None if expected.spec is None else expected.sharding,',
         '"sharding": None,',
     ),
     Fault(

@@ -396,13 +396,13 @@ def _named_programs(jaxpr: AnyJaxpr) -> list[tuple[str, AnyJaxpr]]:
                 met[key] = program
                 labels[key] = str(equation.params.get("name", "jaxpr")).strip("<>")
                 waiting.append(program)
-    wanted = [
+    visible = [
         key
         for key, program in met.items()
         if key in repeated or len(program.eqns) > _MOST_EQUATIONS_INSIDE
     ]
-    names = _distinct(labels[key] for key in wanted)
-    return [(name, met[key]) for name, key in zip(names, wanted)]
+    names = _distinct(labels[key] for key in visible)
+    return [(name, met[key]) for name, key in zip(names, visible)]
 
 
 def _mark_with_inner(program: AnyJaxpr, repeated: set[int]) -> None:

@@ -142,9 +142,9 @@ def _interpreter_for(jaxlib: str) -> str:
             )
             if done.returncode == 0 and done.stdout.strip() == f"3.{minor}":
                 return candidate
-    wanted = f"{least[0]}.{least[1]}" + (f" to {most[0]}.{most[1]}" if most > least else "")
+    supported = f"{least[0]}.{least[1]}" + (f" to {most[0]}.{most[1]}" if most > least else "")
     raise NoEnvironment(
-        f"jaxlib {jaxlib} needs Python {wanted}, and this is {sys.version_info[0]}."
+        f"jaxlib {jaxlib} needs Python {supported}, and this is {sys.version_info[0]}."
         f"{sys.version_info[1]}: none of {', '.join(tried)} was found. Install one, for example "
         f"with `uv python install {most[0]}.{most[1]}`"
     )

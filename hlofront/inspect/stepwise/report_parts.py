@@ -241,8 +241,8 @@ def facts(
             nans, infinities = int(np.isnan(host).sum()), int(np.isinf(host).sum())
             ordered = host[finite]
             if index is None:
-                wanted = ~finite if mask is None else mask
-                index = tuple(int(i) for i in np.unravel_index(int(wanted.argmax()), host.shape))
+                selected = ~finite if mask is None else mask
+                index = tuple(int(i) for i in np.unravel_index(int(selected.argmax()), host.shape))
     least = greatest = None
     if ordered.size and not issubdtype(host.dtype, np.complexfloating):
         least, greatest = ordered.min(), ordered.max()

@@ -347,7 +347,7 @@ def dynamic_slice(
       starts: a scalar per axis.
     """
     rank, sizes = vector_aval(len(starts)), vector(build, result.shape)
-    wanted = [
+    begins = [
         build.op(
             "stablehlo.reshape",
             (build.op("stablehlo.convert", (start,), size_aval()),),
@@ -357,7 +357,7 @@ def dynamic_slice(
     ]
     last = build.op("stablehlo.subtract", (vector(build, aval.shape), sizes), rank)
     zeros = build.constant(np.zeros(len(starts), rank.dtype))
-    begin = build.op("stablehlo.clamp", (zeros, join(build, wanted), last), rank)
+    begin = build.op("stablehlo.clamp", (zeros, join(build, begins), last), rank)
     end = build.op("stablehlo.add", (begin, sizes), rank)
     ones = build.constant(np.ones(len(starts), rank.dtype))
     return build.op("stablehlo.real_dynamic_slice", (x, begin, end, ones), result)

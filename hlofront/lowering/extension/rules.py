@@ -305,12 +305,12 @@ def _checked_results(
             "the value of each result"
         )
     values = flat_values(results)
-    wanted = [types.aval_type(aval) for aval in avals]
-    if [value.type for value in values] != wanted:
+    expected = [types.aval_type(aval) for aval in avals]
+    if [value.type for value in values] != expected:
         raise TypeError(
             f"the lowering rule of {primitive.name} returned values of types "
             f"({', '.join(str(value.type) for value in values)}), expected types "
-            f"({', '.join(map(str, wanted))})"
+            f"({', '.join(map(str, expected))})"
         )
     return values
 

@@ -87,12 +87,12 @@ def _(
     *parts, left, right, info = library(build, "geev", (x,), (aval,), declared, attributes)
     if len(parts) == 2:
         parts = [build.op("stablehlo.complex", parts, value)]
-    wanted = [*parts]
+    outputs = [*parts]
     if compute_left_eigenvectors:
-        wanted.append(left)
+        outputs.append(left)
     if compute_right_eigenvectors:
-        wanted.append(right)
-    return kernels.nan_where_failed(build, info, wanted, results)
+        outputs.append(right)
+    return kernels.nan_where_failed(build, info, outputs, results)
 
 
 _SVD_ROUTINES = {

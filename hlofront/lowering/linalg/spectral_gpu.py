@@ -116,12 +116,12 @@ def _eig_by_solver(build: Builder, library: Library, x: Value, right: bool) -> l
     attributes = {"left": flag(False), "right": flag(right)}
     declared = (aval, results[0], aval, aval, kernels.batch_info(aval))
     _, values, _, vectors, info = library(build, "geev", (x,), (aval,), declared, attributes)
-    wanted = [values]
+    outputs = [values]
     if right:
         if not issubdtype(aval.dtype, np.complexfloating):
             (vectors,) = build.by_tracing(_from_pairs, (values, vectors), (results[0], aval))
-        wanted.append(vectors)
-    return kernels.nan_where_failed(build, info, wanted, results)
+        outputs.append(vectors)
+    return kernels.nan_where_failed(build, info, outputs, results)
 
 
 def _from_pairs(values: Array, vectors: Array) -> Array:
@@ -166,8 +166,8 @@ def _eig_on_host(
     )
     if len(parts) == 2:
         parts = [build.op("stablehlo.complex", parts, value)]
-    wanted = [*parts, *[u] * left, *[v] * right]
-    return kernels.nan_where_failed(build, info, wanted, results)
+    outputs = [*parts, *[u] * left, *[v] * right]
+    return kernels.nan_where_failed(build, info, outputs, results)
 
 
 # ---- singular values -----------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _svd_by_rotations(
     declared = (aval, results[0], left, right, kernels.batch_info(aval))
     attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(square)}
     _, values, u, v, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
-    wanted = [values]
+    outputs = [values]
     if compute_uv:
         columns, rows = results[1].shape[-1], results[2].shape[-2]
 
@@ -235,8 +235,8 @@ def _svd_by_rotations(
                 vh = slice_in_dim(vh, 0, rows, axis=axis)
             return [u, vh]
 
-        wanted += build.by_tracing(factors, (u, v), (left, right))
-    return kernels.nan_where_failed(build, info, wanted, results)
+        outputs += build.by_tracing(factors, (u, v), (left, right))
+    return kernels.nan_where_failed(build, info, outputs, results)
 
 
 def _svd_as_lapack(
@@ -272,5 +272,5 @@ def _svd_as_lapack(
     )
     if transposed:
         vectors.reverse()
-    wanted = [values, *vectors][: len(results)]
-    return kernels.nan_where_failed(build, info, wanted, results)
+    outputs = [values, *vectors][: len(results)]
+    return kernels.nan_where_failed(build, info, outputs, results)

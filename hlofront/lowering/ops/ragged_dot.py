@@ -56,8 +56,8 @@ def _is_known(build: Builder, numbers: c.RaggedDotDimensionNumbers, sizes_per_ba
         return group_sizes.ndim == 1 == len(contracting) and (of_matrices or sizes_per_batch)
     if not sizes_per_batch and len(contracting) > 1:
         return False
-    wanted = 1 + sizes_per_batch * len(batch)
-    return group_sizes.ndim == wanted and lhs.ndim == 1 + len(batch) + len(contracting)
+    expected = 1 + sizes_per_batch * len(batch)
+    return group_sizes.ndim == expected and lhs.ndim == 1 + len(batch) + len(contracting)
 
 
 def _ragged_dot(

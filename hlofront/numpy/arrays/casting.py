@@ -61,13 +61,13 @@ def astype(
     return result if device is None else device_put(result, device)
 
 
-def _warn_of_lost_part(dtype: np.dtype, wanted: np.dtype) -> None:
+def _warn_of_lost_part(dtype: np.dtype, target: np.dtype) -> None:
     """Warn if complex numbers are converted to a real dtype other than bool."""
-    if wanted == bool_ or issubdtype(wanted, np.complexfloating):
+    if target == bool_ or issubdtype(target, np.complexfloating):
         return
     if issubdtype(dtype, np.complexfloating):
         warnings.warn(
-            f"astype from {dtype} to {wanted} drops the imaginary part, which is deprecated and "
+            f"astype from {dtype} to {target} drops the imaginary part, which is deprecated and "
             "will be an error: take jnp.real or jnp.imag first.",
             DeprecationWarning,
             stacklevel=source.frames_to_user(),

@@ -265,8 +265,8 @@ def _array(
             else converting.convert_split(result, requested_sharding)
         )
     if type(result) is ArrayImpl and is_committed(result) and out_sharding is None:
-        wanted = device.device_set if isinstance(device, Sharding) else {device}
-        if sharding_of(result).device_set != wanted:
+        devices = device.device_set if isinstance(device, Sharding) else {device}
+        if sharding_of(result).device_set != devices:
             raise ValueError(
                 f"jnp.{name}: the array is committed to {result.sharding}, and device={device} is "
                 "elsewhere. Move it there with device_put."

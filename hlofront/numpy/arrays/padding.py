@@ -49,8 +49,8 @@ def _part(a: ArrayLike, axis: int, start: int, stop: int) -> Array:
 def _repeated_along(a: Array, axis: int, width: int) -> Array:
     """Repeat an array of size 1 along an axis `width` times."""
     shape = typeof(a).shape
-    wanted = (*shape[:axis], width, *shape[axis + 1 :])
-    return shaping.broadcast_in_dim(a, wanted, shaping.ascending(len(shape)))
+    new_shape = (*shape[:axis], width, *shape[axis + 1 :])
+    return shaping.broadcast_in_dim(a, new_shape, shaping.ascending(len(shape)))
 
 
 def _beside(

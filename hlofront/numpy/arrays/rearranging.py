@@ -251,9 +251,9 @@ def _repeat(a: ArrayLike, repeats: ArrayLike, axis: Axis, length: int) -> Array:
     shape = typeof(a).shape
     axis = canonical_axis(axis, len(shape))
     size = shape[axis]
-    wanted = (*shape[:axis], length, *shape[axis + 1 :])
+    result_shape = (*shape[:axis], length, *shape[axis + 1 :])
     if not size or not length:
-        return full(wanted, 0, typeof(a).dtype)
+        return full(result_shape, 0, typeof(a).dtype)
     repeats = shaping.broadcast_in_dim(repeats, (size,), (0,) * typeof(repeats).ndim)
     # Element i of the result is element j if i is between the cumulative repeats before and
     # after j. So ones are scattered to the cumulative sums, and then summed up.

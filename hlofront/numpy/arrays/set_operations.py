@@ -192,11 +192,11 @@ def setdiff1d(
 
 def _in_dtype_of(x: Array, like: ArrayLike) -> Array:
     """Return values in the dtype of `like`; complex ones, whose NaNs are unified, are not weak."""
-    own, wanted = typeof(x), typeof(like)
-    weak = wanted.weak_type and not is_complex(wanted.dtype)
-    if own.dtype == wanted.dtype and own.weak_type == weak:
+    own, expected = typeof(x), typeof(like)
+    weak = expected.weak_type and not is_complex(expected.dtype)
+    if own.dtype == expected.dtype and own.weak_type == weak:
         return x
-    return _astype(x, wanted.dtype, weak)
+    return _astype(x, expected.dtype, weak)
 
 
 @operation(static_argnames=("dtype", "weak"))

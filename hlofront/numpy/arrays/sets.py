@@ -258,10 +258,10 @@ def unique(
       Array([1, 3], dtype=int32)
     """
     values, *more = _unique("unique", ar, axis, equal_nan, size, fill_value)
-    wanted = (return_index, return_inverse, return_counts)
-    if not any(wanted):
+    flags = (return_index, return_inverse, return_counts)
+    if not any(flags):
         return values
-    return (values, *[x for x, requested in zip(more, wanted, strict=True) if requested])
+    return (values, *[x for x, requested in zip(more, flags, strict=True) if requested])
 
 
 class _UniqueAllResult(NamedTuple):

@@ -84,16 +84,16 @@ def _bad_order(name: str, order: str) -> Exception:
 
 def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     """Return the new shape with its -1 replaced by the remaining size."""
-    size, wanted = math.prod(old), math.prod(new)
+    size, expected = math.prod(old), math.prod(new)
     if -1 not in new:
-        if wanted == size and min(new, default=0) >= 0:
+        if expected == size and min(new, default=0) >= 0:
             return new
         raise TypeError(
-            f"cannot reshape array of shape {old} (size {size}) into shape {new} (size {wanted})"
+            f"cannot reshape array of shape {old} (size {size}) into shape {new} (size {expected})"
         )
     if new.count(-1) > 1:
         raise TypeError(f"can only specify one unknown axis size with a `-1` value, got {new}")
-    rest = -wanted
+    rest = -expected
     remainder = size % rest if rest > 0 else size
     if isinstance(remainder, SymbolicSize):
         raise errors.InconclusiveDimensionOperation(
@@ -413,7 +413,7 @@ def _broadcast_to(array: ArrayLike, shape: Shape, requested_sharding: object = N
         raise ValueError(
             f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} shape={shape}"
         )
-    if any(size not in (1, wanted) for size, wanted in zip(old, shape[more:], strict=True)):
+    if any(size not in (1, expected) for size, expected in zip(old, shape[more:], strict=True)):
         raise ValueError(
             f"Incompatible shapes for broadcasting: an array of shape {old} to shape {shape}. Sizes"
             " must be the same from the last axis on, or 1."

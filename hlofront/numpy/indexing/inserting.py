@@ -41,8 +41,8 @@ def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) ->
     if not typeof(indices).ndim or count == 1:
         count = typeof(values).shape[axis]
         indices = shaping.broadcast_in_dim(shaping.reshape(indices, ()), (count,), ())
-    wanted = (*shape[:axis], count, *shape[axis + 1 :])
-    values = with_shape(values, typeof(values).shape, wanted)
+    new_shape = (*shape[:axis], count, *shape[axis + 1 :])
+    values = with_shape(values, typeof(values).shape, new_shape)
     indices = elementwise.clamp(np.int32(0), _int32_from_start(indices, n), np.int32(n))
     # The sort is stable, so that the inserted values, listed first, precede the elements.
     where = slicing.concatenate([indices, creation.iota(int32, n)], 0)

@@ -387,8 +387,8 @@ def take_rows(a: ArrayLike, positions: ArrayLike, axis: int) -> Array:
     shape = typeof(a).shape
     (count,) = typeof(positions).shape
     if not shape[axis] or not count:
-        wanted = (*shape[:axis], count, *shape[axis + 1 :])
-        return creation.full_like(a, 0, shape=wanted)
+        new_shape = (*shape[:axis], count, *shape[axis + 1 :])
+        return creation.full_like(a, 0, shape=new_shape)
     return gather(
         a,
         shaping.reshape(positions, (count, 1)),

@@ -184,12 +184,12 @@ def _take_along_axis(
         )
     axis = canonical_axis(axis, len(shape))
     # The other axes broadcast.
-    wanted = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
-    wanted[axis] = index_shape[axis]
+    result_shape = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
+    result_shape[axis] = index_shape[axis]
     if not shape[axis]:
-        return creation.full(wanted, 0, typeof(arr).dtype)
-    if 0 in wanted:
-        return creation.full_like(arr, 0, shape=wanted)
+        return creation.full(result_shape, 0, typeof(arr).dtype)
+    if 0 in result_shape:
+        return creation.full_like(arr, 0, shape=result_shape)
     if wrap:
         indices = from_start(indices, shape[axis])
     # Each axis is either indexed, a batch axis of both, or an axis of only the array or only the
@@ -295,18 +295,18 @@ def _put_along_axis(
             f"and {len(index_shape)}."
         )
     axis = canonical_axis(axis, len(shape))
-    wanted = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
-    wanted[axis] = index_shape[axis]
-    if wanted != [size if i != axis else index_shape[axis] for i, size in enumerate(shape)]:
+    result_shape = list(broadcast_shapes(_but(index_shape, axis), _but(shape, axis)))
+    result_shape[axis] = index_shape[axis]
+    if result_shape != [size if i != axis else index_shape[axis] for i, size in enumerate(shape)]:
         raise ValueError(
             f"put_along_axis indices of shape {index_shape} do not fit into shape {shape}"
         )
-    if 0 in wanted:
+    if 0 in result_shape:
         return shaping.reshape(arr, full_shape)
     index = [
-        as_array(with_shape(indices, index_shape, tuple(wanted)))
+        as_array(with_shape(indices, index_shape, tuple(result_shape)))
         if i == axis
-        else creation.broadcasted_iota(int32, wanted, i)
+        else creation.broadcasted_iota(int32, result_shape, i)
         for i in range(len(shape))
     ]
     return shaping.reshape(AtIndex(arr, tuple(index)).set(values, mode=mode), full_shape)

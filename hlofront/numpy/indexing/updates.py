@@ -165,7 +165,7 @@ def fit(
         return split_as(values, sharding)
     rank, more = len(shape), len(shape) - len(values_shape)
     if more < 0 or any(
-        size not in (1, wanted) for size, wanted in zip(values_shape, shape[more:], strict=True)
+        size not in (1, expected) for size, expected in zip(values_shape, shape[more:], strict=True)
     ):
         raise ValueError(
             f"Incompatible shapes for broadcasting: x.at[index].{method}(values) requires values "

@@ -345,14 +345,14 @@ def _tensorsolve(a: ArrayLike, b: ArrayLike, *, axes: tuple[int, ...] | None) ->
         moved = [canonical_axis(axis, len(lhs)) for axis in axes]
         a = transpose(a, (*(i for i in range(len(lhs)) if i not in moved), *moved))
         lhs = typeof(a).shape
-    wanted = lhs[len(rhs) :]
-    if math.prod(wanted) != math.prod(rhs):
+    result_shape = lhs[len(rhs) :]
+    if math.prod(result_shape) != math.prod(rhs):
         raise ValueError(
             "Input arrays must have prod(a.shape[:b.ndim]) == prod(a.shape[b.ndim:]): got "
             f"shapes {lhs} and {rhs}"
         )
-    flat = reshape(a, (math.prod(rhs), math.prod(wanted)))
-    return reshape(solve(flat, reshape(b, (math.prod(rhs),))), wanted)
+    flat = reshape(a, (math.prod(rhs), math.prod(result_shape)))
+    return reshape(solve(flat, reshape(b, (math.prod(rhs),))), result_shape)
 
 
 @like(np.linalg.tensorsolve)

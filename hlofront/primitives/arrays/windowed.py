@@ -366,11 +366,11 @@ def check_source_shape(
     """Raise TypeError unless there is one element in `source` for each window on `operand`."""
     ones = (1,) * operand.ndim
     windows = Windows(dimensions, strides, padding, ones, ones)
-    wanted = window_output_shape(name, operand.shape, windows)
-    if source.shape != wanted:
+    expected = window_output_shape(name, operand.shape, windows)
+    if source.shape != expected:
         raise TypeError(
             f"{name} got source.shape {source.shape}, but an operand of shape {operand.shape} has "
-            f"windows of shape {wanted}."
+            f"windows of shape {expected}."
         )
 
 

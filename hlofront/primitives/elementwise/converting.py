@@ -92,12 +92,12 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """
     if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: got None.")
-    wanted = check_user_dtype_supported(new_dtype, "convert_element_type")
+    requested = check_user_dtype_supported(new_dtype, "convert_element_type")
     if type(operand) is int and not -(1 << 31) <= operand < 1 << 31:
-        # The default integer dtype may not hold the operand, but `wanted` may.
+        # The default integer dtype may not hold the operand, but `requested` may.
         with np.errstate(all="ignore"):
-            operand = exact_dtype(as_numpy(operand, wanted).astype(wanted)[()])
-    return as_array_of_trace(convert(operand, wanted, False))
+            operand = exact_dtype(as_numpy(operand, requested).astype(requested)[()])
+    return as_array_of_trace(convert(operand, requested, False))
 
 
 def as_array_of_trace(x: ArrayLike) -> Array:
@@ -372,14 +372,14 @@ def _(
     weak_type: bool,
     sharding: NamedSharding | None,
 ) -> Sequence[Cotangent | None]:
-    aval, wanted = typeof(cotangent), x.aval.to_cotangent_aval()
-    if aval == wanted:
+    aval, expected = typeof(cotangent), x.aval.to_cotangent_aval()
+    if aval == expected:
         return [cotangent]
     if sharding is not None:
         back = cotangent_sharding(x.aval, cotangent)
-        params = {"new_dtype": wanted.dtype, "weak_type": wanted.weak_type, "sharding": back}
+        params = {"new_dtype": expected.dtype, "weak_type": expected.weak_type, "sharding": back}
         return [process(convert_element_type_p, (cotangent,), params)]
-    return [_convert(cotangent, aval, wanted.dtype, wanted.weak_type)]
+    return [_convert(cotangent, aval, expected.dtype, expected.weak_type)]
 
 
 @batch(convert_element_type_p)
@@ -421,8 +421,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """
     if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: got None.")
-    wanted = check_user_dtype_supported(new_dtype, "bitcast_convert_type")
-    return process(bitcast_convert_type_p, (operand,), {"new_dtype": wanted})
+    requested = check_user_dtype_supported(new_dtype, "bitcast_convert_type")
+    return process(bitcast_convert_type_p, (operand,), {"new_dtype": requested})
 
 
 @infer(bitcast_convert_type_p)

@@ -52,9 +52,9 @@ def check_dtype(name: str, dtype: DType, kinds: Kinds, position: int | None = No
     if accepts(dtype, kinds):
         return
     at = "" if position is None else f" at position {position}"
-    wanted = ", ".join(kind.__name__.rstrip("_") for kind in kinds)
+    expected = ", ".join(kind.__name__.rstrip("_") for kind in kinds)
     raise TypeError(
-        f"{name} does not accept dtype {dtype}{at}. Accepted dtypes{at} are subtypes of {wanted}."
+        f"{name} does not accept dtype {dtype}{at}. Accepted dtypes{at} are subtypes of {expected}."
     )
 
 

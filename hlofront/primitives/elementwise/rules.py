@@ -88,13 +88,13 @@ def _one_less(x: ArrayLike) -> Array:
 
 def broadcast_tangent(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
     """Return the tangent of an operand broadcast to the shape of the result, and split as it is."""
-    shape, wanted = typeof(tangent).shape, typeof(result)
-    if shape == wanted.shape:
+    shape, expected = typeof(tangent).shape, typeof(result)
+    if shape == expected.shape:
         return tangent
     params = {
-        "shape": wanted.shape,
+        "shape": expected.shape,
         "broadcast_dimensions": ascending(len(shape)),
-        "sharding": None if wanted.spec is None else wanted.sharding,
+        "sharding": None if expected.spec is None else expected.sharding,
     }
     return process(broadcast_in_dim_p, (tangent,), params)
 

@@ -129,8 +129,8 @@ def solution(
 
 
 def _of_shape(term: ArrayLike, result: ArrayLike) -> ArrayLike:
-    shape, wanted = typeof(term).shape, typeof(result).shape
-    return term if shape == wanted else broadcast_in_dim(term, wanted, ascending(len(shape)))
+    shape, expected = typeof(term).shape, typeof(result).shape
+    return term if shape == expected else broadcast_in_dim(term, expected, ascending(len(shape)))
 
 
 @taylor(e.add_p)

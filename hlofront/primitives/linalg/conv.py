@@ -285,8 +285,8 @@ def _element_type(dtype: DType, preferred: DType | None) -> DType:
         return dtype
     if dtype == np.bool_:
         return preferred
-    kind, wanted = _kind(dtype), _kind(preferred)
-    if (kind, wanted) not in _KINDS_FIT or preferred == np.bool_:
+    kind, expected = _kind(dtype), _kind(preferred)
+    if (kind, expected) not in _KINDS_FIT or preferred == np.bool_:
         raise TypeError(
             "Input type is incompatible with `preferred_element_type`. The compatible combinations "
             "of (input_type, preferred_element_type) are (integral, integral), (integral, "
@@ -442,7 +442,7 @@ def _cotangent_of_kernel(
         return Zero(aval)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads: list[tuple[int, int]] = []
-    for arrived, wanted, window, stride, (low, _), base, holes in zip(
+    for arrived, expected, window, stride, (low, _), base, holes in zip(
         _sizes(typeof(cotangent), out_spec),
         _sizes(typeof(lhs), lhs_spec),
         _sizes(aval, rhs_spec),
@@ -452,7 +452,7 @@ def _cotangent_of_kernel(
         rhs_dilation,
         strict=True,
     ):
-        total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(wanted, base)
+        total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(expected, base)
         pads.append((low, total - low))
     numbers = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
     result = process(

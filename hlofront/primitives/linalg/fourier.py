@@ -88,15 +88,15 @@ def _(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Sha
             f"fft_lengths {fft_lengths}."
         )
     batch, own = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
-    wanted = fft_lengths
+    expected = fft_lengths
     halved = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
     if fft_type == FftType.IRFFT:
         # A length of zero has no spectrum.
-        wanted = (*fft_lengths[:-1], halved[-1] if fft_lengths[-1] else 0)
-    if own != tuple(wanted):
+        expected = (*fft_lengths[:-1], halved[-1] if fft_lengths[-1] else 0)
+    if own != tuple(expected):
         raise ValueError(
             f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be equal to "
-            f"{tuple(wanted)} for fft_lengths {fft_lengths}."
+            f"{tuple(expected)} for fft_lengths {fft_lengths}."
         )
     if fft_type == FftType.RFFT:
         shape = halved if fft_lengths[-1] else fft_lengths

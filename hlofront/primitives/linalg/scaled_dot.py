@@ -76,10 +76,12 @@ def scaled_dot(
         lhs_scale = _ones_of_blocks(lhs_aval, numbers[0][0])
     if rhs_scale is None:
         rhs_scale = _ones_of_blocks(rhs_aval, numbers[0][1])
-    wanted = canonical_element_type(preferred_element_type, "scaled_dot")
+    result_dtype = canonical_element_type(preferred_element_type, "scaled_dot")
     params = {
         "dimension_numbers": numbers,
-        "preferred_element_type": np.dtype(ml_dtypes.bfloat16) if wanted is None else wanted,
+        "preferred_element_type": np.dtype(ml_dtypes.bfloat16)
+        if result_dtype is None
+        else result_dtype,
     }
     return process(scaled_dot_p, (lhs, rhs, lhs_scale, rhs_scale), params)
 
@@ -150,12 +152,12 @@ def dequantized(x: ArrayLike, scale: ArrayLike, axis: int) -> Array:
     return mul(convert(x, _bfloat16, False), factors)
 
 
-def _repeat_scales(scale: ArrayLike, axis: int, wanted: tuple[int, ...]) -> Array:
-    """Return scales repeated along `axis` to shape `wanted`: one per element, not one per block."""
+def _repeat_scales(scale: ArrayLike, axis: int, new_shape: tuple[int, ...]) -> Array:
+    """Repeat scales along `axis` to `new_shape`: one per element, not one per block."""
     shape = typeof(scale).shape
-    split = (*shape[: axis + 1], wanted[axis] // shape[axis], *shape[axis + 1 :])
+    split = (*shape[: axis + 1], new_shape[axis] // shape[axis], *shape[axis + 1 :])
     dimensions = [i for i in range(len(split)) if i != axis + 1]
-    return reshape(broadcast_in_dim(scale, split, dimensions), wanted)
+    return reshape(broadcast_in_dim(scale, split, dimensions), new_shape)
 
 
 @rules.jvp(scaled_dot_p)

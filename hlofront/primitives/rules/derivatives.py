@@ -168,21 +168,21 @@ def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
 
     The operand is a scalar, or has size 1 along the axes that are summed.
     """
-    wanted = operand.aval.shape
+    expected = operand.aval.shape
     shape = typeof(cotangent).shape
-    if shape == wanted:
+    if shape == expected:
         return cotangent
-    if wanted:
-        axes = tuple([i for i, size in enumerate(shape) if size != wanted[i]])
+    if expected:
+        axes = tuple([i for i, size in enumerate(shape) if size != expected[i]])
     else:
         axes = tuple(range(len(shape)))
     # The primitives are looked up by name, because their files import this one.
     check_sum_allowed(cotangent, axes)
     cotangent = process(ALL["reduce_sum"], (cotangent,), {"axes": axes, "out_sharding": None})
-    if not wanted:
+    if not expected:
         return cotangent
     operand_sharding = cotangent_sharding(operand.aval, cotangent)
-    params = {"new_sizes": wanted, "dimensions": None, "sharding": operand_sharding}
+    params = {"new_sizes": expected, "dimensions": None, "sharding": operand_sharding}
     return process(ALL["reshape"], (cotangent,), params)
 
 

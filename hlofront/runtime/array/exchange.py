@@ -214,12 +214,12 @@ def from_dlpack(
     if imported is None:
         host = np.from_dlpack(external_array)
         return host_put(host, typeof(host), placement, True, copied=True)
-    wanted = array_dtype(imported.aval.dtype)
-    if wanted != imported.aval.dtype:
+    expected = array_dtype(imported.aval.dtype)
+    if expected != imported.aval.dtype:
         if copy is False:
             raise ValueError(
-                f"the array's dtype {imported.aval.dtype} becomes {wanted} while 64-bit dtypes are "
-                "off, and copy=False forbids a copy: set jax_enable_x64, or omit copy"
+                f"the array's dtype {imported.aval.dtype} becomes {expected} while 64-bit dtypes "
+                "are off, and copy=False forbids a copy: set jax_enable_x64, or omit copy"
             )
         host = host_value(imported)
         return host_put(host, typeof(host), placement, True, copied=True)

@@ -110,9 +110,9 @@ def differing_shardings(
     if record is None:
         return "it is for one device, and the call is for several"
     outputs = where.outputs or (None,) * len(record[1])
-    wanted = [where.inputs[position] for position in taken_inputs], outputs
+    expected = [where.inputs[position] for position in taken_inputs], outputs
     for name, made, requested, counts in zip(
-        ("input", "output"), record, wanted, ranks, strict=True
+        ("input", "output"), record, expected, ranks, strict=True
     ):
         for number, (one, other, ndim) in enumerate(zip(made, requested, counts, strict=True)):
             if not _same(one, other, ndim):

@@ -272,14 +272,14 @@ def _placed(sharding: NamedSharding | None, devices: Sequence[Device]) -> NamedS
     return sharding.update(mesh=mesh)
 
 
-def _is_of(aval: AbstractValue, wanted: ShapedArray) -> bool:
+def _is_of(aval: AbstractValue, expected: ShapedArray) -> bool:
     """Return whether a value has the shape and dtype of a type, whose sizes may be variables."""
     return (
         isinstance(aval, ShapedArray)
-        and aval.dtype == wanted.dtype
-        and len(aval.shape) == len(wanted.shape)
+        and aval.dtype == expected.dtype
+        and len(aval.shape) == len(expected.shape)
         and all(
             is_symbolic_dim(size) or size == other
-            for size, other in zip(wanted.shape, aval.shape, strict=True)
+            for size, other in zip(expected.shape, aval.shape, strict=True)
         )
     )

@@ -65,19 +65,19 @@ class CompiledCall:
             leaf = leaves[index]
             actual_sharding = placed(leaf)
             if shardings is not None:
-                wanted = shardings.inputs[position]
+                expected = shardings.inputs[position]
             else:
-                wanted = in_memory_of(executable.kept_avals[position], executable.sharding)
+                expected = in_memory_of(executable.kept_avals[position], executable.sharding)
             if actual_sharding is not None and not (
-                actual_sharding == wanted
+                actual_sharding == expected
                 or (
-                    device_list_of(actual_sharding) == device_list_of(wanted)
-                    and actual_sharding.is_equivalent_to(wanted, leaf.ndim)
+                    device_list_of(actual_sharding) == device_list_of(expected)
+                    and actual_sharding.is_equivalent_to(expected, leaf.ndim)
                 )
             ):
                 wrong.append(
                     f"Argument {names[index]} of {abstract(leaf).str_short()}: it was passed with "
-                    f"{actual_sharding}, and {wanted} is required"
+                    f"{actual_sharding}, and {expected} is required"
                 )
         if wrong:
             raise ValueError(
@@ -100,7 +100,7 @@ class CompiledCall:
             raise TypeError(_structure_message(traced.in_tree, in_tree))
         names = self._jitted.plan.names(args, kwargs) if leaves else ()
         wrong: list[str] = []
-        for name, leaf, wanted in zip(names, leaves, traced.program.in_avals, strict=True):
+        for name, leaf, expected in zip(names, leaves, traced.program.in_avals, strict=True):
             try:
                 actual_aval = abstract(leaf)
             except TypeError as error:
@@ -109,9 +109,9 @@ class CompiledCall:
                 ) from error
             if isinstance(leaf, Tracer):
                 raise leaked(leaf) if not leaf._trace.alive else _traced(name, leaf)
-            if actual_aval.shape != wanted.shape or actual_aval.dtype != wanted.dtype:
+            if actual_aval.shape != expected.shape or actual_aval.dtype != expected.dtype:
                 wrong.append(
-                    f"Argument {name!r} compiled with {wanted.str_short()} and called with "
+                    f"Argument {name!r} compiled with {expected.str_short()} and called with "
                     f"{actual_aval.str_short()}"
                 )
         if wrong:
@@ -137,10 +137,10 @@ def _traced(name: str, tracer: Tracer) -> TypeError:
     )
 
 
-def _structure_message(wanted: PyTreeDef, passed: PyTreeDef) -> str:
+def _structure_message(expected: PyTreeDef, passed: PyTreeDef) -> str:
     """Return the error's text for arguments whose tree structure is not the compiled one."""
     reasons = tree.prefix_errors(
-        wanted.unflatten([0] * wanted.num_leaves),
+        expected.unflatten([0] * expected.num_leaves),
         passed.unflatten([0] * passed.num_leaves),
         name="compiled for",
         full_name="called with",
@@ -148,7 +148,7 @@ def _structure_message(wanted: PyTreeDef, passed: PyTreeDef) -> str:
     text = "\n".join(f"  * {reason}" for reason in reasons[:5])
     return (
         "Function compiled with input pytree does not match the input pytree it was called with: "
-        f"it was compiled for (args, kwargs) = {wanted} and called with {passed}.\n{text}"
+        f"it was compiled for (args, kwargs) = {expected} and called with {passed}.\n{text}"
     )
 
 

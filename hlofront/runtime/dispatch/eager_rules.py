@@ -110,10 +110,10 @@ def _as_specified(x: object, spec: object) -> object:
     sharding = sharding_of(x)
     if type(sharding) is not NamedSharding or sharding.spec == spec:
         return x
-    wanted = NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
-    if not wanted.is_equivalent_to(sharding, x.ndim):
+    requested = NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+    if not requested.is_equivalent_to(sharding, x.ndim):
         return x
-    return put_leaf(x, wanted, CopySemantics.REUSE_INPUT)
+    return put_leaf(x, requested, CopySemantics.REUSE_INPUT)
 
 
 @run(argument_sharding_p)

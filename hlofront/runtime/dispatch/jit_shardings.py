@@ -379,12 +379,12 @@ def _constrained_leaf(x: ArrayLike, target: object) -> ArrayLike:
 
 def _assert_split(aval: ShapedArray, spec: PartitionSpec) -> None:
     """Raise AssertionError unless the type of an array says that it is split as the spec."""
-    wanted = spec_of_rank(spec, aval.ndim)
+    expected = spec_of_rank(spec, aval.ndim)
     actual = spec_of_rank(spec_of(aval), aval.ndim)
-    if wanted is not actual:
+    if expected is not actual:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
-            f"`Explicit`: the array is split as {actual}, but {wanted} was asserted. jax.reshard "
+            f"`Explicit`: the array is split as {actual}, but {expected} was asserted. jax.reshard "
             "splits it so"
         )
 

@@ -153,9 +153,9 @@ class Exported(ExportedFields):
 def _over(sharding: NamedSharding | None, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
     if sharding is None:
         return None
-    actual, wanted = mesh.abstract_mesh, sharding.mesh
-    if (actual.shape_tuple, actual.axis_types) != (wanted.shape_tuple, wanted.axis_types):
+    actual, expected = mesh.abstract_mesh, sharding.mesh
+    if (actual.shape_tuple, actual.axis_types) != (expected.shape_tuple, expected.axis_types):
         raise ValueError(
-            f"NamedSharding new mesh {mesh} does not match the mesh used for export {wanted}."
+            f"NamedSharding new mesh {mesh} does not match the mesh used for export {expected}."
         )
     return sharding.update(mesh=mesh)

@@ -320,13 +320,13 @@ def _chosen_devices(
                 f"{missing} are not here: pass execution_devices"
             )
         chosen = [by_id[number] for number in ids]
-    wanted = f"{len(ids)} devices of {header['platform']} ({header['device_kind']})"
+    expected = f"{len(ids)} devices of {header['platform']} ({header['device_kind']})"
     kinds = {(device.platform, device.device_kind) for device in chosen}
     if not len(chosen) == len(set(chosen)) == len(ids) or kinds != {
         (header["platform"], header["device_kind"])
     }:
         raise ValueError(
-            f"{header['name']} was compiled for {wanted}, not for {list(chosen)}: compile it for "
+            f"{header['name']} was compiled for {expected}, not for {list(chosen)}: compile it for "
             "those"
         )
     return list(chosen)

@@ -225,7 +225,7 @@ async def read(
         )
     store = await ts.open(spec, open=True)
     whole = tuple(store.shape if shape is None else shape)
-    wanted = canonicalize_dtype(store.dtype.numpy_dtype if dtype is None else dtype)
+    requested_dtype = canonicalize_dtype(store.dtype.numpy_dtype if dtype is None else dtype)
 
     async def shard(device: Device, index: Index) -> Array:
         requested = ts.IndexTransform(input_shape=whole)[index].domain
@@ -236,10 +236,10 @@ async def read(
             await ts.array(data)[ts.d[:].translate_to[requested.origin]][written].write(
                 store[written]
             )
-            return device_put(data.astype(wanted), Format(layout, on_device(device)))
+            return device_put(data.astype(requested_dtype), Format(layout, on_device(device)))
         finally:
             await budget.give_back(data.nbytes)
 
     indices = sharding.addressable_devices_indices_map(whole)
     shards = await asyncio.gather(*(shard(device, index) for device, index in indices.items()))
-    return make_array_from_single_device_arrays(whole, sharding, shards, dtype=wanted)
+    return make_array_from_single_device_arrays(whole, sharding, shards, dtype=requested_dtype)

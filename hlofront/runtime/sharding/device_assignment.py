@@ -187,8 +187,8 @@ def device_assignment_of(
     check_requested(requested, leaves, name)
     # Arguments with a sharding of jit's are moved to its devices.
     actual_shardings = [
-        placed(leaf) if wanted is None else None
-        for wanted, leaf in zip(requested, leaves, strict=True)
+        placed(leaf) if sharding is None else None
+        for sharding, leaf in zip(requested, leaves, strict=True)
     ]
     return assignment_of_shardings(requested, actual_shardings, outputs, inside, name, mesh)
 
@@ -257,14 +257,14 @@ def check_requested(
       ValueError: if a committed argument is split otherwise than requested, an array is in
         another memory, or a shape cannot be split so.
     """
-    for i, (wanted, leaf) in enumerate(zip(requested, leaves, strict=True)):
-        if wanted is None:
+    for i, (target, leaf) in enumerate(zip(requested, leaves, strict=True)):
+        if target is None:
             continue
-        wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
+        target.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
         actual = _sharding_of_argument(leaf)
         if actual is None:
             continue
-        own_kind, kind = memory_kind_of(wanted), memory_kind_of(actual)
+        own_kind, kind = memory_kind_of(target), memory_kind_of(actual)
         if memory_space_of(own_kind) is not memory_space_of(kind):
             raise ValueError(
                 "Memory kinds passed to jax.jit does not match memory kind on the respective arg. "
@@ -273,11 +273,11 @@ def check_requested(
             )
         actual = placed(leaf)
         if actual is not None and not (
-            are_split_alike(wanted, actual, leaf.ndim) or wanted.is_equivalent_to(actual, leaf.ndim)
+            are_split_alike(target, actual, leaf.ndim) or target.is_equivalent_to(actual, leaf.ndim)
         ):
             raise ValueError(
                 "Sharding passed to jit does not match the sharding on the respective arg. Got "
-                f"jit sharding: {wanted}, arg sharding: {actual} for {name(i)}. Leave it out "
+                f"jit sharding: {target}, arg sharding: {actual} for {name(i)}. Leave it out "
                 "of in_shardings, or move the argument with device_put."
             )
 
@@ -296,8 +296,8 @@ def check_on_device(
       leaves: the arguments.
       name: a function from the position of an argument to its name in messages.
     """
-    for i, (wanted, leaf) in enumerate(zip(requested, leaves, strict=True)):
-        actual = placed(leaf) if wanted is None else None
+    for i, (target, leaf) in enumerate(zip(requested, leaves, strict=True)):
+        actual = placed(leaf) if target is None else None
         if actual is not None and actual.device_set != {device}:
             raise ValueError(
                 "Received incompatible devices for jitted computation: the shardings of jit are "

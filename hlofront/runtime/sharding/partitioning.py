@@ -164,17 +164,17 @@ class _Partition:
         operand_shardings = self._flat("arguments", params["in_tree"], given_operands)
         result_shardings = self._flat("results", params["out_tree"], given_results)
         shards = list(map(_shard, call.avals_in, operand_shardings))
-        wanted = list(map(_shard, call.avals_out, result_shardings))
+        expected = list(map(_shard, call.avals_out, result_shardings))
         info = DebugInfo("custom_partitioning", lambda: f"the function that {self._name} returns")
         with axes_in_scope(() if mesh is None else tuple(mesh.shape_tuple)):
             in_tree = tree.tree_structure((args, {}))
             program, _ = stage_tree(function, in_tree, shards, info)
         made = program.out_avals
-        if [(x.shape, x.dtype) for x in made] != [(x.shape, x.dtype) for x in wanted]:
+        if [(x.shape, x.dtype) for x in made] != [(x.shape, x.dtype) for x in expected]:
             self._refuse(
                 "returns a function of shards and the shardings of its results, which do not go "
                 f"together: the function returns {_listed(made)}, and the shards of the results "
-                f"are {_listed(wanted)}"
+                f"are {_listed(expected)}"
             )
         devices = replicated(self._devices.devices)
         return Partitioned(

@@ -115,8 +115,8 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     margin = add(
         mul(norm, host_number(2 * n * float(limits.eps), dtype)), mul(least, host_number(2, dtype))
     )
-    wanted = creation.iota(int32, last - first)
-    wanted = add(wanted, creation.full_like(wanted, first))
+    indices = creation.iota(int32, last - first)
+    indices = add(indices, creation.full_like(indices, first))
     tol = max(tol, mul(norm, host_number(float(limits.eps) / 4, dtype)))
 
     def repeated(x: ArrayLike) -> Array:
@@ -138,7 +138,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
             is_negative = compare.lt(quotient, creation.full_like(quotient, 0))
             return (quotient, add(count, convert(is_negative, int32, False))), None
 
-        start = creation.full_like(x, 1), creation.full_like(wanted, 0)
+        start = creation.full_like(x, 1), creation.full_like(indices, 0)
         return scan(step, start, (d, squares))[0][1]
 
     def middles(low: Array, high: Array) -> Array:
@@ -156,7 +156,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     def halve(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         steps, low, high = carry
         middle = middles(low, high)
-        above = compare.gt(below(middle), wanted)
+        above = compare.gt(below(middle), indices)
         return (
             add(steps, np.int32(1)),
             compare.select_n(above, middle, low),

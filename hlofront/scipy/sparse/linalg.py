@@ -194,13 +194,13 @@ def _small_enough(b: Vector, tol: float, atol: float) -> Array:
 def _cg(
     A: Operator, b: Vector, *, x0: Vector, M: Operator, tol: float, atol: float, maxiter: int
 ) -> Vector:
-    wanted = _small_enough(b, tol, atol)
+    tolerance = _small_enough(b, tol, atol)
 
     def going(state: tuple[Vector, ...]) -> Array:
         _, residual, _, size, count = state
         # Without a preconditioner the state holds the squared norm already.
         squares = size if M is _identity else _squared_norm(residual)
-        return (squares > wanted) & (count < maxiter)
+        return (squares > tolerance) & (count < maxiter)
 
     def body(state: tuple[Vector, ...]) -> tuple[Vector, ...]:
         x, residual, direction, size, count = state
@@ -261,14 +261,14 @@ def cg(
 def _bicgstab(
     A: Operator, b: Vector, *, x0: Vector, M: Operator, tol: float, atol: float, maxiter: int
 ) -> Vector:
-    wanted = _small_enough(b, tol, atol)
+    tolerance = _small_enough(b, tol, atol)
     shadow = _minus(b, A(x0))
     one = jnp.ones_like(_product(b, b))
 
     def going(state: tuple[Vector, ...]) -> Array:
         _, residual, _, _, _, _, _, count = state
         # A negative count marks a breakdown of the method.
-        return (_squared_norm(residual) > wanted) & (count < maxiter) & (count >= 0)
+        return (_squared_norm(residual) > tolerance) & (count < maxiter) & (count >= 0)
 
     def body(state: tuple[Vector, ...]) -> tuple[Vector, ...]:
         x, residual, alpha, omega, rho, direction, image, count = state
@@ -279,7 +279,7 @@ def _bicgstab(
         image = A(better)
         alpha = new / _product(shadow, image)
         half = _minus(residual, _times(alpha, image))
-        enough = _squared_norm(half) < wanted
+        enough = _squared_norm(half) < tolerance
         better_half = M(half)
         other = A(better_half)
         omega = _product(other, half) / _product(other, other)
@@ -364,7 +364,12 @@ def _unit(vector: Array, least: ArrayLike = 0.0) -> tuple[Array, Array]:
 
 
 def _gmres_cycle(
-    A: Callable[[Array], Array], x: Array, residual: Array, restart: int, wanted: Array, stops: bool
+    A: Callable[[Array], Array],
+    x: Array,
+    residual: Array,
+    restart: int,
+    tolerance: Array,
+    stops: bool,
 ) -> Array:
     """Return the least-residual solution in the residual's Krylov space, by an Arnoldi basis."""
     dtype = typeof(residual).dtype
@@ -397,7 +402,7 @@ def _gmres_cycle(
         # Columns are added one by one until the residual is small enough.
         def going(state: tuple[Array, Array, Array, Array]) -> Array:
             _, _, size, count = state
-            return (count < restart) & (size > wanted)
+            return (count < restart) & (size > tolerance)
 
         def body(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             basis, matrix, _, count = state
@@ -441,21 +446,21 @@ def _gmres(
     def operator(x: Array) -> Array:
         return ravel_pytree(M(A(unravel(x))))[0]
 
-    wanted = jnp.sqrt(_small_enough(b, tol, atol))
+    tolerance = jnp.sqrt(_small_enough(b, tol, atol))
     # Preconditioned residuals are compared with the preconditioned right-hand side.
     plain, better = jnp.sqrt(_squared_norm(b)), jnp.sqrt(_squared_norm(M(b)))
-    wanted = wanted * better / jnp.where(plain > 0, plain, 1)
+    tolerance = tolerance * better / jnp.where(plain > 0, plain, 1)
 
     def length(x: Array) -> Array:
         return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(x))))
 
     def going(state: tuple[Array, Array, Array]) -> Array:
         _, residual, count = state
-        return (length(residual) > wanted) & (count < maxiter)
+        return (length(residual) > tolerance) & (count < maxiter)
 
     def body(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         x, residual, count = state
-        x = _gmres_cycle(operator, x, residual, restart, wanted, stops)
+        x = _gmres_cycle(operator, x, residual, restart, tolerance, stops)
         return x, residual_of(x), count + 1
 
     x, _, _ = while_loop(going, body, (flat_x0, residual_of(flat_x0), 0))

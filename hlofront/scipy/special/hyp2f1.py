@@ -264,15 +264,15 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     excess = jnp.where(turned, greatest - least, jnp.abs(c - a - b))
     power = jnp.where(turned, least, jnp.where(mended, -excess, 0.0))
     # The logarithm of the factor by which terms must fall to become negligible.
-    wanted = -math.log(float(finfo(typeof(x).dtype).eps))
+    least_fall = -math.log(float(finfo(typeof(x).dtype).eps))
     near = (argument > 0.9) & (argument < 1) & ~ends & ~is_pole(c)
     decay = -jnp.log1p(-jnp.where(near, rest, 0.5))
-    long = (wanted > math.log(400.0) * (excess + 1)) | (
+    long = (least_fall > math.log(400.0) * (excess + 1)) | (
         (x > 0) & (other_ends | (mended & (jnp.minimum(p, q) < -1)))
     )
     polynomial = is_pole(p) | is_pole(q)
-    near = near & (wanted > 400 * decay) & (long | turned) & (~polynomial | (x > 0))
-    whole = jnp.abs(excess - jnp.round(excess)) < (1e-9 if wanted > 30 else 1e-4)
+    near = near & (least_fall > 400 * decay) & (long | turned) & (~polynomial | (x > 0))
+    whole = jnp.abs(excess - jnp.round(excess)) < (1e-9 if least_fall > 30 else 1e-4)
     by_logarithm = near & whole & (excess < _LOG_MOST + 0.5) & ~polynomial
     if by_parameters:
         # DLMF 15.8.10 holds only for c = a + b + m, and has no derivatives in the parameters.
