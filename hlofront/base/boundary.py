@@ -111,8 +111,8 @@ def filter_traceback(error: BaseException) -> None:
     if mode == "auto":
         mode = "tracebackhide" if _in_ipython() else "quiet_remove_frames"
     if mode == "tracebackhide":
-        for each in _chain(error):
-            _hide(each.__traceback__)
+        for exception in _chain(error):
+            _hide(exception.__traceback__)
     elif mode == "quiet_remove_frames":
         # Frames are removed at every boundary, not only at the outermost one: the user's code may
         # catch the exception in between.
@@ -168,16 +168,20 @@ def _filtered(traceback: types.TracebackType | None) -> types.TracebackType | No
 
 def _remove_frames(error: BaseException) -> bool:
     removed = False
-    for each in _chain(error):
-        before = each.__traceback__
+    for exception in _chain(error):
+        before = exception.__traceback__
         after = _filtered(before)
         removed |= after is not before
-        context = each.__context__
-        if context is not None and each.__cause__ is None and _is_all_ours(context.__traceback__):
+        context = exception.__context__
+        if (
+            context is not None
+            and exception.__cause__ is None
+            and _is_all_ours(context.__traceback__)
+        ):
             # Raised and handled inside hlofront, so it does not concern the user.
-            _assign(each, "__suppress_context__", True)
+            _assign(exception, "__suppress_context__", True)
         if after is not before:
-            _assign(each, "__traceback__", after)
+            _assign(exception, "__traceback__", after)
     return removed
 
 

@@ -552,7 +552,11 @@ def warn_of_unknown_variables() -> None:
 
             # The beginning, which all have, would make each name near to all.
             start = len("HLOFRONT_")
-            names = [each[start:] for each in (*known, "HLOFRONT_AS_JAX") if "HLOFRONT_" in each]
+            names = [
+                variable[start:]
+                for variable in (*known, "HLOFRONT_AS_JAX")
+                if "HLOFRONT_" in variable
+            ]
             near = difflib.get_close_matches(name[start:], names, n=1)
             hint = (
                 f"did you mean HLOFRONT_{near[0]}?" if near else "config.values lists the options"

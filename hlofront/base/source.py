@@ -397,7 +397,7 @@ def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
     nodes = [(operand, False) for operand in positional] + [
         (operand, True) for operand in by_keyword
     ]
-    return [each for each in nodes if not isinstance(each[0], _NeverArrays)]
+    return [pair for pair in nodes if not isinstance(pair[0], _NeverArrays)]
 
 
 _NeverArrays = ast.Lambda | ast.Dict | ast.Set | ast.JoinedStr | ast.DictComp | ast.SetComp

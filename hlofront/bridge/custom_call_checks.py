@@ -51,7 +51,7 @@ class CustomCall(NamedTuple):
     options: Mapping[str, object]
 
     def refused(self, reason: str) -> CustomCallError:
-        operands, results = (", ".join(map(str, each)) for each in (self.operands, self.results))
+        operands, results = (", ".join(map(str, types)) for types in (self.operands, self.results))
         return CustomCallError(
             f"its custom call of {self.target!r}, ({operands}) -> ({results}), {reason}"
         )
@@ -361,7 +361,7 @@ def _pivots(call: CustomCall) -> None:
 
 def _random_words(call: CustomCall) -> None:
     values = [*call.operands, *call.results]
-    alike = all(each.element == "ui32" and _same_types(each, values[0]) for each in values)
+    alike = all(value.element == "ui32" and _same_types(value, values[0]) for value in values)
     if (len(call.operands), len(call.results)) != (4, 2) or not alike:
         raise call.refused("does not take four arrays of uint32 and return two")
 
@@ -471,7 +471,7 @@ def _type(mlir_type: "ir.Type") -> ValueType:
 def _options(config: "ir.Attribute") -> dict[str, object]:
     if not isinstance(config, ir.DictAttr):
         return {}
-    return {each.name: _option(each.attr) for each in config}
+    return {attribute.name: _option(attribute.attr) for attribute in config}
 
 
 def _option(attribute: "ir.Attribute") -> object:

@@ -40,8 +40,8 @@ def check_module(module: "ir.Module", registered: Collection[str], device_count:
       device_count: the number of devices that it is for.
     """
     functions: dict[str, Any] = {}
-    for each in module.body.operations:
-        operation = each.operation
+    for op in module.body.operations:
+        operation = op.operation
         if operation.name not in ("func.func", "sdy.mesh"):
             raise ValueError(f"its module has {operation.name} outside of functions")
         name = ir.StringAttr(operation.attributes["sym_name"]).value
@@ -133,7 +133,7 @@ class _Count:
                 operation.attributes["is_stable"] = ir.BoolAttr.get(True)
             for region in operation.regions:
                 for block in region.blocks:
-                    waiting += [each.operation for each in block.operations]
+                    waiting += [op.operation for op in block.operations]
 
     def _check(self, operation: "ir.Operation", registered: Collection[str]) -> None:
         name = operation.name

@@ -201,9 +201,9 @@ def artifact_of(request: dict[str, Any]) -> bytes:
 def results_of(executable: Any, arguments: Sequence[Any]) -> "list[np.ndarray[Any, Any]]":
     """Run an executable, and return its results, which have dtypes of NumPy, as arrays of NumPy."""
     results = executable.execute_sharded(arguments, with_tokens=True)
-    arrays = [each[0] for each in results.disassemble_into_single_device_arrays()]
+    arrays = [shards[0] for shards in results.disassemble_into_single_device_arrays()]
     results.consume_token().block_until_ready()
-    return [np.array(memoryview(each), copy=True) for each in arrays]
+    return [np.array(memoryview(array), copy=True) for array in arrays]
 
 
 def serve() -> None:

@@ -293,14 +293,14 @@ def guards_for(
       operations: the names of the program's operations; None if they are not known.
       several_devices: whether the program is for several devices, if its operations are known.
     """
-    faults = [each for each in FAULTS if each.platform == platform and each.is_in(jaxlib)]
+    faults = [known for known in FAULTS if known.platform == platform and known.is_in(jaxlib)]
     if operations is not None:
         faults = [
-            each
-            for each in faults
-            if not (each.refused_in or each.is_rare)
-            and (several_devices or not each.is_of_several_devices)
-            and (not each.operations or not each.operations.isdisjoint(operations))
+            other
+            for other in faults
+            if not (other.refused_in or other.is_rare)
+            and (several_devices or not other.is_of_several_devices)
+            and (not other.operations or not other.operations.isdisjoint(operations))
         ]
     set_by_user = {*user_options, *_options_in_environment()} if faults else set[str]()
     return [

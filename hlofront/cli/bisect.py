@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
             "after": bisection.after and bisection.after.label,
             "skipped": bisection.skipped,
             "reason": bisection.reason,
-            "tried": [each._asdict() for each in bisection.tried],
+            "tried": [version._asdict() for version in bisection.tried],
             "difference": json.loads(difference.json()) if difference is not None else None,
         }
         print(json.dumps(report, indent=1), file=out)

@@ -136,13 +136,13 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
             _with_progress(store.entries(), "entries read"), key=lambda each: -each.last_used
         )
         shown.append((store, entries))
-        if any(each.damaged for each in entries):
+        if any(entry.damaged for entry in entries):
             code = max(code, DAMAGED)
     if options.json:
         _print_json(
             {
                 "stores": [
-                    {**_about_store(store), "entries": [_as_json(each) for each in entries]}
+                    {**_about_store(store), "entries": [_as_json(entry) for entry in entries]}
                     for store, entries in shown
                 ]
             },
@@ -150,7 +150,7 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
         )
         return code
     for store, entries in shown:
-        total = sum(each.size for each in entries)
+        total = sum(entry.size for entry in entries)
         limit = f" of {shown_size(store.max_bytes)}" if store.max_bytes >= 0 else ""
         print(
             f"{shown_folder(store)}: {counted(entries, 'entry')}, {shown_size(total)}{limit}",
@@ -159,9 +159,9 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
         if entries:
             heads = ("name", "size", "last used", "saves", "platform", "digest")
             _print_table([heads, *map(_row, entries)], out)
-        for each in entries:
-            if each.problem:
-                print(on_one_line(f"{each.path} {each.problem}"), file=sys.stderr)
+        for entry in entries:
+            if entry.problem:
+                print(on_one_line(f"{entry.path} {entry.problem}"), file=sys.stderr)
     return code
 
 
@@ -190,17 +190,17 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
             code = _say_refusal(store)
             continue
         entries = list(_with_progress(store.entries(), "entries read"))
-        if any(each.damaged for each in entries):
+        if any(entry.damaged for entry in entries):
             code = max(code, DAMAGED)
-        entries = [each for each in entries if each.problem is None]
-        names.update(each.name for each in entries)
-        groups += [(store, each) for each in by_file(to_compare(entries, options.wanted))]
+        entries = [entry for entry in entries if entry.problem is None]
+        names.update(entry.name for entry in entries)
+        groups += [(store, group) for group in by_file(to_compare(entries, options.wanted))]
     if not groups:
         near = difflib.get_close_matches(options.wanted, names, n=3)
         hint = f": did you mean {' or '.join(near)}?" if near else ". `cache ls` lists what is kept"
         raise UsageError(f"no entry has the name or digest {options.wanted!r}{hint}")
     if options.json:
-        _print_json({"stores": [_comparison_as_json(*each) for each in groups]}, out)
+        _print_json({"stores": [_comparison_as_json(*group) for group in groups]}, out)
         return code
     if not options.all:
         print_reason(*groups[0], out)
@@ -222,9 +222,9 @@ def _comparison_as_json(store: Store, entries: list[Entry]) -> dict[str, object]
         **_about_store(store),
         "name": entries[0].name,
         "file": entries[0].file,
-        "entries": [_as_json(each) for each in entries],
+        "entries": [_as_json(entry) for entry in entries],
         "differing": {
-            field: {each.digest: each.key.get(field) for each in entries} for field in differing
+            field: {entry.digest: entry.key.get(field) for entry in entries} for field in differing
         },
         "same": {field: entries[0].key.get(field) for field in same},
     }
@@ -238,8 +238,8 @@ def _verify(options: argparse.Namespace, out: TextIO) -> int:
             code = _say_refusal(store)
             continue
         entries = list(_with_progress(store.verify(), "entries verified"))
-        damaged = [each for each in entries if each.damaged]
-        unread = [each for each in entries if each.problem and not each.damaged]
+        damaged = [entry for entry in entries if entry.damaged]
+        unread = [entry for entry in entries if entry.problem and not entry.damaged]
         if damaged:
             code = max(code, DAMAGED)
         reports.append((store, entries, damaged, unread))
@@ -248,16 +248,16 @@ def _verify(options: argparse.Namespace, out: TextIO) -> int:
             {
                 **_about_store(store),
                 "checked": len(entries),
-                "damaged": [_as_json(each) for each in damaged],
-                "unread": [_as_json(each) for each in unread],
+                "damaged": [_as_json(entry) for entry in damaged],
+                "unread": [_as_json(entry) for entry in unread],
             }
             for store, entries, damaged, unread in reports
         ]
         _print_json({"stores": stores}, out)
         return code
     for store, entries, damaged, unread in reports:
-        for each in (*damaged, *unread):
-            print(on_one_line(f"{each.path} {each.problem}"), file=out)
+        for entry in (*damaged, *unread):
+            print(on_one_line(f"{entry.path} {entry.problem}"), file=out)
         verdict = "all whole" if not damaged else f"{len(damaged)} damaged"
         if damaged:
             verdict += f", set aside in {on_one_line(store.damaged_folder)}"
@@ -316,7 +316,9 @@ def _remove(
 
 
 def _stores(options: argparse.Namespace) -> list[Store]:
-    configured = [each for each in _configured() if each is not None]
+    configured = [
+        configured_store for configured_store in _configured() if configured_store is not None
+    ]
     if options.dir is not None:
         folder = os.path.abspath(os.path.expanduser(options.dir))
         for store in configured:

@@ -27,30 +27,33 @@ def to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
     """
     file, colon, name = wanted.rpartition(":")
     if colon and name:
-        of_file = [each for each in entries if f"/{each.file}".endswith(f"/{file}")]
+        of_file = [candidate for candidate in entries if f"/{candidate.file}".endswith(f"/{file}")]
         if of_file:
             entries, wanted = of_file, name
-    named = [each for each in entries if each.name in (wanted, f"jit_{wanted}")]
+    named = [candidate for candidate in entries if candidate.name in (wanted, f"jit_{wanted}")]
     if named:
         return sorted(named, key=lambda each: -each.last_used)
-    chosen = [each for each in entries if each.digest.startswith(wanted)]
+    chosen = [candidate for candidate in entries if candidate.digest.startswith(wanted)]
     if not chosen:
-        named = [each for each in entries if wanted.casefold() in each.name.casefold()]
-        names = sorted({each.name for each in named})
+        named = [
+            candidate for candidate in entries if wanted.casefold() in candidate.name.casefold()
+        ]
+        names = sorted({found.name for found in named})
         if len(names) > 1:
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             raise UsageError(f"{len(names)} names have {wanted!r} in them: {listed}; choose one")
         return sorted(named, key=lambda each: -each.last_used)
     if len(chosen) > 1:
-        digests = ", ".join(each.digest[:16] for each in chosen[:5])
+        digests = ", ".join(found.digest[:16] for found in chosen[:5])
         raise UsageError(
             f"{len(chosen)} digests start with {wanted!r}: {digests}; add more characters"
         )
     for entry in chosen:
         others = [
-            each
-            for each in entries
-            if (each.name, each.file) == (entry.name, entry.file) and each is not entry
+            candidate
+            for candidate in entries
+            if (candidate.name, candidate.file) == (entry.name, entry.file)
+            and candidate is not entry
         ]
         nearest = min(others, key=lambda each: len(each.differing(entry.key)), default=None)
         return [entry] if nearest is None else [entry, nearest]
@@ -60,8 +63,8 @@ def to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
 def by_file(entries: list[Entry]) -> list[list[Entry]]:
     """Return the entries of one name by the file of their function, in the order of the first."""
     by_file: dict[str, list[Entry]] = {}
-    for each in entries:
-        by_file.setdefault(each.file, []).append(each)
+    for entry in entries:
+        by_file.setdefault(entry.file, []).append(entry)
     return list(by_file.values())
 
 
@@ -79,7 +82,7 @@ def print_reason(store: Store, entries: list[Entry], out: TextIO) -> None:
         if not _is_digest(field, [entry, nearest])
     ]
     if not clauses and differing:
-        where = [each.about.get("line") for each in (nearest, entry)]
+        where = [either.about.get("line") for either in (nearest, entry)]
         moved = f", which began at line {where[0]} and begins at {where[1]}"
         code = f"the function's code or the constants in it{moved if where[0] != where[1] else ''}"
         clauses = [code if field == "program" else on_one_line(field) for field in differing]
@@ -101,7 +104,7 @@ def _change(field: str, before: str | None, now: str | None) -> str:
             if a != b
         )
     values = [
-        "(not there)" if each is None else abridged(each) or "(empty)" for each in (before, now)
+        "(not there)" if side is None else abridged(side) or "(empty)" for side in (before, now)
     ]
     return f"{on_one_line(field)}: {' -> '.join(cut(values))}"
 
@@ -126,19 +129,19 @@ def _function(entry: Entry) -> str:
 
 
 def _is_digest(field: str, entries: list[Entry]) -> bool:
-    return all(_IS_DIGEST.fullmatch(each.key.get(field, "")) for each in entries)
+    return all(_IS_DIGEST.fullmatch(entry.key.get(field, "")) for entry in entries)
 
 
 def fields_of(entries: list[Entry]) -> tuple[list[str], list[str]]:
     """Return the names of the key fields that differ between cache entries, and of the others."""
-    names = sorted({name for each in entries for name in each.key})
-    differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
+    names = sorted({name for entry in entries for name in entry.key})
+    differing = [name for name in names if len({entry.key.get(name) for entry in entries}) > 1]
     return differing, [name for name in names if name not in differing]
 
 
 def print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
     differing, same = fields_of(entries)
-    used = ago(max(each.last_used for each in entries))
+    used = ago(max(entry.last_used for entry in entries))
     count = counted(entries, "entry")
     print(f"{_function(entries[0])}: {count} in {shown_folder(store)}, last used {used}", file=out)
     if len(entries) == 1:
@@ -153,15 +156,15 @@ def print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
     digests = [field for field in differing if _is_digest(field, entries)]
     readable = [field for field in differing if field not in digests]
     for field in readable:
-        _print_values(field, [each.key.get(field) for each in entries], out)
+        _print_values(field, [entry.key.get(field) for entry in entries], out)
     for field in digests:
         if _follows(field, readable, entries):
             print(f"  {on_one_line(field)}: differs with them", file=out)
             continue
-        count = len({each.key[field] for each in entries})
+        count = len({entry.key[field] for entry in entries})
         why = ", by the function's code or the constants in it" if field == "program" else ""
         print(f"  {on_one_line(field)}: {count} different ones{why}", file=out)
-    lines = {each.about.get("line") for each in entries if each.about.get("line")}
+    lines = {entry.about.get("line") for entry in entries if entry.about.get("line")}
     if len(lines) > 1:
         listed = ", ".join(on_one_line(str(line)) for line in sorted(lines, key=str))
         print(f"Their functions begin at {len(lines)} lines of the file: {listed}", file=out)
@@ -171,8 +174,8 @@ def _follows(field: str, others: list[str], entries: list[Entry]) -> bool:
     """Return whether entries that agree in the other fields agree in this one, too."""
     seen: dict[tuple[str | None, ...], str] = {}
     return all(
-        seen.setdefault(tuple(map(each.key.get, others)), each.key[field]) == each.key[field]
-        for each in entries
+        seen.setdefault(tuple(map(entry.key.get, others)), entry.key[field]) == entry.key[field]
+        for entry in entries
     )
 
 

@@ -59,7 +59,7 @@ def _words_of(command: str, parser: argparse.ArgumentParser) -> _Words:
     for action in _actions(parser):
         values = tuple(map(str, action.choices or ()))
         if "--target" in action.option_strings:
-            values = tuple(each.name for each in targets())
+            values = tuple(target.name for target in targets())
         for option in action.option_strings:
             words.options[option] = None if action.nargs == 0 else values
         if not action.option_strings and values:
@@ -152,16 +152,18 @@ complete -c hlofront -n 'not __fish_use_subcommand' -a '(__hlofront_functions)'
 
 def _tables(commands: list[_Words]) -> str:
     """Return what scripts for bash and zsh know: the words, by shell functions of one shape."""
-    options = [f"        {each.command}) echo '{' '.join(each.options)}' ;;" for each in commands]
+    options = [
+        f"        {command.command}) echo '{' '.join(command.options)}' ;;" for command in commands
+    ]
     values = [
-        f"        '{each.command} {option}') echo '{' '.join(words)}' ;;"
-        for each in commands
-        for option, words in {**each.options, each.command: each.first}.items()
+        f"        '{command.command} {option}') echo '{' '.join(words)}' ;;"
+        for command in commands
+        for option, words in {**command.options, command.command: command.first}.items()
         if words
     ]
     return "\n".join(
         [
-            f"_hlofront_commands='{' '.join(each.command for each in commands)}'",
+            f"_hlofront_commands='{' '.join(command.command for command in commands)}'",
             "_hlofront_options() {",
             '    case "$1" in',
             *options,
@@ -180,13 +182,13 @@ def _tables(commands: list[_Words]) -> str:
 
 
 def _fish(commands: list[_Words]) -> str:
-    names = " ".join(each.command for each in commands)
+    names = " ".join(command.command for command in commands)
     lines = [f"complete -c hlofront -n __fish_use_subcommand -f -a '{names}'"]
-    for each in commands:
-        start = f"complete -c hlofront -n '__fish_seen_subcommand_from {each.command}'"
-        if each.first:
-            lines.append(f"{start} -f -a '{' '.join(each.first)}'")
-        for option, values in each.options.items():
+    for command in commands:
+        start = f"complete -c hlofront -n '__fish_seen_subcommand_from {command.command}'"
+        if command.first:
+            lines.append(f"{start} -f -a '{' '.join(command.first)}'")
+        for option, values in command.options.items():
             name = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             argument = "" if values is None else f" -x -a '{' '.join(values)}'" if values else " -r"
             lines.append(f"{start} {name}{argument}")

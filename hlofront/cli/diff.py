@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError("standard input holds one program: give a file for the other")
     setting, names = _setting_of(options)
     read = [read_program(text) if is_program(text) else None for text in arguments]
-    known = [each.kind for each in read if each is not None]
+    known = [program.kind for program in read if program is not None]
     if options.stage is None:
         options.stage = known[0] if len(known) == 1 else "hlo"
     if setting in ("--jaxlib", "--at") and options.stage != "hlo":

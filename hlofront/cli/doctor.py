@@ -90,16 +90,19 @@ def add_parser(commands: "Commands") -> None:
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
     announce("looking at packages, plugins and devices")
-    report_lines = findings()
+    lines_of_report = findings()
     finish()
-    wrong = [each for each in report_lines if each.state == WRONG]
+    wrong = [finding for finding in lines_of_report if finding.state == WRONG]
     if options.json:
-        report = {"findings": [each._asdict() for each in report_lines], "wrong": len(wrong)}
+        report = {
+            "findings": [finding._asdict() for finding in lines_of_report],
+            "wrong": len(wrong),
+        }
         json.dump(report, out, indent=2)
         print(file=out)
     else:
-        _print(report_lines, out)
-        mends = list(dict.fromkeys(each.mend for each in wrong if each.mend))
+        _print(lines_of_report, out)
+        mends = list(dict.fromkeys(finding.mend for finding in wrong if finding.mend))
         if wrong:
             count = "1 thing is" if len(wrong) == 1 else f"{len(wrong)} things are"
             print(f"\n{count} wrong{'. To fix:' if mends else '.'}", file=out)
@@ -110,18 +113,22 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     return 1 if wrong else 0
 
 
-def _print(report_lines: list[Finding], out: TextIO) -> None:
-    width = max(len(each.name) for each in report_lines)
+def _print(lines_of_report: list[Finding], out: TextIO) -> None:
+    width = max(len(finding.name) for finding in lines_of_report)
     chapter = None
-    for each in report_lines:
-        if each.chapter != chapter:
-            print(("\n" if chapter else "") + each.chapter, file=out)
-            chapter = each.chapter
-        text = f"{each.value}: {each.why}" if each.why and each.value else each.value or each.why
-        line = f"{_MARKS[each.state]} {each.name:<{width}}  {text}".rstrip()
+    for finding in lines_of_report:
+        if finding.chapter != chapter:
+            print(("\n" if chapter else "") + finding.chapter, file=out)
+            chapter = finding.chapter
+        text = (
+            f"{finding.value}: {finding.why}"
+            if finding.why and finding.value
+            else finding.value or finding.why
+        )
+        line = f"{_MARKS[finding.state]} {finding.name:<{width}}  {text}".rstrip()
         print(on_one_line(line), file=out)
-        if each.mend and each.state != WRONG:
-            print(on_one_line(f"  {'':<{width}}  for it: {each.mend}"), file=out)
+        if finding.mend and finding.state != WRONG:
+            print(on_one_line(f"  {'':<{width}}  for it: {finding.mend}"), file=out)
 
 
 def findings() -> list[Finding]:
@@ -144,7 +151,7 @@ def findings() -> list[Finding]:
     return [
         *_python(),
         *_plugins(),
-        *_packages({each.library for each in platforms.find_plugins().values()}),
+        *_packages({plugin.library for plugin in platforms.find_plugins().values()}),
         *_tools(),
         *_platforms(),
         *_faults(),
@@ -550,7 +557,7 @@ def _store(chapter: str, name: str, store: Store) -> Finding:
     why = _cannot_write(store.folder)
     if why:
         return Finding(chapter, name, store.folder, WRONG, why)
-    entries = [each for each in store.entries() if not each.damaged]
-    size = sum(each.size for each in entries) / 1e6
+    entries = [entry for entry in store.entries() if not entry.damaged]
+    size = sum(entry.size for entry in entries) / 1e6
     value = f"{store.folder}, {len(entries)} executables, {size:.1f} MB"
     return Finding(chapter, name, value)

@@ -65,7 +65,7 @@ def only_program(path: str) -> str:
         return ""
     programs = sorted(folder.glob("module_*after_optimizations.txt"))
     if len(programs) > 1:
-        listed = "\n".join(f"  {each}" for each in programs[:20])
+        listed = "\n".join(f"  {program}" for program in programs[:20])
         more = f"\n  and {len(programs) - 20} more" if len(programs) > 20 else ""
         raise UsageError(f"{path} has {len(programs)} programs: show one of\n{listed}{more}")
     return str(programs[0]) if programs else ""
@@ -176,9 +176,9 @@ def _as_dict(changes: Timeline) -> dict[str, object]:
         "module": changes.module.name,
         "operations": changes.first.operation_count,
         "passes": [
-            {"pass": each.stage.title, "operations": each.count, "change": each.summary()}
-            for each in changes.changes
-            if each
+            {"pass": change.stage.title, "operations": change.count, "change": change.summary()}
+            for change in changes.changes
+            if change
         ],
     }
 
@@ -189,11 +189,11 @@ def _print_kernels(listed: list[Kernel], options: argparse.Namespace, out: TextI
         return
     rows = [
         {
-            "kernel": each.name,
-            "operation": each.operation.name if each.operation is not None else None,
-            "files": {code: str(path) for code, path in each.files.items()},
+            "kernel": kernel_row.name,
+            "operation": kernel_row.operation.name if kernel_row.operation is not None else None,
+            "files": {code: str(path) for code, path in kernel_row.files.items()},
         }
-        for each in listed
+        for kernel_row in listed
     ]
     print(json.dumps(rows, indent=1), file=out)
 

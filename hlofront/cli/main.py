@@ -66,9 +66,9 @@ def parser() -> CommandParser:
         completion,
     ):
         command.add_parser(commands)
-    for each in commands.choices.values():
+    for choice in commands.choices.values():
         # Errors about arguments that a command does not know show its usage.
-        each.set_defaults(parser=each)
+        choice.set_defaults(parser=choice)
     return top
 
 

@@ -82,7 +82,9 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     table = measured.text(options.by, options.most)
     print(Painter(out, options.color).table(table), file=out)
     if others:
-        names = ", ".join(f"{each.program} ({each.runs * each.seconds:.3g} s)" for each in others)
+        names = ", ".join(
+            f"{other.program} ({other.runs * other.seconds:.3g} s)" for other in others
+        )
         print(f"other programs, see --program: {names}", file=out)
     return 0
 
@@ -147,8 +149,8 @@ def _read(options: argparse.Namespace) -> tuple[Profile, list[Profile]]:
         return chosen, []
     read = profiles_in(options.xplane, options.target)
     wanted = options.program or ""
-    matching = [each for each in read if wanted in each.program]
+    matching = [found for found in read if wanted in found.program]
     if not matching:
-        names = ", ".join(dict.fromkeys(each.program for each in read))
+        names = ", ".join(dict.fromkeys(found.program for found in read))
         raise UsageError(f"{options.xplane} has no program {wanted!r}: it has {names}")
-    return matching[0], [each for each in read if each is not matching[0]]
+    return matching[0], [found for found in read if found is not matching[0]]

@@ -110,8 +110,8 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     if options.mesh:
         raise UsageError("--mesh is for files with HLO: shardings of functions have their own mesh")
     targets = [target(name) for name in options.target]
-    for each in targets:
-        _ = each.devices  # Raises here if a device is missing, before any output.
+    for listed_target in targets:
+        _ = listed_target.devices  # Raises here if a device is missing, before any output.
     function, args = load_call(options.function, options.args)
     if options.html:
         return _page(options, function, args)

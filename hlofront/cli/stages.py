@@ -125,7 +125,7 @@ def _source(function: Callable[..., object]) -> str:
 
 def cost_text(compiled: Mapping[str, Compiled]) -> str:
     """Return a table of XLA's estimates of work and memory, with a column per target."""
-    tables = [_cost_rows(each) for each in compiled.values()]
+    tables = [_cost_rows(program) for program in compiled.values()]
     titles = list(dict.fromkeys(title for table in tables for title in table))
     columns = [[table.get(title, "") for title in titles] for table in tables]
     if len(columns) > 1:

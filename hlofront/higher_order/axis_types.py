@@ -170,7 +170,7 @@ def _mesh_of(shardings: PyTree) -> AbstractMesh:
     mesh: AbstractMesh = get_abstract_mesh()
     if mesh.empty:
         meshes = [getattr(leaf, "mesh", None) for leaf in tree_leaves(shardings)]
-        first: Any = next((each for each in meshes if each is not None), mesh)
+        first: Any = next((known for known in meshes if known is not None), mesh)
         return first.abstract_mesh
     return mesh
 

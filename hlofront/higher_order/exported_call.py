@@ -86,7 +86,10 @@ def variable_values(
     Raises:
       ValueError: if the shapes do not fit those that the program was exported for.
     """
-    sizes = {each.name: shapes[each.argument][each.axis] for each in solution.dimensions}
+    sizes = {
+        dimension.name: shapes[dimension.argument][dimension.axis]
+        for dimension in solution.dimensions
+    }
     check_sizes(solution.checks, sizes)
     return {name: value_of(value, sizes) for name, value in solution.values.items()}
 

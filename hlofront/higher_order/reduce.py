@@ -149,7 +149,7 @@ def reduce(
         "dimensions": integers(dimensions, "dimensions of reduce"),
     }
     results = process(reduce_p, (*leaves, *starts), params)
-    return tree.tree_unflatten(structure, [split_as(each, requested_sharding) for each in results])
+    return tree.tree_unflatten(structure, [split_as(x, requested_sharding) for x in results])
 
 
 def _check_trees(structure: PyTreeDef, start_structure: PyTreeDef) -> None:

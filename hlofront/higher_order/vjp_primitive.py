@@ -307,7 +307,7 @@ def lowered_tangents(types: Sequence[Any], tangents: Sequence[Any]) -> list[Tang
     low: list[Tangent] = []
     for t, tangent in zip(types, tangents, strict=True):
         if type(tangent) is Zero:
-            low += [Zero(each) for each in low_types([t])]
+            low += [Zero(aval) for aval in low_types([t])]
         else:
             low += lowered([t], [tangent])
     return low

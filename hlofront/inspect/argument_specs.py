@@ -76,7 +76,7 @@ def _parse_tree(part: str) -> object:
     parts = parts[:-1] if ends_in_comma else parts
     if part[0] == "{":
         return dict(map(_parse_item, parts))
-    elements = [_parse(each) for each in parts]
+    elements = [_parse(element) for element in parts]
     if part[0] == "[":
         return elements
     return elements[0] if len(elements) == 1 and not ends_in_comma else tuple(elements)

@@ -84,11 +84,11 @@ class Bisection(NamedTuple):
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
         """Return the versions tried, the first with the change, and the difference as text."""
         words = {True: "changed", False: "as before", None: "skipped"}
-        width = max((len(each.label) for each in self.tried), default=0)
+        width = max((len(version.label) for version in self.tried), default=0)
         lines = [
-            f"{each.label:<{width}}  {words[each.has_changed]}"
-            + (f": {each.error}" if each.error else "")
-            for each in self.tried
+            f"{version.label:<{width}}  {words[version.has_changed]}"
+            + (f": {version.error}" if version.error else "")
+            for version in self.tried
         ]
         difference = self.difference
         if difference is None or self.after is None or self.before is None:

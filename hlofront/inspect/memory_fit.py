@@ -145,7 +145,7 @@ def _refused(
         code_bytes=0,
         alias_bytes=0,
         device=name,
-        buffers=tuple(each.buffer for each in use.live()),
+        buffers=tuple(lifetime.buffer for lifetime in use.live()),
     )
 
 

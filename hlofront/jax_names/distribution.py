@@ -42,5 +42,5 @@ def distributions(
     installed = importlib.metadata.MetadataPathFinder.find_distributions(
         importlib.metadata.DistributionFinder.Context(name="jax")
     )
-    if all(each.version != __version__ for each in installed):
+    if all(distribution.version != __version__ for distribution in installed):
         yield _Distribution()

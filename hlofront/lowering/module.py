@@ -398,7 +398,7 @@ def _is_token() -> dict[str, ir.Attribute]:
 
 
 def _dictionaries(entries: Sequence[dict[str, ir.Attribute]]) -> ir.Attribute:
-    attributes = [ir.DictAttr.get(each, context=context) for each in entries]
+    attributes = [ir.DictAttr.get(entry, context=context) for entry in entries]
     return ir.ArrayAttr.get(attributes, context=context)
 
 

@@ -75,7 +75,9 @@ class ArrayNamespaceInfo:
         if kind is None:
             kind = ("bool", "numeric")
         names = [
-            name for each in ([kind] if isinstance(kind, str) else kind) for name in _KINDS[each]
+            name
+            for name_of_kind in ([kind] if isinstance(kind, str) else kind)
+            for name in _KINDS[name_of_kind]
         ]
         wide = state.enable_x64.value
         return {name: np.dtype(name) for name in names if wide or name not in _WIDE}

@@ -126,7 +126,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
 
 def _is_of_kind(dtype: np.dtype, kind: DTypeLike) -> bool:
     if isinstance(kind, str) and kind in _KINDS:
-        return any(dtypes.issubdtype(dtype, each) for each in _KINDS[kind])
+        return any(dtypes.issubdtype(dtype, scalar_class) for scalar_class in _KINDS[kind])
     if not isinstance(kind, list | tuple):
         try:
             # NumPy reads None as float64, and bytes as the names of dtypes.

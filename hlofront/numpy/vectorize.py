@@ -74,12 +74,12 @@ def vectorize(
       TypeError: if `excluded` has anything other than integers and strings.
       ValueError: if `excluded` has negative numbers.
     """
-    if any(not isinstance(each, int | str) for each in excluded):
+    if any(not isinstance(position, int | str) for position in excluded):
         raise TypeError(
             "jax.numpy.vectorize can only exclude integer or string arguments, but "
             f"excluded={excluded!r}"
         )
-    if any(isinstance(each, int) and each < 0 for each in excluded):
+    if any(isinstance(position, int) and position < 0 for position in excluded):
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     left_out = frozenset(excluded)
 
@@ -167,7 +167,7 @@ def _checked(
                 f"{where}"
             )
         bound = dict(sizes)
-        arrays = [asarray(each) for each in returned]
+        arrays = [asarray(x) for x in returned]
         for array, core in zip(arrays, results, strict=True):
             shape = typeof(array).shape
             if len(shape) != len(core):
@@ -200,7 +200,7 @@ def _broadcast(call: Callable[..., object], values: Sequence[Array], cores: Core
         mapped = [
             0 if (at := axis - rank + len(own)) >= 0 and own[at] != 1 else None for own in outer
         ]
-        if all(each is None for each in mapped):
+        if all(batch_axis is None for batch_axis in mapped):
             new.append(axis)
         else:
             call = vmap(call, in_axes=tuple(mapped))

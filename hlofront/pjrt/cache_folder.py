@@ -64,10 +64,10 @@ def create(folder: str) -> None:
         if above == folder:
             break
         folder = above
-    for each in reversed(missing):
+    for parent in reversed(missing):
         # Another process may create it concurrently.
         with contextlib.suppress(FileExistsError):
-            os.mkdir(each, 0o700)
+            os.mkdir(parent, 0o700)
 
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -245,9 +245,9 @@ def remove_whole(path: str) -> bool:
         return remove(path)
     try:
         with os.scandir(path) as listing:
-            inside = [each.path for each in listing]
-        for each in inside:
-            remove_whole(each)
+            inside = [file.path for file in listing]
+        for inner in inside:
+            remove_whole(inner)
         os.rmdir(path)
     except OSError:
         return False

@@ -348,26 +348,26 @@ class Store:
         now = time.time()
         temporaries = 0
         entry_files: list[_EntryFile] = []
-        for each in self._files(entries=self.max_bytes >= 0):
-            name = os.path.basename(each.path)
+        for file in self._files(entries=self.max_bytes >= 0):
+            name = os.path.basename(file.path)
             if not name.startswith(TEMPORARY):
-                entry_files.append(each)
-            elif abs(now - each.modified) > _HOUR:
+                entry_files.append(file)
+            elif abs(now - file.modified) > _HOUR:
                 # The process that wrote it was killed.
-                temporaries += cache_folder.remove(each.path)
-        before = total = sum(each.size for each in entry_files)
+                temporaries += cache_folder.remove(file.path)
+        before = total = sum(entry_file.size for entry_file in entry_files)
         entries = 0
         if 0 <= self.max_bytes < total:
             # A future time means that the clock was set back: such entries are the oldest.
             entry_files.sort(key=lambda each: (each.modified <= now + _HOUR, each.modified))
-            for each in entry_files:
+            for entry_file in entry_files:
                 if total <= self.max_bytes * _EVICT_TO:
                     break
-                if each.digest == new_digest:
+                if entry_file.digest == new_digest:
                     continue
                 # An entry that another process removed counts as well.
-                entries += cache_folder.remove(each.path)
-                total -= each.size
+                entries += cache_folder.remove(entry_file.path)
+                total -= entry_file.size
             if entries:
                 record_event("/hlofront/cache/evicted", entries=entries)
         self._scanned_at = time.monotonic()
@@ -398,8 +398,8 @@ class Store:
         except OSError:
             return
         with listing:
-            for each in listing:
-                name = each.name
+            for file in listing:
+                name = file.name
                 digest = name.removesuffix(ENDING)
                 if name.startswith(TEMPORARY):
                     if not temporaries:
@@ -407,12 +407,12 @@ class Store:
                 elif not entries or digest == name or _DIGEST.fullmatch(digest) is None:
                     continue
                 try:
-                    status = each.stat(follow_symlinks=False)
+                    status = file.stat(follow_symlinks=False)
                 except OSError:
                     continue  # Another process has removed it.
                 # Windows has no inodes here.
                 inode = status.st_ino or None
-                yield _EntryFile(digest, each.path, status.st_size, status.st_mtime, inode)
+                yield _EntryFile(digest, file.path, status.st_size, status.st_mtime, inode)
 
     def gc(self) -> Removed:
         """Evict entries beyond the folder's limit, and remove temporary files of dead processes."""
@@ -428,13 +428,13 @@ class Store:
             return Removed(0, 0, 0, 0)
         entries = size = temporaries = 0
         with self._scanning:
-            for each in self._files():
-                gone = cache_folder.remove_whole(each.path)
-                if os.path.basename(each.path).startswith(TEMPORARY):
+            for file in self._files():
+                gone = cache_folder.remove_whole(file.path)
+                if os.path.basename(file.path).startswith(TEMPORARY):
                     temporaries += gone
                 elif gone:
                     entries += 1
-                    size += each.size
+                    size += file.size
             cache_folder.remove(self._scanned)
             self._scanned_at = None
             self._total = self._added = 0
@@ -448,19 +448,21 @@ class Store:
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries in arbitrary order; their checksums are not verified."""
-        for each in self._entry_files():
-            entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
+        for entry_file in self._entry_files():
+            entry = _summary(
+                entry_file, lambda path: cache_folder.read_some(path, ("key", "about"))
+            )
             if entry is not None:
                 yield entry
 
     def verify(self) -> Iterator[Entry]:
         """Verify and yield every entry, after setting it aside if it is damaged."""
-        for each in self._entry_files():
-            entry = _summary(each, lambda path: cache_folder.read(path)[0])
+        for entry_file in self._entry_files():
+            entry = _summary(entry_file, lambda path: cache_folder.read(path)[0])
             if entry is None:
                 continue
             if entry.damaged:
-                cache_folder.set_aside(self.folder, entry.path, each.inode)
+                cache_folder.set_aside(self.folder, entry.path, entry_file.inode)
                 record_event("/hlofront/cache/damaged", path=entry.path, reason=entry.problem or "")
             yield entry
 

@@ -56,7 +56,7 @@ def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Device]) -> 
 def _cube(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
     """Return the chips of a cube of 2x2x2 in ring order; otherwise None."""
     coordinates = [tuple(getattr(device, "coords", (0, 0, 0))) for device in devices]
-    if len(devices) != 8 or {max(each) for each in zip(*coordinates, strict=True)} != {1}:
+    if len(devices) != 8 or {max(column) for column in zip(*coordinates, strict=True)} != {1}:
         return None
     ordered = sorted(devices, key=lambda device: tuple(reversed(device.coords)))
     return np.asarray(ordered)[list(_RING_OF_CUBE)].reshape(mesh_shape)

@@ -238,7 +238,7 @@ def plugin_packages() -> list[PluginPackage]:
                 folder = "" if ending else path
                 library = _library_in(folder) if folder else None
                 packages.append(PluginPackage(module, origin, folder, _LIBRARIES, library))
-    listed = {each.reference for each in packages}
+    listed = {package.reference for package in packages}
     for entry in importlib.metadata.entry_points(group="jax_plugins"):
         module = entry.value.partition(":")[0].strip()
         if module not in listed:

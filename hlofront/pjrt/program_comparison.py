@@ -400,7 +400,7 @@ class _Wait:
                 if other is None or other.site == where.site:
                     continue
                 if number == me:
-                    circle = [(each, waiting[each]) for each in path]
+                    circle = [(process, waiting[process]) for process in path]
                     start = min(range(len(circle)), key=lambda i: circle[i][0])
                     return circle[start:] + circle[:start]
                 if number not in seen:

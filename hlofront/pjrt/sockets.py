@@ -45,7 +45,7 @@ def _sockets() -> Iterator[_Socket]:
 
 def listening() -> set[str]:
     """Return the addresses that this process listens at."""
-    return {each.local for each in _sockets() if each.state == _LISTENING}
+    return {row.local for row in _sockets() if row.state == _LISTENING}
 
 
 def shut_down(addresses: Collection[str]) -> int:
@@ -54,10 +54,10 @@ def shut_down(addresses: Collection[str]) -> int:
     Waiting on such a connection in this process then fails immediately.
     """
     count = 0
-    for each in _sockets():
-        if each.state == _ESTABLISHED and (each.local in addresses or each.remote in addresses):
+    for row in _sockets():
+        if row.state == _ESTABLISHED and (row.local in addresses or row.remote in addresses):
             # The connection may end while the table is read.
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(each.descriptor)) as own:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(row.descriptor)) as own:
                 own.shutdown(socket.SHUT_RDWR)
                 count += 1
     return count

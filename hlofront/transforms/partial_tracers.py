@@ -233,7 +233,7 @@ class PartialTrace(SplitTrace):
                 "is: set the attribute `recipe` of results to what new_eqn_recipe returned"
             )
         results = self._written(x.recipe)
-        return results[[each is x for each in x.recipe.out_tracers].index(True)]
+        return results[[tracer is x for tracer in x.recipe.out_tracers].index(True)]
 
     def _written(self, recipe: EquationRecipe) -> list[JitTracer]:
         """Write an equation to the program, once, and return its results."""

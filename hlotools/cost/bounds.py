@@ -119,13 +119,13 @@ class Bounds:
             return 0.0
         inside = instruction.fused.instructions if instruction.fused else [instruction]
         seconds = 0.0
-        for each in inside:
-            if not is_collective(each.opcode) or each.opcode.startswith(("send", "recv")):
+        for step in inside:
+            if not is_collective(step.opcode) or step.opcode.startswith(("send", "recv")):
                 continue
-            identity = identity_of(each)
+            identity = identity_of(step)
             if identity not in self._known:
                 self._known.add(identity)
-                seconds += link_seconds(each, links, self._device_count)
+                seconds += link_seconds(step, links, self._device_count)
         return seconds
 
 
@@ -155,10 +155,10 @@ def compiler_seconds(instruction: Instruction, clock: float | None) -> float | N
         return None
     config = instruction.backend_config
     listed = config.get("reification_cost") if isinstance(config, dict) else None
-    for each in listed if isinstance(listed, list) else []:
+    for model in listed if isinstance(listed, list) else []:
         # Its first, unnamed model is the one by which it chooses fusions.
-        if isinstance(each, dict) and not each.get("name"):
-            return float(each.get("exec_time_us", 0.0)) * 1e-6
+        if isinstance(model, dict) and not model.get("name"):
+            return float(model.get("exec_time_us", 0.0)) * 1e-6
     return None
 
 

@@ -198,9 +198,9 @@ def collectives(
     device_count = _device_count(module, mesh)
     schedule = Schedule(module, estimates, rates)
     rows: list[Collective] = []
-    for each in pieces.values():
-        instruction, step = each[0]
-        beside = schedule.beside([(inside, piece.instruction) for inside, piece in each])
+    for members in pieces.values():
+        instruction, step = members[0]
+        beside = schedule.beside([(inside, piece.instruction) for inside, piece in members])
         row = _row(instruction, step, mesh, device_count)
         seconds = None
         if rates is not None and rates.links is not None:

@@ -109,7 +109,7 @@ class Costs:
         transcendentals = sum(row.transcendentals for row in lines)
         moved = sum(row.bytes for row in lines)
         estimated = [row.compiler_seconds for row in instructions]
-        known = [each for each in estimated if each is not None]
+        known = [estimate for estimate in estimated if estimate is not None]
         self.total: dict[str, Any] = {
             "flops": flops,
             "transcendentals": transcendentals,

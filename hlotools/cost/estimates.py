@@ -187,7 +187,7 @@ def _counted(loop: Instruction) -> int | None:
     position = number.attributes.get("index", "")
     if number.opcode != "get-tuple-element" or not position.isdecimal():
         return None
-    carried = [each.operands for each in (loop.operands[0], body.root)]
+    carried = [tuple_.operands for tuple_ in (loop.operands[0], body.root)]
     if not all(int(position) < len(operands) for operands in carried):
         return None
     start, following = (operands[int(position)] for operands in carried)

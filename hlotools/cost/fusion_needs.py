@@ -60,7 +60,7 @@ def fused_computations(fusion: Instruction) -> list[tuple[Computation, int]]:
     operations have none.
     """
     callees_first: dict[int, Computation] = {}
-    waiting = [(each, False) for each in (fusion.fused,) if each is not None]
+    waiting = [(called, False) for called in (fusion.fused,) if called is not None]
     while waiting:
         computation, is_done = waiting.pop()
         if is_done:

@@ -96,7 +96,7 @@ class MemoryUse:
     def live(self, moment: int | None = None) -> list[LiveBuffer]:
         """Return the buffers that are live at a moment, by default the peak; the largest first."""
         when = self.peak if moment is None else moment
-        live = [each for each in self.buffers if each.first <= when <= each.last]
+        live = [buffer for buffer in self.buffers if buffer.first <= when <= buffer.last]
         return sorted(live, key=lambda each: -each.buffer.bytes)
 
     def as_dict(self) -> dict[str, Any]:
@@ -110,8 +110,8 @@ class MemoryUse:
             "uncounted": dict(self.uncounted),
             "moments": [moment._asdict() for moment in self.moments],
             "buffers": [
-                {**each.buffer._asdict(), "first": each.first, "last": each.last}
-                for each in self.buffers
+                {**buffer.buffer._asdict(), "first": buffer.first, "last": buffer.last}
+                for buffer in self.buffers
             ],
         }
 
@@ -158,7 +158,7 @@ class MemoryUse:
         lines = [
             f"the peak memory is {size_text(peak.bytes)}, while operation {self.peak + 1} "
             f"of {len(self.moments)} runs: {peak.opcode} {peak.name}{where}",
-            *buffer_lines([each.buffer for each in self.live()], most),
+            *buffer_lines([lifetime.buffer for lifetime in self.live()], most),
         ]
         return list(map(visible, lines))
 

@@ -254,7 +254,7 @@ def _merged(chosen: Iterable[_Part]) -> Iterator[str]:
             and part.before == last.before * last.size
         )
         if run and not follows:
-            size = math.prod(each.size for each in run)
+            size = math.prod(member.size for member in run)
             first = run[0]
             whole = size == first.axis_size
             yield first.name if whole else f"{first.name}:({first.before}){size}"

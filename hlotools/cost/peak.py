@@ -91,7 +91,9 @@ def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
     most = _running_peaks(module)[id(module.entry)]
     live = sorted(most.live, key=lambda value: -value.bytes)
     sized = (value for value in live if value.bytes)
-    return [buffer_of(each.instruction, each.bytes, each.is_result) for each in sized], most.bytes
+    return [
+        buffer_of(buffer.instruction, buffer.bytes, buffer.is_result) for buffer in sized
+    ], most.bytes
 
 
 def peak_bytes(module: HloModule) -> dict[int, int]:

@@ -53,7 +53,7 @@ def _unit(instruction: Instruction, peaks: Mapping[str, float]) -> tuple[str, in
         return ("float32" if precision == "highest" else "tensorfloat32"), 1
     if "float32" not in peaks and "bfloat16" in peaks:
         # The bfloat16 parts that make up one float32 are multiplied with each other.
-        both = all(each == "float32" for each in names)
+        both = all(operand_dtype == "float32" for operand_dtype in names)
         passes = {"high": (2, 3), "highest": (3, 6)}.get(precision, (1, 1))[both]
         return "bfloat16", passes
     return "float32", 1
@@ -66,14 +66,14 @@ def _precision_of(instruction: Instruction) -> tuple[str, str]:
     precision_config = gemm.get("precision_config") if isinstance(gemm, dict) else None
     if isinstance(precision_config, dict):
         listed = precision_config.get("operand_precision")
-        precisions = [str(each) for each in listed] if isinstance(listed, list) else []
+        precisions = [str(item) for item in listed] if isinstance(listed, list) else []
         algorithm = str(precision_config.get("algorithm", ""))
     else:
         text = instruction.attributes.get("operand_precision", "")
         precisions = text.strip("{}").split(",")
         algorithm = unquoted(instruction.attributes.get("algorithm", ""))
     lower = {each.strip().lower() for each in precisions}
-    precision = next((each for each in ("highest", "high") if each in lower), "")
+    precision = next((level for level in ("highest", "high") if level in lower), "")
     algorithm = algorithm.lower().removeprefix("alg_").removeprefix("dot_")
     return precision, "" if algorithm == "unset" else algorithm
 
@@ -100,6 +100,6 @@ def products_in(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
     if instruction.opcode in _PRODUCTS:
         yield instruction, 1
     for computation, count in fused_computations(instruction):
-        for each in computation.instructions:
-            if each.opcode in _PRODUCTS:
-                yield each, count
+        for operation in computation.instructions:
+            if operation.opcode in _PRODUCTS:
+                yield operation, count

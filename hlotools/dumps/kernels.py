@@ -102,7 +102,7 @@ def _operations(module: DumpedModule) -> dict[str, Instruction]:
     if module.optimized is None:
         return {}
     program = parse(module.optimized.read_text(encoding="utf-8", errors="replace"))
-    return {_word(each.name): each for each in program.instructions()}
+    return {_word(instruction.name): instruction for instruction in program.instructions()}
 
 
 def _word(name: str) -> str:

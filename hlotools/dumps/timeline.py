@@ -33,8 +33,8 @@ class PassChange(NamedTuple):
         """Return the change in a line, such as `-divide, +multiply; fused: add, tanh`."""
         gone = {original.name for _, original in self.moved}
         parts = [
-            _counted("+", (each for each in self.made)),
-            _counted("-", (each for each in self.removed if each.name not in gone)),
+            _counted("+", (operation for operation in self.made)),
+            _counted("-", (operation for operation in self.removed if operation.name not in gone)),
         ]
         fused = [each for each, _ in self.moved if self.after.fusion_of(each)]
         moved = [each for each, _ in self.moved if not self.after.fusion_of(each)]

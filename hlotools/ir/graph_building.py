@@ -19,7 +19,11 @@ def array(dtype: str, dimensions: Sequence[int]) -> Shape:
 
 def captures(instruction: Instruction) -> int:
     """Return the number of trailing operands that an operation's regions capture from outside."""
-    counts = [c.attributes.get("captured") for each in instruction.called.values() for c in each]
+    counts = [
+        c.attributes.get("captured")
+        for computations in instruction.called.values()
+        for c in computations
+    ]
     return max((int(count) for count in counts if count), default=0)
 
 

@@ -92,13 +92,13 @@ def _callee(instruction: Instruction) -> Computation | None:
     """Return the function that an operation calls, if to inline the call has no effect."""
     if instruction.opcode not in _CALLS or not _NAMES.issuperset(instruction.attributes):
         return None
-    callees = [each for called in instruction.called.values() for each in called]
+    callees = [computation for called in instruction.called.values() for computation in called]
     return callees[0] if len(callees) == 1 else None
 
 
 def _signature(callee: Computation) -> tuple[str, ...]:
     name = _NUMBERED.sub("", callee.name)
-    types = [each.shape.text for each in (*callee.parameters, callee.root)]
+    types = [instruction.shape.text for instruction in (*callee.parameters, callee.root)]
     return name, *types
 
 
@@ -194,7 +194,9 @@ def _drop_unused(module: HloModule) -> None:
     for computation in reversed(module.callees_first()):
         if id(computation) in used:
             for instruction in computation.instructions:
-                used.update(id(c) for each in instruction.called.values() for c in each)
+                used.update(
+                    id(c) for computations in instruction.called.values() for c in computations
+                )
     module.computations = [c for c in module.computations if id(c) in used]
     for instruction in module.instructions():
         instruction.users = []
@@ -350,7 +352,7 @@ def _capture(
     staying = [n for n in range(own) if n not in unchanged]
     numbers = sorted([*unchanged, *range(own, len(values))], key=lambda n: keys[id(values[n])])
     captured = [n for n in numbers if values[n].opcode != "constant"]
-    for region in (each for called in operation.called.values() for each in called):
+    for region in (computation for called in operation.called.values() for computation in called):
         parameters = region.parameters
         # Regions of operations other than loops have parameters that are not operands.
         more = len(parameters) - len(values)

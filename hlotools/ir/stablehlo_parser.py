@@ -305,7 +305,7 @@ class _Reader:
         shape = self.shapes.get((types, count))
         if shape is None:
             shape = self.shapes[types, count] = several(self.result_types(types, count))
-        regions = [self.closed(each, opened) for each in opened.blocks]
+        regions = [self.closed(inner, opened) for inner in opened.blocks]
         operands += self.outer(opened)
         made = self.builder.add(
             block.computation,
@@ -317,7 +317,7 @@ class _Reader:
             literal,
             source=(end.site.file, end.site.line),
             stack=end.stack,
-            identity=[self.builder.digests[id(each.root)] for each in regions]
+            identity=[self.builder.digests[id(computation.root)] for computation in regions]
             + [symbol.encode() for _, symbol in symbols],
         )
         for number, region in enumerate(regions):
@@ -390,8 +390,8 @@ class _Reader:
         value = owner.names[name]
         if value.shape.is_tuple:
             value = self.part(owner, value, int(number or 0))
-        for each in reversed(inner):
-            value = self.taken(each, value)
+        for enclosing in reversed(inner):
+            value = self.taken(enclosing, value)
         return value
 
     def taken(self, block: _Block, value: Instruction) -> Instruction:

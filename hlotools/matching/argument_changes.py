@@ -36,7 +36,7 @@ def argument_changes(matching: Matching) -> Iterator[tuple[Change, list[Instruct
             for fact in _facts(p, q, (p.number in donated[0], q.number in donated[1])):
                 alike.setdefault(fact, []).append((p, q))
     for (what, before, after), pairs in alike.items():
-        types = {tuple(each.shape.without_layout() for each in pair) for pair in pairs}
+        types = {tuple(parameter.shape.without_layout() for parameter in pair) for pair in pairs}
         if what in ("dtype", "size") and len(types) == 1:
             what, (before, after) = "type", types.pop()
         a, b = (tuple(_site(pair[side]) for pair in pairs) for side in (0, 1))
@@ -91,9 +91,9 @@ def _facts(p: Instruction, q: Instruction, in_header: tuple[bool, bool]) -> Iter
         for written, each in zip(in_header, attributes, strict=True)
     ]
     if donated[0] != donated[1]:
-        yield "donation", *("yes" if each else "" for each in donated)
+        yield "donation", *("yes" if flag else "" for flag in donated)
     for key in sorted((attributes[0].keys() | attributes[1].keys()) - _DONATION - {_REPLICATION}):
-        before, after = (each.get(key, "") for each in attributes)
+        before, after = (attribute.get(key, "") for attribute in attributes)
         if before != after:
             yield key.rpartition(".")[2], _axes(before), _axes(after)
 
@@ -119,10 +119,10 @@ def _site(p: Instruction) -> OperationSite:
 def result_change(a: HloModule, b: HloModule) -> Change | None:
     """Return the change of the number of results, None if it is the same."""
     before, after = (
-        Counter(each.without_layout() for each in module.entry.root.shape.leaves())
+        Counter(leaf.without_layout() for leaf in module.entry.root.shape.leaves())
         for module in (a, b)
     )
     if before.total() == after.total():
         return None
-    removed, added = (", ".join(each.elements()) for each in (before - after, after - before))
+    removed, added = (", ".join(counter.elements()) for counter in (before - after, after - before))
     return Change("result", "number", removed, added, (), ())

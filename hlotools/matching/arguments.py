@@ -24,7 +24,7 @@ def numbered_pairs(a: Computation, b: Computation) -> list[tuple[int, int]] | No
         return None
 
     def pair(fits: Iterable[tuple[Instruction, Instruction]]) -> None:
-        used = {id(each) for both in pairs for each in both}
+        used = {id(parameter) for both in pairs for parameter in both}
         for p, q in fits:
             if id(p) not in used and id(q) not in used:
                 pairs.append((p, q))

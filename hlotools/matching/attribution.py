@@ -32,7 +32,7 @@ def under_causes(
     parts: list[list[Change]] = [[] for _ in causes]
     shared: list[Change] = []
     others: list[Change] = []
-    resized = any(each.change.kind == "argument" and each.change.what in _SIZES for each in causes)
+    resized = any(c.change.kind == "argument" and c.change.what in _SIZES for c in causes)
     for change in changes:
         number = _cause_of(change, causes)
         if number is None and not are_all and not resized and change.what in _OWN:

@@ -47,17 +47,17 @@ def heading_of(changes: Sequence[Change]) -> Change:
 
 def _changed(changes: Sequence[Change]) -> Change:
     """Return the most telling of changes of operations that both programs have."""
-    first = next((each for each in changes if each.what == "opcode"), changes[0])
+    first = next((change for change in changes if change.what == "opcode"), changes[0])
     alike = [
-        each
-        for each in changes
-        if (each.kind, each.what, each.before, each.after)
+        change
+        for change in changes
+        if (change.kind, change.what, change.before, change.after)
         == (first.kind, first.what, first.before, first.after)
     ]
     if first.kind != "changed":
         return first._replace(a=plain(first.a), b=plain(first.b))
     a, b = (
-        tuple(site._replace(name=site.opcode) for each in alike for site in plain(sites(each)))
+        tuple(site._replace(name=site.opcode) for change in alike for site in plain(sites(change)))
         for sites in (lambda each: each.a, lambda each: each.b)
     )
     return first._replace(a=a, b=b, key="")
@@ -110,7 +110,7 @@ def _name(site: OperationSite) -> str:
     if at is None:
         return site.opcode
     if site.opcode == "call":
-        return f"call of {', '.join(c.name for each in at.called.values() for c in each)}"
+        return f"call of {', '.join(c.name for called in at.called.values() for c in called)}"
     if site.opcode == "custom_call":
         target = at.attributes.get("call_target_name", "").strip('"')
         return f"host callback {target}" if "callback" in target else f"custom_call {target}"

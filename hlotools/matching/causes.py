@@ -58,7 +58,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
         at = [site.at for site in (*change.a, *change.b) if site.at is not None]
         if change.kind == "module":
             groups.append(_Group(graph, change, []))
-        elif at and all(_is_at_an_end(each, result is not None) for each in at):
+        elif at and all(_is_at_an_end(instruction, result is not None) for instruction in at):
             # Such a change is among those of arguments and results.
             continue
         elif change.kind == "changed" and change.what in _FOLLOWING:
@@ -94,7 +94,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
         # Converts and similar operations, which prepare operands, follow from the changes next to
         # them.
         if group.is_minor:
-            other = next((each for each in groups if each.near & group.near), None)
+            other = next((candidate for candidate in groups if candidate.near & group.near), None)
             if other is None:
                 groups.append(group)
             else:
@@ -136,7 +136,7 @@ class _Group:
         self.heading = heading
         self.leading = leading
         self.following: list[Change] = []
-        self.near = {key for each in at for key in graph.around(each)}
+        self.near = {key for instruction in at for key in graph.around(instruction)}
         for change in leading:
             self.near |= graph.near(change)
 
@@ -188,9 +188,13 @@ class OperationGraph:
         at = {id(site.at): site.at for site in (*change.a, *change.b) if site.at is not None}
         if change.what == "constant":
             for _ in range(_STEPS_TO_SIZED):
-                at |= {id(user): user for each in at.values() for user in each.users}
+                at |= {id(user): user for instruction in at.values() for user in instruction.users}
             for _ in range(_STEPS_TO_SIZED):
-                at |= {id(operand): operand for each in at.values() for operand in each.operands}
+                at |= {
+                    id(operand): operand
+                    for instruction in at.values()
+                    for operand in instruction.operands
+                }
         return set(map(self.node, at.values()))
 
     def is_used_by(self, change: Change, parameters: list[Instruction], group: _Group) -> bool:
@@ -199,7 +203,7 @@ class OperationGraph:
             return False
         sites = [site for each in group.leading for site in (*each.a, *each.b)]
         at = {id(site.at) for site in sites}
-        users = [user for each in parameters for user in each.users]
+        users = [user for parameter in parameters for user in parameter.users]
         return bool(users) and all(id(user) in at for user in users)
 
     def near(self, change: Change) -> set[int]:
@@ -225,7 +229,7 @@ class OperationGraph:
         members: dict[int, list[Change]] = {}
         for n, change in enumerate(changes):
             members.setdefault(lead(n), []).append(change)
-        return [_Group(self, _heading(each), (), each) for each in members.values()]
+        return [_Group(self, _heading(member), (), member) for member in members.values()]
 
     def attach(self, changes: Sequence[Change], groups: Sequence[_Group]) -> list[Change]:
         """Add each change to the group that is nearest to it; return those that are near none."""
@@ -248,6 +252,8 @@ class OperationGraph:
         rest = []
         for change in left:
             lines = _lines([change])
-            group = next((each for each in groups if lines & _lines(each.leading)), None)
+            group = next(
+                (candidate for candidate in groups if lines & _lines(candidate.leading)), None
+            )
             (rest if group is None else group.following).append(change)
         return rest

@@ -281,7 +281,7 @@ class _HostOperations:
             for event, body, marked in listed:
                 first = bisect_left(within, (event.start,))
                 last = bisect_left(within, (marked,))
-                ends = [each.end for each in within[first:last] if each.name in body]
+                ends = [interval.end for interval in within[first:last] if interval.name in body]
                 name = str(event.stats["hlo_op"])
                 runs[key].append(Interval(event.start, max(ends, default=marked), name))
 

@@ -243,7 +243,9 @@ def operations_inside(module: HloModule) -> dict[str, frozenset[str]]:
     inside: dict[int, frozenset[str]] = {}
 
     def within(computations: list[Computation]) -> frozenset[str]:
-        return frozenset().union(*(inside.get(id(each), frozenset()) for each in computations))
+        return frozenset().union(
+            *(inside.get(id(computation), frozenset()) for computation in computations)
+        )
 
     nested: dict[str, frozenset[str]] = {}
     for computation in module.callees_first():

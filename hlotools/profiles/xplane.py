@@ -78,7 +78,7 @@ class XSpace:
         """
         named = [record for record in self.programs.values() if record.name == name]
         names = [operation.encode() for operation in operations]
-        whole = [record for record in named if all(each in record.proto for each in names)]
+        whole = [record for record in named if all(key in record.proto for key in names)]
         for candidates in (whole, named):
             if candidates:
                 return next((r for r in candidates if r.number == number), candidates[0])
@@ -234,10 +234,10 @@ def _read_line(
         elif number == 4:
             messages.append(content(value))
     events: list[Event] = []
-    for each in messages:
+    for item in messages:
         key = offset = duration = 0
         stats: list[memoryview] = []
-        for number, value in fields(each):
+        for number, value in fields(item):
             if number == 1:
                 key = integer(value)
             elif number == 2:

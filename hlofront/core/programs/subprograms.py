@@ -359,7 +359,7 @@ def all_programs(
         read.add(id(jaxpr))
         equations = jaxpr.eqns if equations_of is None else equations_of(jaxpr)
         inner = [part.program for part in subprograms_in(equations)]
-        waiting += [each for each in reversed(inner) if id(each) not in met]
+        waiting += [subprogram for subprogram in reversed(inner) if id(subprogram) not in met]
         met.update(map(id, inner))
 
 

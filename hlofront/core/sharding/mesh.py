@@ -149,7 +149,7 @@ class NamedAxes:
         return self._axes_of_type(AxisType.Manual)
 
     def _all_of_type(self, kind: AxisType) -> bool:
-        return bool(self.axis_types) and all(each is kind for each in self.axis_types)
+        return bool(self.axis_types) and all(axis_type is kind for axis_type in self.axis_types)
 
     @property
     def are_all_axes_auto(self) -> bool:

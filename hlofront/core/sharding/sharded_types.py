@@ -202,7 +202,7 @@ def _with_splits(
             "XLA decides how results are split."
         )
     entries = rules.sharding[primitive](avals, results, **params)
-    specs = [_sums(primitive, avals).update(partitions=each) for each in entries]
+    specs = [_sums(primitive, avals).update(partitions=entry) for entry in entries]
     splits = [
         _split_result(primitive, avals, result, mesh, spec)
         for result, spec in zip(results, specs, strict=True)

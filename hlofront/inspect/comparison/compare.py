@@ -52,7 +52,7 @@ class Comparison:
     def equal(self) -> bool:
         """True if all columns compiled, and to the same program."""
         return all(column.error is None for column in self.columns) and all(
-            each.equal for each in self.diffs.values()
+            diff.equal for diff in self.diffs.values()
         )
 
     @property
@@ -114,8 +114,8 @@ class Comparison:
         lines += table(("", *(code(column.label) for column in self.columns)), rows)
         for label, error in self.errors.items():
             lines += ["", f"{code(label)} was not compiled: {code(error)}"]
-        for each in self.diffs.values():
-            lines += ["", each.markdown()]
+        for diff in self.diffs.values():
+            lines += ["", diff.markdown()]
         return "\n".join(lines)
 
     def exceeded(self, limits: Iterable[str]) -> list[str]:
@@ -233,13 +233,13 @@ def compare(
 
     if jaxlib:
         artifact = Artifact(jitted(function).lower(*args))
-        for each in jaxlib:
-            columns.append(under_jaxlib(artifact, each, run=run, tell=say))
-    for each in target:
-        columns.append(here(each, function, args, each, say))
+        for version in jaxlib:
+            columns.append(under_jaxlib(artifact, version, run=run, tell=say))
+    for target_name in target:
+        columns.append(here(target_name, function, args, target_name, say))
     path, _, name = str(file).rpartition(":")
-    for each in at:
-        columns.append(at_revision(pathlib.Path(path), name, specs, each, say))
+    for revision in at:
+        columns.append(at_revision(pathlib.Path(path), name, specs, revision, say))
     if len(columns) == 1:
         columns.insert(0, here("here", function, args, tell=tell))
     return Comparison(getattr(function, "__name__", "function"), columns)

@@ -136,7 +136,7 @@ class ErrorReport:
     @property
     def lost(self) -> tuple[ResultError, ...]:
         """The results whose error exceeds the tolerance."""
-        return tuple(each for each in self.results if each.is_lost)
+        return tuple(result for result in self.results if result.is_lost)
 
     def __bool__(self) -> bool:
         return bool(self.lost)
@@ -144,7 +144,7 @@ class ErrorReport:
     def __str__(self) -> str:
         lines: list[str] = []
         if not self.lost:
-            most = max((each.error for each in self.results), default=0.0)
+            most = max((result.error for result in self.results), default=0.0)
             lines.append(
                 f"No result of {self.function} has lost its digits: the largest error against "
                 f"{self.against} is {written_error(most)}, of {written_error(self.tolerance)} "
@@ -152,8 +152,8 @@ class ErrorReport:
             )
         else:
             named = ", ".join(
-                f"{each.values.name} ({written_error(max(each.error, each.compiled_error or 0.0))})"
-                for each in self.lost[:3]
+                f"{lost.values.name} ({written_error(max(lost.error, lost.compiled_error or 0.0))})"
+                for lost in self.lost[:3]
             )
             more = f" and {len(self.lost) - 3} more results" if self.lost[3:] else ""
             lines.append(f"Error against {self.against} in {named}{more} of {self.function}")
@@ -173,20 +173,20 @@ class ErrorReport:
         if self.operation is not None:
             lines.append("the operation where the most is lost:")
             lines += self.operation.lines()
-            lines += [f"also {each.brief()}" for each in self.operations[1:4]]
+            lines += [f"also {operation.brief()}" for operation in self.operations[1:4]]
             if len(self.operations) > 4:
                 lines.append(f"and {len(self.operations) - 4} more operations")
         elif self.undetermined:
             lines.append("no single operation loses them, but these leave nothing to compare:")
-            lines += [f"  {each.brief()}" for each in self.undetermined[:5]]
-        elif all(each.error <= each.tolerance for each in self.lost):
+            lines += [f"  {lost_result.brief()}" for lost_result in self.undetermined[:5]]
+        elif all(lost_result.error <= lost_result.tolerance for lost_result in self.lost):
             lines.append(
                 "No operation loses them when they are run one by one: compiled as a whole, the "
                 "program computes in another way."
             )
         else:
             lines.append("No single operation loses them: the error grows from one to the next.")
-        compiled = [each.compiled_error for each in self.lost]
+        compiled = [lost_result.compiled_error for lost_result in self.lost]
         if all(
             error is not None and error <= each.tolerance
             for error, each in zip(compiled, self.lost, strict=True)

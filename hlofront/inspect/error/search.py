@@ -367,7 +367,7 @@ def note_consequence(start: Start, error: float) -> None:
 def _differs(x: ArrayLike, exact: ArrayLike) -> NumPyArray:
     """Return which elements of an array of integers, booleans or keys differ."""
     if isinstance(typed(x)[0], ExtendedDType):
-        stored = [np.asarray(key_data(each)) for each in (x, exact)]
+        stored = [np.asarray(key_data(keys)) for keys in (x, exact)]
         return np.asarray(stored[0] != stored[1]).any(
             tuple(range(len(typed(x)[1]), stored[0].ndim))
         )

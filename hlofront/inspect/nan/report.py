@@ -45,7 +45,7 @@ class NanOrigin(OperationReport):
         lines = OperationReport.operand_lines(self)
         if self.source_line is None:
             return lines
-        return [each.replace(f" at {written(self.source_line)}", " on that line") for each in lines]
+        return [line.replace(f" at {written(self.source_line)}", " on that line") for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class NanReport:
             lines.append(f"{words} in {_named(self.results)} of {self.function}")
             lines.append("the first operation that makes one which gets there:")
             lines += self.operation.lines()
-            for each in self.operations[1:4]:
-                lines.append(f"also from {each.brief()}")
+            for operation in self.operations[1:4]:
+                lines.append(f"also from {operation.brief()}")
             if len(self.operations) > 4:
                 lines.append(f"and from {len(self.operations) - 4} more operations")
         else:
@@ -99,18 +99,22 @@ class NanReport:
                 "No operation makes one when they are run one by one: compiled as a whole, the "
                 "program computes in another way."
             )
-        for each in self.arguments:
-            gets = ", which gets there" if each.name in self.inputs else ""
-            lines.append(f"{each.name} is bad already: {each.type}, {_bad(each)}{gets}")
-        listed = [each.name for each in self.arguments]
-        lines += [f"from {each}, bad already" for each in self.inputs if each not in listed]
+        for argument in self.arguments:
+            gets = ", which gets there" if argument.name in self.inputs else ""
+            lines.append(f"{argument.name} is bad already: {argument.type}, {_bad(argument)}{gets}")
+        listed = [argument.name for argument in self.arguments]
+        lines += [
+            f"from {input_name}, bad already"
+            for input_name in self.inputs
+            if input_name not in listed
+        ]
         if self.hidden:
             count = len(self.hidden)
             lines.append(
                 f"{count} operation{'s make' if count > 1 else ' makes'} some that no result gets, "
                 "as behind a where (its derivative may):"
             )
-            lines += [f"  {each.brief()}" for each in self.hidden[:5]]
+            lines += [f"  {operation.brief()}" for operation in self.hidden[:5]]
             if count > 5:
                 lines.append(f"  and {count - 5} more")
         return "\n".join(lines)
@@ -127,5 +131,5 @@ def _bad(values: Values) -> str:
 
 
 def _named(results: Sequence[Values]) -> str:
-    names = [each.name for each in results[:3]]
+    names = [result.name for result in results[:3]]
     return ", ".join(names) + (f" and {len(results) - 3} more results" if results[3:] else "")

@@ -37,7 +37,7 @@ class OperandReport:
         """Return the lines of the report on this operand, which has this number."""
         facts = ", ".join(self.facts())
         head = f"  {number}  {self.values.type}" + (f" ({facts})" if facts else "")
-        return [f"{head} from {self.source}", *(f"       {each}" for each in self.before)]
+        return [f"{head} from {self.source}", *(f"       {line}" for line in self.before)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +83,14 @@ class OperationReport:
     def lines(self) -> list[str]:
         """Return the lines of the report: source, operation, result, scopes and operands."""
         lines = source_excerpt(self.source_line)
-        lines += [f"  called at {written(each)}" for each in self.callers]
-        lines += [f"  {each}" for each in self.statements()]
+        lines += [f"  called at {written(caller)}" for caller in self.callers]
+        lines += [f"  {statement}" for statement in self.statements()]
         if self.parameters:
             shown = ", ".join(f"{name}={text}" for name, text in self.parameters.items())
             lines.append(f"  {self.primitive}[{shown}]")
         if self.name_stack:
             lines.append(f"  scope {'/'.join(self.name_stack)}")
-        lines += [f"  in {each}" for each in reversed(self.inside)]
+        lines += [f"  in {enclosing}" for enclosing in reversed(self.inside)]
         if self.times > 1:
             lines.append(f"  and {self.times - 1:,} more times")
         if self.operands:

@@ -444,7 +444,7 @@ class Builder(Emitter):
         variables = self.module.size_variables
         if variables:
             aval = size_aval()
-            constants = *(Constant(each, aval) for each in variables.values()), *constants
+            constants = *(Constant(variable, aval) for variable in variables.values()), *constants
         several = len(self.module.platforms) > 1 and id(INDEX) in self.hoisted
         return (Constant(INDEX, index_aval), *constants) if several else constants
 

@@ -74,11 +74,11 @@ class InlinedProgram:
             else:
                 after.append(later)
             dependent.update(later.outvars)
-        operands = [*equation.invars, *(atom for each in readers for atom in each.invars)]
+        operands = [*equation.invars, *(atom for reader in readers for atom in reader.invars)]
         operands = [atom for atom in operands if atom not in results]
         if not dependent.isdisjoint(operands):
             return None
-        outvars = [var for each in readers for var in each.outvars]
+        outvars = [var for reader in readers for var in reader.outvars]
         return EquationGroup(readers, operands, outvars, before, after)
 
     def merge(self, group: EquationGroup, merged: Equation) -> None:

@@ -81,7 +81,7 @@ def may_find_nan(jaxpr: Jaxpr, of_constants: bool = False) -> bool:
             infinite.update(equation.outvars)
         elif holds_programs:
             inner = closed_programs_in([equation])
-            if any(may_find_nan(each.jaxpr, True) for each in inner):
+            if any(may_find_nan(subprogram.jaxpr, True) for subprogram in inner):
                 return True
         elif name in _NAN_OF_FINITE and not _is_number(equation, name):
             return True

@@ -204,7 +204,9 @@ def emit_variables(build: Emitting, solution: Solution, arguments: Sequence[Valu
     """
     module, values_by_id = build.module, build.hoisted
     # In the expressions of the solution, the sizes of the arguments are the variables.
-    module.size_variables = {each.name: SizeVariable(each.name) for each in solution.dimensions}
+    module.size_variables = {
+        solved.name: SizeVariable(solved.name) for solved in solution.dimensions
+    }
     for dimension in solution.dimensions:
         argument = arguments[dimension.argument]
         assert argument is not None

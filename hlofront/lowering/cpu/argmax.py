@@ -104,13 +104,13 @@ def _blocks(equation: Candidate) -> _Blocks | None:
         return None
     if not is_narrow_float(aval.dtype) and aval.dtype not in (np.int32, np.float64):
         return None
-    parts = next(each for each in range(_MOST_PARTS, 0, -1) if length % each == 0)
+    parts = next(count for count in range(_MOST_PARTS, 0, -1) if length % count == 0)
     if parts < _FEWEST_PARTS:
         return None
     # The largest size of parts for which blocks are not longer than the square root.
     rest = length // parts
     size = next(
-        each for each in range(max(math.isqrt(length) // parts, 1), 0, -1) if rest % each == 0
+        count for count in range(max(math.isqrt(length) // parts, 1), 0, -1) if rest % count == 0
     )
     return _Blocks(aval.size // length, rest // size, parts, size)
 

@@ -90,7 +90,7 @@ def _error_function(x: Formula) -> Formula:
     square = distance * distance
     near = distance + distance * parallel_polynomial(square, _NEAR)
     around_one = _AT_ONE + parallel_polynomial(distance - 1, _AROUND_ONE)
-    numerator, denominator = (parallel_polynomial(distance, each) for each in _FAR)
+    numerator, denominator = (parallel_polynomial(distance, coefficients) for coefficients in _FAR)
     far = 1 - exp(-square) * numerator / denominator
     first, second = _BORDERS
     result = where(distance < first, near, where(distance < second, around_one, far))

@@ -64,7 +64,9 @@ def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Fo
     divisor = where(is_negative, sine, where(is_small, distance, 1))
     of_divisor = where(divisor.equals(0), -np.inf, logarithm(divisor))
 
-    numerator, denominator = (parallel_polynomial(point, each) for each in known.lgamma)
+    numerator, denominator = (
+        parallel_polynomial(point, coefficients) for coefficients in known.lgamma
+    )
     numerator = numerator * ((point - 1) * (point - 2))
     is_large = point >= _LARGE
     series = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(BERNOULLI, 1)]
@@ -88,7 +90,9 @@ def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> F
     cosine = (0.25 - square) * parallel_polynomial(square, known.cosine)
     sine = from_integer * parallel_polynomial(square, known.sine)
 
-    numerator, denominator = (parallel_polynomial(point, each) for each in known.digamma)
+    numerator, denominator = (
+        parallel_polynomial(point, coefficients) for coefficients in known.digamma
+    )
     # XLA would add the two constants of point - zero - rest.
     numerator = numerator * (point - _DIGAMMA_ZERO) - numerator * _DIGAMMA_ZERO_REST
     is_large = point >= _LARGE

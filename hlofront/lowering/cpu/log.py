@@ -54,7 +54,9 @@ def logarithm(x: Formula, rest: Formula | float = 0.0) -> Formula:
     first = without_last_bits(fraction, 30)
     half_square = first * first * 0.5
     half_square_rest = (fraction - first) * (fraction + first) * 0.5
-    numerator, denominator = (parallel_polynomial(fraction, each) for each in _LOGARITHM)
+    numerator, denominator = (
+        parallel_polynomial(fraction, coefficients) for coefficients in _LOGARITHM
+    )
     terms = fraction * fraction * fraction * numerator / denominator - half_square_rest
     whole = exponent * LOG_2
     total = whole + fraction

@@ -57,7 +57,7 @@ def ignores_nans(build: Builder) -> bool:
         return False
     # Integers in the order of partial maxima have no type that says that they are partial.
     if aval.dtype.itemsize == 1 or any(
-        is_unreduced(each) for each in (*build.avals_in, *build.avals_out)
+        is_unreduced(type_) for type_ in (*build.avals_in, *build.avals_out)
     ):
         return False
     # XLA may split the operand over devices, and combine their maxima.

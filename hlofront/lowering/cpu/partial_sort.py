@@ -64,11 +64,11 @@ def selection(equation: Candidate) -> Emit | None:
     if not _SHORTEST <= length < _LONGEST or equation.group is None:
         return None
     readers = equation.group.readers
-    gathers = [each for each in readers if _gathers_elements(each, axis)]
-    ends = [each for each in readers if _slices_end(each, axis)]
+    gathers = [reader for reader in readers if _gathers_elements(reader, axis)]
+    ends = [reader for reader in readers if _slices_end(reader, axis)]
     if len(gathers) + len(ends) < len(readers):
         return None
-    positions = sum(_aval(each.outvars[0]).size for each in gathers) * length // aval.size
+    positions = sum(_aval(gather.outvars[0]).size for gather in gathers) * length // aval.size
     if not 0 < positions <= _most_positions(length):
         return None
     return traced(partial(_selected, readers=readers, axis=axis), is_wide=True)
@@ -127,7 +127,7 @@ def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int)
     """Return what equations gather by indices, or slice from the end, of a sorted array."""
     lines, length, others = x.size // x.shape[axis], x.shape[axis], _others(axis, x.ndim)
     rows = reshape(transpose(x, (*others, axis)), (lines, length))
-    gathers = [each for each in readers if each.primitive is gather_p]
+    gathers = [reader for reader in readers if reader.primitive is gather_p]
     ranks: list[Array] = []
     shapes: list[Shape] = []
     layouts: list[_Layout] = []
@@ -152,8 +152,8 @@ def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int)
         start = limit
     results = iter(gathered)
     return [
-        next(results) if each in gathers else reshape(_last(rows), _aval(each.outvars[0]).shape)
-        for each in readers
+        next(results) if reader in gathers else reshape(_last(rows), _aval(reader.outvars[0]).shape)
+        for reader in readers
     ]
 
 
@@ -217,7 +217,7 @@ def _elements(rows: Array, ranks: Array) -> Array:
             own = index_in_dim(keys, part, 1, keepdims=False)
             own = Formula(broadcast_in_dim(own, shape, (0, 2)))
             # The counts of a pair of candidates are in the halves of one integer.
-            ones, others = (as_dtype(own < each, int32) for each in (first, second))
+            ones, others = (as_dtype(own < bound, int32) for bound in (first, second))
             counts.append(ones + others * _HALF)
         while len(counts) > 1:
             sums = [x + y for x, y in zip(counts[::2], counts[1::2])]

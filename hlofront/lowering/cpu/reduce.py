@@ -145,7 +145,7 @@ def _rows_of(lines: _Lines) -> _Rows | None:
     usual = max((_LANES if length * width >= _LONG else _FEW_LANES) // width, 1)
     if length < 2 * usual:
         return None
-    whole = [each for each in _NUMBERS_OF_LANES if each >= usual and length % each == 0]
+    whole = [count for count in _NUMBERS_OF_LANES if count >= usual and length % count == 0]
     for lanes in whole if width == 1 else ():
         rows = max(n for n in range(1, _MOST_ROWS + 1) if length % (lanes * n) == 0)
         if rows >= _FEWEST_ROWS:
@@ -190,7 +190,7 @@ def _by_lanes(
     if left is not None:
         combined = line(cut.parts * cut.lanes + cut.left)
         x = build.op("stablehlo.concatenate", (x, left), combined, dimension=i64(axis))
-    outer = tuple(each for each in axes if each < axis)
+    outer = tuple(other_axis for other_axis in axes if other_axis < axis)
     if outer:
         x = _by_lanes(build, x, combined, outer, body)
         combined = combined.update(shape=r.without_axes(combined.shape, outer))

@@ -171,7 +171,7 @@ def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -
 def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
     """Return words in the opposite order; equal elements keep their order."""
     word = aval.update(dtype=uint32)
-    return [build.op("stablehlo.not", (each,), word) for each in words]
+    return [build.op("stablehlo.not", (x,), word) for x in words]
 
 
 def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
@@ -201,7 +201,9 @@ def _words(build: Builder, x: Value, aval: ShapedArray) -> list[Value]:
     dtype = aval.dtype
     if issubdtype(dtype, np.complexfloating):
         part = aval.update(dtype=real_of(dtype))
-        return [word for each in build.parts(x, part) for word in _words(build, each, part)]
+        return [
+            word for component in build.parts(x, part) for word in _words(build, component, part)
+        ]
     if issubdtype(dtype, np.floating):
         width = np.dtype(f"float{_width(dtype)}")
         x = build.convert(canonical_float(build, x, aval), aval.update(dtype=width))

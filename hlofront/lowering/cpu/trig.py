@@ -187,7 +187,9 @@ def _sine_of(angle: _Angle) -> Formula:
 @replaced_by_formula(e.tan_p, float32)
 def _tangent(x: Formula) -> Formula:
     angle = _reduced(x, 4)
-    numerator, denominator = (polynomial(angle.rest * angle.rest, each) for each in _TANGENT)
+    numerator, denominator = (
+        polynomial(angle.rest * angle.rest, coefficients) for coefficients in _TANGENT
+    )
     numerator = numerator * angle.rest
     is_even = (angle.multiple & 1).equals(0)
     ratio = where(is_even, numerator, -denominator) / where(is_even, denominator, numerator)

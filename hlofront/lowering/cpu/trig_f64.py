@@ -204,7 +204,9 @@ def _angle_of_sine(sine: Formula) -> _AngleOfSine:
     # The root of zero has no quotient.
     lost = (square - first * first) / (root + first + _LEAST)
     lost = where(is_steep, lost, root - first)
-    numerator, denominator = (parallel_polynomial(square, each) for each in _ARC_SINE)
+    numerator, denominator = (
+        parallel_polynomial(square, coefficients) for coefficients in _ARC_SINE
+    )
     return _AngleOfSine(is_steep, first, root * (square * numerator / denominator) + lost)
 
 
@@ -291,7 +293,7 @@ def _angle_between(y: Formula, x: Formula) -> _AngleInParts:
     lost = (left + lost_of_difference) * inverse
     ratio = first + lost
     square = ratio * ratio
-    above, below = (parallel_polynomial(square, each) for each in _ARC_TANGENT)
+    above, below = (parallel_polynomial(square, coefficients) for coefficients in _ARC_TANGENT)
     rest = lost + ratio * square * above / below
     eighths = where(is_wide, 1.0, where(is_steep, 2.0, one * 0))
     first, rest = (where(is_steep, -part, part) for part in (first, rest))

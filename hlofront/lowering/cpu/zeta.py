@@ -150,7 +150,7 @@ def _log2_of_one_more(x: Formula) -> Formula:
 def _zeta_of_float32(order: Formula, x: Formula) -> Formula:
     """Return zeta(order, x) in float64 for an order above 1 and positive x of float32."""
     exponents = [order * binary_logarithm(x + k if k else x) for k in range(_SINGLE_POWERS + 1)]
-    *powers, last = (power_of_two(clip(-1000, -each, 1000)) for each in exponents)
+    *powers, last = (power_of_two(clip(-1000, -exponent, 1000)) for exponent in exponents)
     end = x + _SINGLE_POWERS
     later = _later_terms(order, reciprocal(end), _SINGLE_TERMS)
     result = sum(powers, last * (end / (order - 1) + later))

@@ -271,7 +271,10 @@ def _add_attributes(
         return
     operation = function.operation
     if name in operation.attributes:
-        present = [{each.name: each.attr for each in own} for own in operation.attributes[name]]
+        present = [
+            {attribute.name: attribute.attr for attribute in own}
+            for own in operation.attributes[name]
+        ]
     else:
         types_of = operation.attributes["function_type"].value
         of_results = name == "res_attrs"

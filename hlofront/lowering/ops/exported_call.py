@@ -184,7 +184,7 @@ def merge_module(state: ModuleState, module: ir.Module, name: str) -> ir.FlatSym
         run_passes(module, "xla-sdy-round-trip-import-shardy-attrs")
         run_passes(module, "sdy-lift-inlined-meshes")
     operations = [operation.operation for operation in module.body.operations]
-    old_names = [ir.StringAttr(each.attributes["sym_name"]).value for each in operations]
+    old_names = [ir.StringAttr(op.attributes["sym_name"]).value for op in operations]
     new_names: dict[str, str] = {}
     shared: set[str] = set()
     for old, operation in zip(old_names, operations, strict=True):
@@ -243,7 +243,11 @@ def _drop_argument_roles(function: ir.Operation) -> None:
     roles = {"tf.aliasing_output", "jax.buffer_donor", "jax.global_constant", "mhlo.layout_mode"}
     arguments = [
         ir.DictAttr.get(
-            {each.name: each.attr for each in ir.DictAttr(argument) if each.name not in roles},
+            {
+                attribute.name: attribute.attr
+                for attribute in ir.DictAttr(argument)
+                if attribute.name not in roles
+            },
             context,
         )
         for argument in ir.ArrayAttr(function.attributes["arg_attrs"])

@@ -75,8 +75,8 @@ def _(build: Builder, x: Value, value: Value, *, padding_config: Sequence[Sequen
     if is_known and max(map(abs, edges), default=0) > _LARGEST_EDGE:
         # XLA pads with all of them before it cuts, and ends the process where that overflows.
         parts = [
-            _cut_and_padding(*each)
-            for each in zip(aval.shape, result.shape, padding_config, strict=True)
+            _cut_and_padding(*sizes)
+            for sizes in zip(aval.shape, result.shape, padding_config, strict=True)
         ]
         if any(start == stop for start, stop, _ in parts):
             return build.broadcast(value, result, ())

@@ -50,7 +50,7 @@ def in_parts(keys: Array, values: Array, kth: int) -> Array:
     numbers = GatherDimensionNumbers((), (0,), (0,))
     pivot = gather(sort(keys, 0), at, numbers, (1,), mode=_IN_BOUNDS)
     is_less, is_equal = _compared(keys, broadcast_in_dim(pivot, shape, ()))
-    lesser, equal = (cumsum(convert(each, int32, False), 0) for each in (is_less, is_equal))
+    lesser, equal = (cumsum(convert(mask, int32, False), 0) for mask in (is_less, is_equal))
 
     def all_of(counts: Array) -> Array:
         return broadcast_in_dim(index_in_dim(counts, size - 1, 0, keepdims=False), shape, ())

@@ -69,9 +69,9 @@ def hashable_attribute(name: str, value: object) -> Any:
             (key, hashable_attribute(key, attributes[key])) for key in sorted(attributes)
         )
     if is_tuple_or_list(value):
-        if value and all(isinstance(each, bool | int | float | np.generic) for each in value):
+        if value and all(isinstance(element, bool | int | float | np.generic) for element in value):
             return HashableArray(_array_of(name, value))
-        return tuple(hashable_attribute(name, each) for each in value)
+        return tuple(hashable_attribute(name, element) for element in value)
     try:
         hash(value)
         takes = value is not None

@@ -38,12 +38,12 @@ class _Stored(NamedTuple):
     refs: Sequence[Any]
 
     def read(self) -> list[Any]:
-        return [each[...] for each in self.refs]
+        return [ref[...] for ref in self.refs]
 
     def keep(self, type_: Any, state: Any, low: Sequence[Any]) -> bool:
         """Write low values of another state if only weak types differ; return whether so."""
         types = [(typeof(value).shape, typeof(value).dtype) for value in low]
-        if types != [(each.shape, each.dtype) for each in self.refs]:
+        if types != [(ref.shape, ref.dtype) for ref in self.refs]:
             return False
         strong = _without_weak_types(low)
         if _state(_raised(type_, state, strong)) != self.state:
@@ -133,7 +133,7 @@ class _Owner:
                 state, low = _read_object(self.x)
                 # A reference keeps its type, so that its weak type would be that of all values.
                 refs = [references.new_ref(value) for value in _without_weak_types(low)]
-                state = _state(_raised(_type(self.x), state, [each[...] for each in refs]))
+                state = _state(_raised(_type(self.x), state, [ref[...] for ref in refs]))
                 stored = _Stored(state, refs)
             _objects.setdefault(self.home, _Objects()).stored[id(self.x)] = stored
             if not hasattr(self.home, "parent"):
@@ -146,8 +146,8 @@ class _Owner:
         if stored is not None:
             del _objects[self.home].stored[id(self.x)]
             _update(self.x, stored.state, stored.read())
-            for each in stored.refs:
-                references.free_ref(each)
+            for ref in stored.refs:
+                references.free_ref(ref)
 
     def check(self, values: Sequence[object]) -> None:
         """Check that the object may hold these values.
@@ -275,7 +275,7 @@ def operate(
             continue
         owner = _Owner(x)
         if owner.stored is None and owner.is_within:
-            owner.check([each for each in args if not has_state(each)])
+            owner.check([arg for arg in args if not has_state(arg)])
             operands.append(x)
             continue
         state, low = read(x)

@@ -201,8 +201,8 @@ def _targets(name: str, prefix: object, x: object, leaves: Sequence[object]) -> 
     if prefix is None or isinstance(prefix, Device | Sharding):
         return [prefix] * len(leaves)
     targets = [
-        over_context(each, "device_put") if isinstance(each, PartitionSpec) else each
-        for each in _per_leaf(name, prefix, x, leaves)
+        over_context(option, "device_put") if isinstance(option, PartitionSpec) else option
+        for option in _per_leaf(name, prefix, x, leaves)
     ]
     for target in targets:
         _check_target(target)

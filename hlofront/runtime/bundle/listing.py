@@ -82,7 +82,7 @@ def ls(path: str | os.PathLike[str]) -> Listing:
             entry.signature,
             exported_program(contents, entry, trust=False).platforms,
             entry.size,
-            tuple((each.target, each.size) for each in entry.executables),
+            tuple((executable.target, executable.size) for executable in entry.executables),
         )
         for entry in contents.programs
     )

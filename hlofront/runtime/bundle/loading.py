@@ -120,7 +120,7 @@ class BundledFunction(Jitted):
         _, avals, static, _ = key
         arguments = [
             *(f"{name}: {aval.str_short()}" for name, aval in zip(names, avals, strict=True)),
-            *(f"{each.where}={each.value!r}" for each in static),
+            *(f"{argument.where}={argument.value!r}" for argument in static),
         ]
         listed = "".join(f"\n  ({program.entry.signature})" for program in self.programs)
         return TypeError(

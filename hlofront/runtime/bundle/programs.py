@@ -175,9 +175,9 @@ class Program:
             fields = compilation_fields(request)
             reasons: list[tuple[int, str, str]] = []
             of_platform = [
-                each
-                for each in self.entry.executables
-                if each.fields.get("platform") == fields["platform"]
+                saved
+                for saved in self.entry.executables
+                if saved.fields.get("platform") == fields["platform"]
             ]
             for executable in of_platform or self.entry.executables:
                 reason = differing(executable.fields, fields)

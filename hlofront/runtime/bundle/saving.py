@@ -167,11 +167,11 @@ class _Programs:
         self.values[export_field(number)] = bytes(exported.serialize(self._vjp_order))
         executables: list[JSONObject] = []
         # Programs of unknown sizes are compiled where they are called.
-        for each in (self._targets or (None,)) if exported.unknown_sizes is None else ():
-            compiled = _compiled(traced, stage, each)
+        for chosen in (self._targets or (None,)) if exported.unknown_sizes is None else ():
+            compiled = _compiled(traced, stage, chosen)
             field = executable_field(number, len(executables))
             self.values[field] = cache_file.pack(fields_of(compiled))
-            name = compiled._executable.device.platform if each is None else each.name
+            name = compiled._executable.device.platform if chosen is None else chosen.name
             fields = compilation_fields(self._request_of(traced, compiled))
             executables.append({"target": name, "fields": fields})
         self.records.append(
@@ -214,7 +214,7 @@ def _traced(stage: Traced | Lowered | Compiled) -> Traced:
 
 def _platforms(traced: Traced, targets: Sequence[Target]) -> tuple[str, ...]:
     """Return the platforms of targets as lowering calls them; those of the arguments for none."""
-    return tuple(dict.fromkeys(each.platform for each in targets)) or (traced._platform,)
+    return tuple(dict.fromkeys(target.platform for target in targets)) or (traced._platform,)
 
 
 def _compiled(

@@ -102,8 +102,8 @@ def _static_difference(old: StaticValue | None, new: StaticValue | None) -> str:
     errors are reported as differences: the call itself may not use these methods.
     """
     before, now = (
-        "not given" if each is None else source.shortened(shown_static(each.value))
-        for each in (old, new)
+        "not given" if value is None else source.shortened(shown_static(value.value))
+        for value in (old, new)
     )
     change = f"{before} -> {now}"
     if old is None or new is None:
@@ -142,7 +142,7 @@ def _have_equal_statics(before: TraceKey, now: TraceKey) -> bool:
 
 def _unequal_of_one_text(old: object, new: object) -> str:
     """Return why two values are unequal that have the same text."""
-    names = [f"{type(each).__module__}.{type(each).__qualname__}" for each in (old, new)]
+    names = [f"{type(value).__module__}.{type(value).__qualname__}" for value in (old, new)]
     if names[0] != names[1]:
         return f"of the types {names[0]} and {names[1]}"
     if type(old) is not type(new):

@@ -71,7 +71,7 @@ def _executable(
         executable = make(program, name, call, loaded, device, donates, host_failures)
         executable.compare_first(
             name,
-            f"{''.join(str(int(each)) for each in request.donated)} {request.compiler_options}",
+            f"{''.join(str(int(flag)) for flag in request.donated)} {request.compiler_options}",
             lambda program: Compilation(program, request).lowered().text(),
         )
     else:

@@ -136,8 +136,8 @@ def _operations(operation: "ir.Operation") -> "Iterator[ir.Operation]":
     """Yield all operations inside of one."""
     for region in operation.regions:
         for block in region.blocks:
-            for each in block.operations:
-                inner = each.operation
+            for op in block.operations:
+                inner = op.operation
                 yield inner
                 if len(inner.regions):
                     yield from _operations(inner)

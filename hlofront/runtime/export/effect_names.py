@@ -39,6 +39,6 @@ def effect_named(name: str) -> Effect:
 
 
 def _classes_below(kind: type[Effect]) -> Iterator[type[Effect]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _classes_below(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _classes_below(subclass)

@@ -119,7 +119,7 @@ def one_of(*choices: Any) -> Check:
     """Return the check of a value that is one of some, and of the same type."""
 
     def check(value: Any, where: str) -> None:
-        if not any(type(value) is type(each) and value == each for each in choices):
+        if not any(type(value) is type(choice) and value == choice for choice in choices):
             raise HeaderError(f"{where} is {_short(value)} instead of one of {choices}")
 
     return check
@@ -140,9 +140,9 @@ def either(*checks: Check) -> Check:
 
     def check(value: Any, where: str) -> None:
         reasons: list[HeaderError] = []
-        for each in checks:
+        for check in checks:
             try:
-                return each(value, where)
+                return check(value, where)
             except HeaderError as error:
                 reasons.append(error)
         raise reasons[-1]
@@ -240,7 +240,9 @@ def _size(value: Any, where: str) -> None:
 def constraints(value: Any, where: str) -> None:
     """Check the constraints of symbolic sizes."""
     many(text)(value, where)
-    if len(value) > _MOST_CONSTRAINTS or any(len(each) > _LONGEST_SIZE for each in value):
+    if len(value) > _MOST_CONSTRAINTS or any(
+        len(constraint) > _LONGEST_SIZE for constraint in value
+    ):
         raise HeaderError(f"{where} has constraints that are too many or too long")
 
 

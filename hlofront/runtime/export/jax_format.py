@@ -86,19 +86,26 @@ def _exported_table(exported: ExportedFields, vjp_order: int) -> Table:
         )
     avals = list(dict.fromkeys(map(_unsplit, (*exported.in_avals, *exported.out_avals))))
     splits = [*exported.in_splits, *exported.out_splits]
-    shardings = list(dict.fromkeys(each for each in splits if each is not None))
-    meshes = list(dict.fromkeys(each.mesh.abstract_mesh for each in shardings))
-    tables = [_sharding_table(each, meshes.index(each.mesh.abstract_mesh)) for each in shardings]
+    shardings = list(dict.fromkeys(split for split in splits if split is not None))
+    meshes = list(dict.fromkeys(sharding.mesh.abstract_mesh for sharding in shardings))
+    tables = [
+        _sharding_table(sharding, meshes.index(sharding.mesh.abstract_mesh))
+        for sharding in shardings
+    ]
 
     def each_sharding(of: Sequence[NamedSharding | None]) -> list[str | Table]:
-        return [{} if each is None else {2: tables[shardings.index(each)]} for each in of]
+        return [
+            {} if sharding is None else {2: tables[shardings.index(sharding)]} for sharding in of
+        ]
 
     def numbers_of(of: Sequence[NamedSharding | None]) -> Numbers:
-        return Numbers("I", [0 if each is None else 1 + shardings.index(each) for each in of])
+        return Numbers(
+            "I", [0 if sharding is None else 1 + shardings.index(sharding) for sharding in of]
+        )
 
     def types_of(of: Sequence[ShapedArray]) -> tuple[list[str | Table], Numbers]:
         plain = list(map(_unsplit, of))
-        return list(map(_aval_table, plain)), Numbers("I", [avals.index(each) for each in plain])
+        return list(map(_aval_table, plain)), Numbers("I", [avals.index(aval) for aval in plain])
 
     inputs, input_numbers = types_of(exported.in_avals)
     outputs, output_numbers = types_of(exported.out_avals)
@@ -229,10 +236,10 @@ def read_fields(data: bytes) -> "dict[str, Any]":
 
 
 def _fields(view: TableView) -> "dict[str, Any]":
-    meshes = [_mesh(each) for each in view.tables(20)]
-    shardings = [None, *(_sharding(each, meshes) for each in view.tables(21))]
+    meshes = [_mesh(table) for table in view.tables(20)]
+    shardings = [None, *(_sharding(table, meshes) for table in view.tables(21))]
     scope = SymbolicScope()
-    types = [_aval(each, scope) for each in view.tables(19)]
+    types = [_aval(table, scope) for table in view.tables(19)]
     parts = types, shardings, meshes, scope
     in_avals, in_splits = _values(view, *parts, (3, 7, 22, 24))
     out_avals, out_splits = _values(view, *parts, (5, 8, 23, 25))
@@ -254,8 +261,8 @@ def _fields(view: TableView) -> "dict[str, Any]":
         # Version 5 has replaced the field 6, of two bytes.
         "nr_devices": view.number(18, "I") or view.number(6, "h"),
         "platforms": tuple(view.texts(9)),
-        "ordered_effects": tuple(effect_named(each.text(0)) for each in view.tables(10)),
-        "unordered_effects": tuple(effect_named(each.text(0)) for each in view.tables(11)),
+        "ordered_effects": tuple(effect_named(table.text(0)) for table in view.tables(10)),
+        "unordered_effects": tuple(effect_named(table.text(0)) for table in view.tables(11)),
         "disabled_safety_checks": tuple(map(_check, view.tables(12))),
         "mlir_module_serialized": view.data(13),
         "calling_convention_version": view.number(14, "H"),
@@ -292,8 +299,8 @@ def _values(
         avals = [_member(types, index) for index in indices]
         splits = [_member(shardings, index) for index in chosen]
     else:
-        avals = [_aval(each, scope) for each in view.tables(of_types)]
-        splits = [_old_sharding(each, meshes) for each in view.tables(of_shardings)]
+        avals = [_aval(table, scope) for table in view.tables(of_types)]
+        splits = [_old_sharding(table, meshes) for table in view.tables(of_shardings)]
     if len(avals) != len(splits):
         raise DamagedBuffer(f"has {len(avals)} types and {len(splits)} shardings")
     return tuple(map(_typed, avals, splits)), tuple(splits)

@@ -361,7 +361,8 @@ def _loaded(executable: bytes, devices: Sequence[Device], barriers: bool) -> Loa
 def _assignment(header: JSONObject, devices: Sequence[Device]) -> DeviceAssignment:
     """Return the devices with the shardings of all inputs, some of which may be dropped."""
     used_inputs, outputs = (
-        [sharding_over(each, devices, each["devices"]) for each in of] for of in header["shardings"]
+        [sharding_over(record, devices, record["devices"]) for record in of]
+        for of in header["shardings"]
     )
     inputs: list[Sharding | None] = [None] * len(header["inputs"])
     for index, sharding in zip(header["kept"], used_inputs, strict=True):

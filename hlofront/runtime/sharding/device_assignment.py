@@ -78,7 +78,7 @@ class DeviceAssignment:
         return self._hash
 
     def __repr__(self) -> str:
-        shown = ", ".join("?" if each is None else _short(each) for each in self.inputs)
+        shown = ", ".join("?" if sharding is None else _short(sharding) for sharding in self.inputs)
         return f"{self.device_count} devices from {self.device} on, inputs split as ({shown})"
 
     @property
@@ -357,7 +357,7 @@ _PLACING = frozenset((sharding_constraint_p, argument_sharding_p, reshard_p, dev
 
 def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
     primitives = {equation.primitive for equation in jaxpr.eqns}
-    placing = {each for each in primitives if each in _PLACING or may_hold_programs(each)}
+    placing = {p for p in primitives if p in _PLACING or may_hold_programs(p)}
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         if primitive not in placing:

@@ -299,7 +299,7 @@ def _distributed(cuts: Sequence[Cut], aval: ShapedArray, sharding: Sharding) -> 
     for number, (device, index) in enumerate(
         sharding.addressable_devices_indices_map(aval.shape).items()
     ):
-        known = holders[tuple(each.start or 0 for each in index)]
+        known = holders[tuple(part.start or 0 for part in index)]
         # Copies of one shard come from its holders in turn.
         others = list(known.values())
         sources.append(known.get(device, others[number % len(others)]))

@@ -167,9 +167,9 @@ def _exchange(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]
                 _Sent(
                     numbers[sender],
                     numbers[device],
-                    tuple(each.start for each in part.read),
-                    tuple(each.start for each in part.write),
-                    tuple(each.stop - each.start for each in part.read),
+                    tuple(span.start for span in part.read),
+                    tuple(span.start for span in part.write),
+                    tuple(span.stop - span.start for span in part.read),
                 )
             )
     return _Exchange(
@@ -187,7 +187,7 @@ def _nearest(holders: Sequence[Device], device: Device, turn: int) -> Device:
     """
     if device in holders:
         return device
-    near = [each for each in holders if each.process_index == device.process_index] or holders
+    near = [holder for holder in holders if holder.process_index == device.process_index] or holders
     return near[turn % len(near)]
 
 
@@ -219,12 +219,12 @@ def _program(exchange: _Exchange, dtype: np.dtype) -> tuple[LoadedExecutable, bo
         for messages in exchange.rounds:
             reads, writes = np.zeros((2, count, ndim), np.int32)
             receives = np.zeros(count, bool)
-            for each in messages:
-                reads[each.sender] = each.read
-                writes[each.receiver] = each.write
-                receives[each.receiver] = True
+            for message in messages:
+                reads[message.sender] = message.read
+                writes[message.receiver] = message.write
+                receives[message.receiver] = True
             part = dynamic_slice(own, _entries(reads, number), messages[0].shape)
-            pairs = [(each.sender, each.receiver) for each in messages]
+            pairs = [(message.sender, message.receiver) for message in messages]
             part = ppermute(part, _AXIS, pairs)
             updated = dynamic_update_slice(shard, part, _entries(writes, number))
             shard = select(_entry(receives, number), updated, shard)

@@ -63,9 +63,9 @@ def _complex_polynomial(coefficients: list[Array], z: _Parts) -> _Parts:
             total = total[0] + coefficient, total[1]
         powers.append(total)
     total = powers[0]
-    for each in powers[1:]:
+    for power in powers[1:]:
         total = _product(total, z)
-        total = total[0] + each[0], total[1] + each[1]
+        total = total[0] + power[0], total[1] + power[1]
     return total
 
 
