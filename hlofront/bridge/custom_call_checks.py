@@ -395,7 +395,7 @@ def _targets() -> dict[str, Check]:
 _TARGETS: dict[str, Check] = {
     **_targets(),
     "tridiagonal_solve_perturbed_ffi": _kernel(_TRIDIAGONAL),
-    # What XLA's compilers replace, or read and remove.
+    # Annotations: XLA's compilers replace them, or read and remove them.
     "Sharding": _alike,
     "LayoutConstraint": _alike,
     "annotate_device_placement": _alike,

@@ -25,7 +25,7 @@ _READ_ELSEWHERE = ("sym_name", "arg_attrs", "res_attrs")
 # The attributes in which collectives name devices, by number.
 _DEVICE_NUMBERS = ("replica_groups", "source_target_pairs")
 _CUSTOM_CALL = "stablehlo.custom_call"
-# The number of operations of a program whose functions are inlined, as XLA does.
+# The maximum number of operations once all functions are inlined, as XLA does.
 _MOST_OPERATIONS = 20_000_000
 
 

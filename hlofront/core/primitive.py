@@ -172,7 +172,7 @@ class Primitive:
           impl, so that this is a decorator.
         """
         Primitive.impl.__set__(self, impl)
-        if type(self).impl is not Primitive.impl:  # The method of a subclass, which it replaces.
+        if type(self).impl is not Primitive.impl:  # It takes precedence over a subclass's method.
             vars(self)["impl"] = impl
         return impl
 

@@ -49,7 +49,7 @@ class InTwo(NamedTuple):
 
 
 class OwnRecomputation(NamedTuple):
-    """The rule of a primitive whose equations may say themselves how they are recomputed.
+    """The rule of a primitive whose equations may define how they are recomputed.
 
     Attributes:
       applies: returns whether an equation does.

@@ -40,7 +40,7 @@ class Inline(enum.Enum):
 
     # While the caller is traced: its jaxpr has the operations.
     JAX_EARLY = "jax_early"
-    # When the caller is lowered: its jaxpr has the call, its StableHLO the operations.
+    # When the caller is lowered: its jaxpr has the call, but its StableHLO has the operations.
     JAX_LATE = "jax_late"
     # Whether XLA's compiler inlines the call before or after its passes: StableHLO marks the call.
     # Older versions of XLA, such as that of jaxlib 0.10, ignore the mark and inline the call early.

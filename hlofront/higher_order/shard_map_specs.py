@@ -84,7 +84,7 @@ def expanded(specs: object, full: object, name: str, full_name: str) -> list[Par
 
 
 def _expanded_at_leaf(spec: object, part: object) -> list[PartitionSpec | None]:
-    """Return the spec of each leaf of a pytree for which one spec stands."""
+    """Return the spec of each leaf of a pytree to which one spec applies."""
     if not isinstance(spec, HiPspec):
         return broadcast_prefix(spec, part, is_none)
     low: list[PartitionSpec | None] = [*spec.to_lo()]

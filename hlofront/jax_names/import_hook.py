@@ -1,4 +1,4 @@
-"""The time during which `import jax` gives hlofront: a block, or the rest of the process."""
+"""How `import jax` is made to give hlofront: for a block, or for the rest of the process."""
 
 # pyright: strict
 

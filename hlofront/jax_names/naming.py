@@ -88,10 +88,10 @@ def restore_all() -> None:
 
 
 def rename_public(module: str, key: str, value: object) -> None:
-    """Name the public module of JAX where a value was found as its module.
+    """Set a value's `__module__` to the public module of JAX where it was found.
 
-    The first one counts if there are several, and only a name that is the value's own: pickles
-    find it there.
+    If there are several, the first one counts. The value must have its own name there, so that
+    pickles can refer to it.
     """
     name = getattr(value, "__module__", None)
     if (

@@ -32,7 +32,7 @@ from hlofront.pjrt.target_facts import (
     vector_peak,
 )
 
-# One of each, with the shapes and counts that are commonly rented.
+# The listed targets: one of each kind, with the shapes and counts that are commonly rented.
 NAMES = (
     "cpu",
     "tpu:v4:2x2x1",

@@ -112,7 +112,7 @@ def random_bcoo(
       **kwds: further arguments of the generator.
 
     Raises:
-      ValueError: if the array has fewer axes or positions.
+      ValueError: if the array has fewer than `n_batch + n_dense` axes, or `nse` positions.
     """
     shape = tuple(shape)
     n_sparse = len(shape) - n_batch - n_dense

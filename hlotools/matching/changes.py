@@ -107,15 +107,16 @@ class Change(NamedTuple):
     `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
     "exchanged", "scheduled", "flag" (of the compiler) or "module"; "retyped" and "refused" are
     findings (another dtype; other fusions of equal work), which consist of the changes in `parts`.
-    "argument", "result", "operations", "recomputation" and "unrolled" are of what the compiler was
-    given, "compiler" is the compiler itself; what `is_cause` has the changes that follow from it as
-    `parts`, and "shared" those that several causes have a part in. "prefetched" are copies to the
-    memory of a TPU's chip, and "configured" are configurations of the backend.
-    `what` is the subject: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout",
-    "opcode", "constant", "operands", "body", "views", "schedule" or the name of an attribute.
-    `before` and `after` are the subject's texts, and `note` is a remark; `count` is the number of
-    occurrences, for changes with several sites each; changes with equal `key`, if set, are
-    grouped whatever their texts. `effect` is what the change adds to the costs of HLO programs.
+    "argument", "result", "operations", "recomputation" and "unrolled" are changes of the compiler's
+    input, and "compiler" is a change of the compiler itself. If `is_cause`, `parts` are the changes
+    that follow from this one; those of "shared" follow from several causes. "prefetched" changes
+    are copies to the memory of a TPU's chip, and "configured" ones are configurations of the
+    backend. `what` is the subject: "operation", "copy", "collective", "fusion", "dtype", "shape",
+    "layout", "opcode", "constant", "operands", "body", "views", "schedule" or the name of an
+    attribute. `before` and `after` are the subject's texts, and `note` is a remark. `count` is the
+    number of occurrences, for changes with several sites each. Changes with the same `key`, if it
+    is set, are grouped whatever their texts. `effect` is what the change adds to the costs of HLO
+    programs.
     """
 
     kind: str

@@ -117,7 +117,11 @@ def _runs_in(intervals: Iterable[Interval], nested: Mapping[str, frozenset[str]]
 
 
 def own_times(intervals: Iterable[Interval]) -> dict[str, int]:
-    """Return the picoseconds of each operation in which no other one had started after it."""
+    """Return each operation's own time in picoseconds.
+
+    At any moment only the operation that started last counts, so the sum is the time in which any
+    operation ran.
+    """
     totals: dict[str, int] = defaultdict(int)
     running: list[Interval] = []
     now = 0

@@ -87,7 +87,9 @@ def may_communicate(
 def check_splits(
     primitive: Primitive, avals: Sequence[ShapedArray], results: Sequence[AbstractValue]
 ) -> None:
-    """Check that no forbidden axis splits an operand, or has summands of it, and not the results.
+    """Raise if an operation would gather or add up its operands along a forbidden axis.
+
+    That is so if operands, but not results, are split or unreduced along the axis.
 
     Args:
       primitive: the operation.

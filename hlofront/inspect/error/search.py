@@ -52,7 +52,7 @@ class Pair(StepValue):
         super().__init__(array, origin)
         # The program's array itself, where the reference does not differ from it.
         self.reference = reference
-        # The relative error; of integers and booleans the part of the elements that differ.
+        # The relative error; for integers and booleans, the fraction of elements that differ.
         self.error = error
         # The trails of an error that exceeds the tolerance.
         self.trails = trails

@@ -1,7 +1,7 @@
 """Arrays with arithmetic operators, for functions that lower to other primitives.
 
-Tracers get their operators from a higher floor, and promote. Formulas do not: a constant takes the
-dtype of the other operand.
+The operators of tracers come from a higher layer, and promote dtypes. Those of formulas do not: a
+constant takes the dtype of the other operand.
 """
 
 from collections.abc import Callable, Sequence

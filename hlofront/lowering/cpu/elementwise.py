@@ -68,7 +68,8 @@ def replaced_by_formula(
             (result,) = equation.avals_out
             if computed_in(result.dtype) != dtype or not is_large(result, min_sizes[kind]):
                 return None
-            # LLVM makes products of quotients of integers by a constant, which most scalars are.
+            # LLVM turns integer division by a constant into multiplication, and most scalars are
+            # constants.
             if of_integers and equation.avals_in[1].size == 1:
                 return None
             return emit_formula if has_default_accuracy(equation) else None

@@ -373,7 +373,7 @@ def _member(element: ArrayLike, ordered: Array) -> Array:
 
 
 def _equals_any(element: ArrayLike, test: Array) -> Array:
-    """Return whether each element is equal to one of a vector, which are all compared."""
+    """Return whether each element equals any element of a vector, by comparing all pairs."""
     shape = typeof(element).shape
     wide = (*shape, typeof(test).size)
     pairs = (

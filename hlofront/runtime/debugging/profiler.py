@@ -447,9 +447,10 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """Return how long a program's instructions took, for XLA to compile it again by that.
+    """Return how long a program's instructions took, as a profile that XLA can recompile it with.
 
-    It is the option `fdo_profile` of `jit`'s `compiler_options`, and empty except on NVIDIA's GPUs.
+    Pass it as the option `fdo_profile` of `jit`'s `compiler_options`. It is empty except on NVIDIA
+    GPUs.
 
     Args:
       tensorboard_dir: the folder of one run that a profile was written to, as

@@ -76,9 +76,9 @@ def _make_call(primitive: Primitive, params: Params) -> Callable[..., object]:
 
 
 def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
-    """Run an operation on arrays as a compiled program, also if it has a function for that.
+    """Run an operation on arrays as a compiled program, even if the primitive has an `impl`.
 
-    Packages register it as that function: `p.def_impl(functools.partial(apply_primitive, p))`.
+    Other packages register this as the impl: `p.def_impl(functools.partial(apply_primitive, p))`.
 
     Args:
       prim: the primitive.

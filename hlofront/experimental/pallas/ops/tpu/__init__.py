@@ -1,1 +1,1 @@
-"""jax.experimental.pallas.ops.tpu: functions that JAX has kernels for TPUs for."""
+"""jax.experimental.pallas.ops.tpu: functions for which JAX has TPU kernels."""
