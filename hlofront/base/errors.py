@@ -352,8 +352,8 @@ def add_operands(error: AnyError, operation: str, operands: Sequence[object]) ->
     operand, its shape and dtype, and the line that made it. If the text is already there, later
     calls change nothing.
     """
-    own = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
-    if own or len(error.args) != 1 or type(error.args[0]) is not str:
+    is_ours = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
+    if is_ours or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
     return _operand_error(error, operation, operands)
 

@@ -67,9 +67,9 @@ _LETTERS = {"s": "f32", "d": "f64", "c": "complex<f32>", "z": "complex<f64>"}
 _MOST_SIZE = 2**31 - 1
 
 
-def _element(kind: str, own: str) -> str:
-    real = _REAL[own]
-    return {"": own, "r": real, "c": _COMPLEX[real], "i": "i32"}[kind]
+def _element(kind: str, default: str) -> str:
+    real = _REAL[default]
+    return {"": default, "r": real, "c": _COMPLEX[real], "i": "i32"}[kind]
 
 
 class Kernel(NamedTuple):
@@ -115,14 +115,14 @@ def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
     operands, results = (side.split() for side in written.split("->"))
     if (len(operands), len(results)) != (len(call.operands), len(call.results)):
         return None
-    own = call.operands[0].element
+    element = call.operands[0].element
     batch: Shape | None = None
     sizes: dict[str, int | None] = {}
     for text, value in zip((*operands, *results), (*call.operands, *call.results), strict=True):
         letters, _, kind = text.partition(":")
         letters = letters.replace("-", "")
         count = len(value.shape) - len(letters)
-        if count < 0 or value.element != _element(kind, own):
+        if count < 0 or value.element != _element(kind, element):
             return None
         outer = value.shape[:count]
         if batch is None:

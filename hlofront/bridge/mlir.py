@@ -74,14 +74,14 @@ def take_context() -> ir.Context:
         return _make_context()
 
 
-def return_context(own: ir.Context) -> None:
+def return_context(context: ir.Context) -> None:
     """Let other threads have a context, whose modules are gone: contexts are not thread-safe."""
-    _idle_contexts.append(own)
+    _idle_contexts.append(context)
 
 
-def copied_to(own: ir.Context, module: ir.Module) -> ir.Module:
+def copied_to(context: ir.Context, module: ir.Module) -> ir.Module:
     """Return a copy of a module in another context; the caller has both contexts to itself."""
-    return ir.Module.parse(bytecode_of(module), own)  # pyright: ignore[reportUnknownMemberType]
+    return ir.Module.parse(bytecode_of(module), context)  # pyright: ignore[reportUnknownMemberType]
 
 
 def parsed_attribute(text: str) -> ir.Attribute:

@@ -211,8 +211,8 @@ class ShapedArray(AbstractValue):
             if issubdtype(dtype, np.inexact):
                 tangent = self
             else:
-                own = dtype.tangent if isinstance(dtype, ExtendedDType) else float0
-                tangent = self.update(dtype=own, weak_type=False)
+                tangent_dtype = dtype.tangent if isinstance(dtype, ExtendedDType) else float0
+                tangent = self.update(dtype=tangent_dtype, weak_type=False)
             self._tangent = tangent
         return tangent
 

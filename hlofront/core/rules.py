@@ -199,8 +199,12 @@ class LoweringTable(RuleTable[LoweringRule]):
     def _concerns(self, module: str, platforms: tuple[str, ...], dtype: str | None) -> bool:
         """Return whether a module may have a rule for some platforms and results of a dtype."""
         folder, _, name = module.rpartition(".")
-        own = _PLATFORMS.get(folder.rpartition(".")[2]) or _PLATFORMS.get(name.rpartition("_")[2])
-        if own is not None and not any(platform in own for platform in platforms):
+        platforms_of_module = _PLATFORMS.get(folder.rpartition(".")[2]) or _PLATFORMS.get(
+            name.rpartition("_")[2]
+        )
+        if platforms_of_module is not None and not any(
+            platform in platforms_of_module for platform in platforms
+        ):
             return False
         return dtype is None or dtype in self.dtypes.get(module, (dtype,))
 

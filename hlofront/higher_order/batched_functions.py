@@ -227,8 +227,10 @@ class BatchedForward:
             call.moved(x, a, w)
             for x, a, w in zip(values[:count], axes_out[:count], result_axes, strict=True)
         ]
-        own = BatchedBackward(backward, call.axis, axes_out[count:], result_axes, self.axes)
-        return results, values[count:], own
+        batched_backward = BatchedBackward(
+            backward, call.axis, axes_out[count:], result_axes, self.axes
+        )
+        return results, values[count:], batched_backward
 
 
 class BatchedBackward:

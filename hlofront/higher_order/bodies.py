@@ -189,9 +189,9 @@ def check_carry(
     """
     if in_tree == out_tree and all(map(types_match, first, returned)):
         return
-    own = name()
+    body_name = name()
     if in_tree != out_tree:
-        names = f"the given {own}", f"the returned {own}"
+        names = f"the given {body_name}", f"the returned {body_name}"
         differences = different_structures(in_tree, names[0], out_tree, names[1])
         raise TypeError(
             f"{what} must return a carry of the pytree structure that it is given, and it "
@@ -199,7 +199,7 @@ def check_carry(
             "same order, or start with those that are returned."
         )
     differences = [
-        _different_types(own + tree.keystr(path), before, after)
+        _different_types(body_name + tree.keystr(path), before, after)
         for path, before, after in zip(_paths(in_tree), first, returned, strict=True)
         if not types_match(before, after)
     ]

@@ -127,8 +127,8 @@ def _one_by_one(
     """
     mapped = [move_axis(x, a, 0) for x, a in zip(values, axes, strict=True) if a is not None]
 
-    def example(carry: tuple[()], own: Sequence[ArrayLike]) -> tuple[tuple[()], list[ArrayLike]]:
-        rest = iter(own)
+    def example(carry: tuple[()], slices: Sequence[ArrayLike]) -> tuple[tuple[()], list[ArrayLike]]:
+        rest = iter(slices)
         operands = [x if a is None else next(rest) for x, a in zip(values, axes, strict=True)]
         return carry, process(primitive, tuple(operands), params)
 

@@ -265,15 +265,15 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
 @error_check(shard_map_p)
 def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     params = equation.params
-    own = ShardMapParams(*(params[name] for name in ShardMapParams._fields))
+    shard_map_params = ShardMapParams(*(params[name] for name in ShardMapParams._fields))
     (body,) = closed_programs_of(equation)
-    with own.inside():
+    with shard_map_params.inside():
         part = checked(body, state)
         if part is None:
             return run(equation, operands)
         program = _with_error_per_device(part)
-    everywhere, per_device = PartitionSpec(), PartitionSpec(own.manual_axes)
-    results = own.bind(
+    everywhere, per_device = PartitionSpec(), PartitionSpec(shard_map_params.manual_axes)
+    results = shard_map_params.bind(
         program,
         [state.flag(), *operands],
         (everywhere, *params["in_specs"]),
@@ -307,13 +307,16 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     effects, metadata = _union(parts)
     index, *rest = operands
     # The index decides which branch runs, so the errors vary along the same axes as the index.
-    own = axes_of(index).union(*[part.axes for part in parts if part is not None])
+    error_axes = axes_of(index).union(*[part.axes for part in parts if part is not None])
     key = _checks_of(state)
     checked_branches = _branches.get_or_compute(
         branches[0],
-        (key, own, branches),
+        (key, error_axes, branches),
         lambda: tuple(
-            [_branch(b, part, effects, state, own) for b, part in zip(branches, parts, strict=True)]
+            [
+                _branch(b, part, effects, state, error_axes)
+                for b, part in zip(branches, parts, strict=True)
+            ]
         ),
     )
     params = {**equation.params, "branches": checked_branches}
@@ -434,8 +437,8 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     state.metadata.update(metadata)
     # Under vmap the condition may have batch axes, and then all of the carry has them.
     lead: Shape = condition.out_avals[0].shape
-    own = _slot_avals(effects, axes, lead)
-    width = len(own)
+    error_avals = _slot_avals(effects, axes, lead)
+    width = len(error_avals)
     first, last = len(read), len(read) + len(consts)
 
     def step(*args: ArrayLike) -> list[ArrayLike]:
@@ -458,8 +461,8 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         avals = condition.in_avals[:first], body.in_avals[: last - first]
         carried = body.in_avals[last - first :]
         return (
-            stage(cond, [*avals[0], *own, *carried], condition.jaxpr.origin),
-            stage(step, [*avals[0], *avals[1], *own, *carried], body.jaxpr.origin),
+            stage(cond, [*avals[0], *error_avals, *carried], condition.jaxpr.origin),
+            stage(step, [*avals[0], *avals[1], *error_avals, *carried], body.jaxpr.origin),
         )
 
     key = (_checks_of(state, axes), condition, len(read))

@@ -545,8 +545,8 @@ def _with_policy(program: ClosedJaxpr, policy: Policy) -> ClosedJaxpr:
 def _equation_with(equation: Equation, policy: Policy) -> Equation:
     params = replace_programs(equation, lambda program: _with_policy(program, policy))
     if equation.primitive is remat_p:
-        own: Policy | None = equation.params["policy"]
-        either = either_policy(policy, own)
-        if either is not own:
+        policy_of_call: Policy | None = equation.params["policy"]
+        either = either_policy(policy, policy_of_call)
+        if either is not policy_of_call:
             params = {**params, "policy": either}
     return equation if params is equation.params else equation.replace(params=params)

@@ -484,21 +484,21 @@ class Branches:
         )
 
     def _different_structures(self, number: int) -> str:
-        own, other = self.names[0], self.names[number]
+        first_name, other = self.names[0], self.names[number]
         lines = different_structures(
             self.traced[0].out_tree,
-            f"the output of {own}",
+            f"the output of {first_name}",
             self.traced[number].out_tree,
             f"the output of {other}",
         )
         return (
             f"{self.what} branch outputs must have the same pytree structure, but they differ:\n"
             f"{self._descriptions(number)}{bullets(lines)}\n"
-            f"Revise {own} or {other} so that they return the same containers."
+            f"Revise {first_name} or {other} so that they return the same containers."
         )
 
     def _different_types(self, number: int) -> str:
-        own, other = self.names[0], self.names[number]
+        first_name, other = self.names[0], self.names[number]
         lines: list[str] = []
         paths = result_paths(self.out_tree, "")
         pair = self.traced[0].program.out_avals, self.traced[number].program.out_avals
@@ -506,8 +506,8 @@ class Branches:
             if types_match(first, second):
                 continue
             at = f" at path {path}" if path else ""
-            text = f"the output of {own}{at} has type {type_in_words(first)}, and that of {other} "
-            text += f"{type_in_words(second)}, so the "
+            text = f"the output of {first_name}{at} has type {type_in_words(first)}, and that of "
+            text += f"{other} {type_in_words(second)}, so the "
             if first.shape != second.shape:
                 lines.append(f"{text}shapes differ: make them equal")
             elif first.dtype == second.dtype and first.split != second.split:
@@ -521,7 +521,7 @@ class Branches:
         return (
             f"{self.what} branches must have equal output types but they differ.\n"
             f"{self._descriptions(number)}{bullets(lines)}\n"
-            f"Revise {own} or {other} so that all output types match."
+            f"Revise {first_name} or {other} so that all output types match."
         )
 
 

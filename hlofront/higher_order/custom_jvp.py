@@ -248,12 +248,12 @@ class JVPRule:
         """
         aval = typeof(result)
         expected = aval.to_tangent_aval()
-        own = tangent.aval if isinstance(tangent, SymbolicZero) else typeof(tangent)
-        if own.shape != expected.shape or own.dtype != expected.dtype:
+        tangent_aval = tangent.aval if isinstance(tangent, SymbolicZero) else typeof(tangent)
+        if tangent_aval.shape != expected.shape or tangent_aval.dtype != expected.dtype:
             raise TypeError(
                 f"{about} must produce primal and tangent outputs with corresponding shapes and "
                 f"dtypes. Expected {expected.str_short()} (tangent type of {aval.str_short()}) but "
-                f"got {own.str_short()}."
+                f"got {tangent_aval.str_short()}."
             )
         return Zero(expected) if isinstance(tangent, SymbolicZero) else as_tangent(tangent)
 

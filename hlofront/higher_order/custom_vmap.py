@@ -395,11 +395,14 @@ def _(
         ]
         # The rule is not given the captured values: the derivative of its results in them is zero.
         pairs[:captured] = [(False, Zero.of(x)) for x in values[:captured]]
-        own, of_tangents = [False] * captured + list(flags[captured:count]), [b for b, _ in pairs]
-        operands = _Dual(values[:count], [t for _, t in pairs], own, of_tangents)
-        together = [p and t for p, t in zip(own, of_tangents, strict=True)]
+        of_primals, of_tangents = (
+            [False] * captured + list(flags[captured:count]),
+            [b for b, _ in pairs],
+        )
+        operands = _Dual(values[:count], [t for _, t in pairs], of_primals, of_tangents)
+        together = [p and t for p, t in zip(of_primals, of_tangents, strict=True)]
         results = None
-        if own != of_tangents and not any(together):
+        if of_primals != of_tangents and not any(together):
             results = _derivative_over_axis(flat, size, operands)
         if results is None:
             results = _derivative(flat, size, operands)

@@ -131,16 +131,16 @@ class _Loop:
         carry += [arrays[atom] for atom in self.written]
 
         def condition(*inputs: ArrayLike) -> list[ArrayLike]:
-            consts, own, rest = three_parts(inputs, len(of_condition), count)
+            consts, carry, rest = three_parts(inputs, len(of_condition), count)
             if self.condition.written:
                 return [rest[0]]
             inside = self._arrays(of_condition, consts, rest)
-            return self.condition.run(inside, own)
+            return self.condition.run(inside, carry)
 
         def body(*inputs: ArrayLike) -> list[ArrayLike]:
-            consts, own, rest = three_parts(inputs, len(of_body), count)
+            consts, carry, rest = three_parts(inputs, len(of_body), count)
             inside = self._arrays(of_body, consts, rest[len(rest) - len(self.written) :])
-            new = self.body.run(inside, own)
+            new = self.body.run(inside, carry)
             if self.condition.written:
                 new = [*new, *self.condition.run(inside, new)]
             return [*new, *(inside[atom] for atom in self.written)]

@@ -142,9 +142,9 @@ def split_captured(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Tracer]]:
 def with_captured(program: ClosedJaxpr, captured: Sequence[ArrayLike | Tracer]) -> ClosedJaxpr:
     """Return a program with captured values, possibly among its constants, as first inputs."""
     jaxpr = program.jaxpr
-    own = {id(c): var for var, c in zip(jaxpr.constvars, program.consts, strict=True)}
-    inputs = [own.pop(id(c), None) or Var(typeof(c)) for c in captured]
-    stays = [id(c) in own for c in program.consts]
+    constvar_by_id = {id(c): var for var, c in zip(jaxpr.constvars, program.consts, strict=True)}
+    inputs = [constvar_by_id.pop(id(c), None) or Var(typeof(c)) for c in captured]
+    stays = [id(c) in constvar_by_id for c in program.consts]
     opened = jaxpr.replace(constvars=where(jaxpr.constvars, stays), invars=[*inputs, *jaxpr.invars])
     return ClosedJaxpr(opened, where(program.consts, stays))
 

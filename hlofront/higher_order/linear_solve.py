@@ -356,8 +356,8 @@ def _(
     flags, b_flags = _split([a is not None for a in axes], const_lengths)
     # Programs may read their index along a named axis even where no operand is batched.
     if not any(a is not None for a in axes) and not any(
-        any(batch_program(program, axis, [*own, *b_flags])[1])
-        for program, own in zip(jaxprs, flags, strict=True)
+        any(batch_program(program, axis, [*const_flags, *b_flags])[1])
+        for program, const_flags in zip(jaxprs, flags, strict=True)
         if program is not None
     ):
         return _bind(captured, b, jaxprs), [None] * len(b)
@@ -367,8 +367,10 @@ def _(
     all_batched = [True] * len(b)
     programs = _LinearSolveTuple(
         *[
-            None if program is None else batch_program(program, axis, [*own, *all_batched], True)[0]
-            for program, own in zip(jaxprs, flags, strict=True)
+            None
+            if program is None
+            else batch_program(program, axis, [*const_flags, *all_batched], True)[0]
+            for program, const_flags in zip(jaxprs, flags, strict=True)
         ]
     )
     results = _bind(captured, b, programs)

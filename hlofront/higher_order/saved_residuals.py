@@ -36,8 +36,8 @@ def saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -
     names = signature.argument_names((args, kwargs))
 
     def residuals(*flat: ArrayLike) -> Sequence[ArrayLike]:
-        def of_leaves(*own: ArrayLike) -> list[Value]:
-            own_args, own_kwargs = in_tree.unflatten(own)
+        def of_leaves(*leaves_in: ArrayLike) -> list[Value]:
+            own_args, own_kwargs = in_tree.unflatten(leaves_in)
             return f(*own_args, **own_kwargs)
 
         return linearize(of_leaves, *flat)[1].residuals

@@ -78,20 +78,23 @@ def _equation(
 def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Value
 ) -> tuple[list[ArrayLike], list[Tangent]]:
-    own = _params(params)
+    shard_map_params = _params(params)
     program: ClosedJaxpr = params["jaxpr"]
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     has_tangent = nonzero_flags(tangents)
-    with own.inside():
+    with shard_map_params.inside():
         with_tangents, present = jvp_program(program, has_tangent)
-    results = own.bind(
+    results = shard_map_params.bind(
         with_tangents,
         (*primals, *nonzero(tangents)),
         (*in_specs, *where(in_specs, has_tangent)),
         (*out_specs, *where(out_specs, present)),
     )
     count = len(present)
-    avals = [own.whole(spec, aval) for spec, aval in zip(out_specs, program.out_avals, strict=True)]
+    avals = [
+        shard_map_params.whole(spec, aval)
+        for spec, aval in zip(out_specs, program.out_avals, strict=True)
+    ]
     return results[:count], with_zeros(results[count:], present, avals)
 
 
@@ -106,17 +109,19 @@ class _Transposed(NamedTuple):
 def _(
     cotangents: Sequence[Cotangent], *operands: Operand, **params: Value
 ) -> list[Cotangent | None]:
-    own = _params(params)
+    shard_map_params = _params(params)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     split = LinearOperands(cotangents, operands)
     arriving = [
-        _shared(own, spec, cotangent)
+        _shared(shard_map_params, spec, cotangent)
         for spec, cotangent in zip(out_specs, cotangents, strict=True)
         if not isinstance(cotangent, Zero)
     ]
     known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
-    transposed = _transposed(params["jaxpr"], own, in_specs, out_specs, split.linear, split.nonzero)
-    results = own.bind(
+    transposed = _transposed(
+        params["jaxpr"], shard_map_params, in_specs, out_specs, split.linear, split.nonzero
+    )
+    results = shard_map_params.bind(
         transposed.program,
         (*arriving, *known),
         (
@@ -250,14 +255,14 @@ class _Parts(NamedTuple):
 
 @rules.partial_eval(shard_map_p)
 def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
-    own = _params(equation.params)
+    shard_map_params = _params(equation.params)
     in_specs, out_specs = equation.params["in_specs"], equation.params["out_specs"]
-    parts = _split(equation.params["jaxpr"], own, out_specs, tuple(unknown))
+    parts = _split(equation.params["jaxpr"], shard_map_params, out_specs, tuple(unknown))
     inputs, input_specs = where_not(equation.invars, unknown), where_not(in_specs, unknown)
     outputs = where_not(equation.outvars, parts.unknown_out)
     output_specs = where_not(out_specs, parts.unknown_out)
     saved = [
-        Var(own.whole(spec, aval))
+        Var(shard_map_params.whole(spec, aval))
         for spec, aval in zip(parts.saved_specs, parts.known.out_avals, strict=False)
     ]
     atoms: dict[str, Sequence[Atom]] = {"saved": saved, "input": inputs, "output": outputs}
@@ -365,24 +370,28 @@ def _one_axis(x: ArrayLike) -> ArrayLike:
 def _(
     axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: Value
 ) -> BatchResult:
-    own = _params(params)
+    shard_map_params = _params(params)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
-    split_along = tuple([name for name in axis.spmd_name if name in own.newly_manual_axes])
+    split_along = tuple(
+        [name for name in axis.spmd_name if name in shard_map_params.newly_manual_axes]
+    )
     used = [spec for spec in (*in_specs, *out_specs) if not names_in(spec).isdisjoint(split_along)]
     if used:
         raise ValueError(
             f"vmap with spmd_axis_name={axis.spmd_name} splits its axis along axes of the mesh, "
             f"and shard_map inside has a spec that names one of them: {used[0]}"
         )
-    parts = own.size(split_along)
+    parts = shard_map_params.size(split_along)
     if axis.size % parts:
         raise ValueError(
             f"vmap with spmd_axis_name={axis.spmd_name} splits its axis, of size {axis.size}, into "
             f"{parts} parts on the devices of shard_map: make it a multiple"
         )
     # Explicit axes of the mesh that stay as they are split the batch axis of parts, too.
-    explicit = tuple([n for n in axis.explicit_mesh_axis if n not in own.newly_manual_axes])
-    mesh = own.mesh_inside if explicit else None
+    explicit = tuple(
+        [n for n in axis.explicit_mesh_axis if n not in shard_map_params.newly_manual_axes]
+    )
+    mesh = shard_map_params.mesh_inside if explicit else None
     inside = AxisData(axis.name, axis.size // parts, axis.spmd_name, explicit, mesh)
     specs = tuple(
         [
@@ -390,8 +399,8 @@ def _(
             for spec, batch_axis in zip(in_specs, axes, strict=True)
         ]
     )
-    batched, axes_out = _batched(params["jaxpr"], own, inside, specs, tuple(axes))
-    results = own.bind(
+    batched, axes_out = _batched(params["jaxpr"], shard_map_params, inside, specs, tuple(axes))
+    results = shard_map_params.bind(
         batched,
         values,
         specs,

@@ -497,8 +497,8 @@ class VmapOf(VJPHiPrimitive):
 
         def one(low: Sequence[Value], cotangent: PyTree, sums: Any) -> None:
             values = iter(raised(types, low))
-            own = prim.in_tree.flatten_up_to(sums)
-            merged = [next(values) if k else s for k, s in zip(known, own, strict=True)]
+            flat_sums = prim.in_tree.flatten_up_to(sums)
+            merged = [next(values) if k else s for k, s in zip(known, flat_sums, strict=True)]
             prim.transpose(cotangent, *prim.in_tree.unflatten(merged))
 
         low = lowered(where(self.in_avals_flat, known), where(operands, known))
@@ -560,8 +560,8 @@ class VmapOf(VJPHiPrimitive):
     def batch_dim_rule(self, axis_data: AxisData, dims: Any, /) -> PyTree:
         outer: list[BatchAxis] = self.in_tree.flatten_up_to(dims)
         inside = [
-            d if d is None or own is None else d - (own < d)
-            for d, own in zip(outer, self.in_dims, strict=True)
+            d if d is None or axes is None else d - (axes < d)
+            for d, axes in zip(outer, self.in_dims, strict=True)
         ]
         prim = self.prim
         out = prim.out_tree.flatten_up_to(
@@ -569,8 +569,8 @@ class VmapOf(VJPHiPrimitive):
         )
         return self.out_tree.unflatten(
             [
-                d if d is None or own is None else d + (own <= d)
-                for d, own in zip(out, self.out_dim, strict=True)
+                d if d is None or axes is None else d + (axes <= d)
+                for d, axes in zip(out, self.out_dim, strict=True)
             ]
         )
 

@@ -111,8 +111,8 @@ def _linearized(
         types = groups_of(prim.out_avals_flat, prim.low_types_out)
         low = [
             tangent if flag else Zero(t.to_tangent_aval())
-            for flag, group, own in zip(depends, groups, types, strict=True)
-            for tangent, t in zip(group, own, strict=True)
+            for flag, group, group_types in zip(depends, groups, types, strict=True)
+            for tangent, t in zip(group, group_types, strict=True)
         ]
     return prim.low_result(result), low
 
@@ -318,10 +318,10 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
         types = [tangent_type(t) for t in prim.in_avals_flat]
 
         def linear(*operands: Value) -> list[Value]:
-            own, arriving = operands[: len(residuals)], iter(operands[len(residuals) :])
+            residual_values, arriving = operands[: len(residuals)], iter(operands[len(residuals) :])
             low = [next(arriving) if p else Zero(t) for p, t in zip(present, low_types(types))]
             raised = prim.in_tree.unflatten(raised_tangents(types, low))
-            result = prim.linearized(residuals_tree.unflatten(own), *raised)
+            result = prim.linearized(residuals_tree.unflatten(residual_values), *raised)
             low_out = tangents_of_result(prim, result)
             return [instantiate(t) for t in where(low_out, results_with_tangents(prim))]
 
@@ -430,10 +430,13 @@ def _batched(
     values: list[Any] = []
     dims: list[BatchAxis] = []
     types = prim.in_avals_flat
-    for t, group, own in zip(types, groups_of(types, low), groups_of(types, axes), strict=True):
-        dim = next((a for a in own if a is not None), None)
+    for t, group, group_axes in zip(
+        types, groups_of(types, low), groups_of(types, axes), strict=True
+    ):
+        dim = next((a for a in group_axes if a is not None), None)
         values += raised(
-            [t], [with_axis_at(x, a, dim, axis.size) for x, a in zip(group, own, strict=True)]
+            [t],
+            [with_axis_at(x, a, dim, axis.size) for x, a in zip(group, group_axes, strict=True)],
         )
         dims.append(dim)
     result, dims_out = prim.batch(

@@ -238,22 +238,24 @@ class _Loop:
         (condition,), self.cond_consts = with_shared_constants([condition])
         (body,), self.body_consts = with_shared_constants([body])
         count = len(body.out_avals)
-        own, inputs = len(self.body_consts), body.jaxpr.invars
+        const_count, inputs = len(self.body_consts), body.jaxpr.invars
         cond_consts, cond_carry, _ = three_parts(
             condition.jaxpr.invars, len(self.cond_consts), count
         )
         read = variables_read(condition.eqns, condition.jaxpr.outvars)
         origin = forwarded(body.jaxpr)
         self.invariant = [
-            i for i in range(count) if origin[i] == own + i and cond_carry[i] not in read
+            i for i in range(count) if origin[i] == const_count + i and cond_carry[i] not in read
         ]
         self.varying = [i for i in range(count) if i not in self.invariant]
         if self.invariant:
-            invariant = [inputs[own + i] for i in self.invariant]
-            varying = [inputs[own + i] for i in self.varying]
+            invariant = [inputs[const_count + i] for i in self.invariant]
+            varying = [inputs[const_count + i] for i in self.varying]
             outvars = [body.jaxpr.outvars[i] for i in self.varying]
             body = ClosedJaxpr(
-                body.jaxpr.replace(invars=[*invariant, *inputs[:own], *varying], outvars=outvars)
+                body.jaxpr.replace(
+                    invars=[*invariant, *inputs[:const_count], *varying], outvars=outvars
+                )
             )
             invars = [*cond_consts, *[cond_carry[i] for i in self.varying]]
             condition = ClosedJaxpr(condition.jaxpr.replace(invars=invars))

@@ -118,10 +118,10 @@ def _constants_first(body: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxp
       count: the number of members of the carry.
     """
     inputs = body.jaxpr.invars
-    own, has_tangent = len(consts), consts.count(True)
-    first = own + count
-    ordered = [*inputs[:own], *inputs[first : first + has_tangent]]
-    ordered += [*inputs[own:first], *inputs[first + has_tangent :]]
+    const_count, tangent_count = len(consts), consts.count(True)
+    first = const_count + count
+    ordered = [*inputs[:const_count], *inputs[first : first + tangent_count]]
+    ordered += [*inputs[const_count:first], *inputs[first + tangent_count :]]
     return ClosedJaxpr(body.jaxpr.replace(invars=ordered), body.consts)
 
 
@@ -248,9 +248,9 @@ class _Split:
             jaxpr.replace(outvars=outvars, eqns=live_equations(jaxpr.eqns, outvars)),
             split_body.known.consts,
         )
-        own = consts.count(False)
+        known_count = consts.count(False)
         known_body, stays = dead_code_program(
-            known_body, (True,) * count, (*[False] * own, *[True] * count)
+            known_body, (True,) * count, (*[False] * known_count, *[True] * count)
         )
         read = iter(stays)
         loop = self.known = _KnownLoop(

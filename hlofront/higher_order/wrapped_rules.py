@@ -249,8 +249,10 @@ def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -
         if forwarded:
             sources = forwarded[0]
         count = sum(source is None for source in sources)
-        own = iter(outputs[:count])
-        residuals = [next(own) if source is None else primals[source] for source in sources]
+        new_residuals = iter(outputs[:count])
+        residuals = [
+            next(new_residuals) if source is None else primals[source] for source in sources
+        ]
 
         def backward(
             residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]

@@ -187,11 +187,11 @@ def _checked(
 ) -> tuple[Shape, ResizeMethod]:
     check_arraylike(name, image)
     shape = canonical_shape(shape)
-    own = typeof(image).shape
-    if len(shape) != len(own):
+    old_shape = typeof(image).shape
+    if len(shape) != len(old_shape):
         raise ValueError(
             "shape must have length equal to the number of dimensions of x;  "
-            f"{name} got {shape} vs {own}"
+            f"{name} got {shape} vs {old_shape}"
         )
     return shape, ResizeMethod.from_string(method) if isinstance(method, str) else method
 
@@ -271,14 +271,14 @@ def scale_and_translate(
 def _resize(
     image: ArrayLike, shape: Shape, method: ResizeMethod, antialias: bool, precision: Precision
 ) -> Array:
-    own = typeof(image).shape
-    axes = tuple([i for i, size in enumerate(own) if size != shape[i]])
+    old_shape = typeof(image).shape
+    axes = tuple([i for i, size in enumerate(old_shape) if size != shape[i]])
     if method is ResizeMethod.NEAREST:
         for axis in axes:
             image = _nearest(image, axis, shape[axis])
         return image
     (image,) = promote_dtypes_inexact(image)
-    scale = [1.0 if not shape[i] else shape[i] / own[i] for i in axes]
+    scale = [1.0 if not shape[i] else shape[i] / old_shape[i] for i in axes]
     return _applied(image, shape, axes, scale, [0.0] * len(axes), method, antialias, precision)
 
 

@@ -65,8 +65,8 @@ def description_for(compiled: Compiled, described: Description | None) -> Descri
     """
     device = compiled._first_device
     if described is None:
-        own = target_of(device)
-        return None if own is None else own.describe()
+        device_target = target_of(device)
+        return None if device_target is None else device_target.describe()
     platforms = ("cuda", "gpu") if described.platform == "cuda" else (described.platform,)
     if device.platform not in platforms and described.platform in ("cpu", "cuda", "tpu"):
         raise TargetError(

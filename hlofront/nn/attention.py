@@ -291,15 +291,15 @@ def _seen(
     conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]
     if is_causal or window is not None:
-        own = creation.broadcasted_iota(np.int32, (length, 1), 0)
-        other = creation.broadcasted_iota(np.int32, (1, count), 1)
+        rows = creation.broadcasted_iota(np.int32, (length, 1), 0)
+        columns = creation.broadcasted_iota(np.int32, (1, count), 1)
         if is_causal:
-            conditions.append(jnp.less_equal(other, own))
+            conditions.append(jnp.less_equal(columns, rows))
         if window is not None:
             before, after = window
-            conditions.append(jnp.greater_equal(other, own - before))
+            conditions.append(jnp.greater_equal(columns, rows - before))
             if not is_causal or after < 0:
-                conditions.append(jnp.less_equal(other, own + after))
+                conditions.append(jnp.less_equal(columns, rows + after))
     conditions = [
         one if typeof(one).ndim == 5 else jnp.expand_dims(one, (0, 1, 2)) for one in conditions
     ]

@@ -425,8 +425,8 @@ def serial(*layers: Layer) -> Layer:
     def init_fun(rng: Array, input_shape: Shapes) -> tuple[Shapes, list[PyTree]]:
         params: list[PyTree] = []
         for init, _ in layers:
-            rng, own = random.split(rng)
-            input_shape, param = init(own, input_shape)
+            rng, layer_rng = random.split(rng)
+            input_shape, param = init(layer_rng, input_shape)
             params.append(param)
         return input_shape, params
 

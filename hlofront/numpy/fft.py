@@ -68,13 +68,13 @@ def _lengths(s: Sequence[int]) -> tuple[int, ...]:
 def _resized(x: Array, axis: int, size: int) -> Array:
     """Return x cut off, or padded with zeros at the end, to `size` elements along an axis."""
     aval = typeof(x)
-    own = aval.shape[axis]
-    if own > size:
+    old_size = aval.shape[axis]
+    if old_size > size:
         return slice_in_dim(x, 0, size, axis=axis)
-    if own == size:
+    if old_size == size:
         return x
     rows = [(0, 0, 0)] * aval.ndim
-    rows[axis] = (0, size - own, 0)
+    rows[axis] = (0, size - old_size, 0)
     return pad(x, host_number(0, aval.dtype), rows)
 
 

@@ -190,15 +190,16 @@ def _broadcast(call: Callable[..., object], values: Sequence[Array], cores: Core
     rank = len(shape)
     # Axes of size 1 are not mapped; if no argument has more, the result gets an axis of size 1.
     squeezed = [
-        shaping.squeeze(value, [i for i, size in enumerate(own) if size == 1])
-        if 1 in own
+        shaping.squeeze(value, [i for i, size in enumerate(outer_shape) if size == 1])
+        if 1 in outer_shape
         else value
-        for value, own in zip(values, outer, strict=True)
+        for value, outer_shape in zip(values, outer, strict=True)
     ]
     new = []
     for axis in reversed(range(rank)):
         mapped = [
-            0 if (at := axis - rank + len(own)) >= 0 and own[at] != 1 else None for own in outer
+            0 if (at := axis - rank + len(outer_shape)) >= 0 and outer_shape[at] != 1 else None
+            for outer_shape in outer
         ]
         if all(batch_axis is None for batch_axis in mapped):
             new.append(axis)

@@ -560,8 +560,8 @@ _gspmd_members: dict[str, Any] = {
 
 
 def _fill() -> None:
-    for class_, own in ((NamedSharding, _named_members), (GSPMDSharding, _gspmd_members)):
-        for name, member in (_members | own).items():
+    for class_, members in ((NamedSharding, _named_members), (GSPMDSharding, _gspmd_members)):
+        for name, member in (_members | members).items():
             if callable(member):
                 member.__name__ = name
                 member.__qualname__ = f"{class_.__name__}.{name}"

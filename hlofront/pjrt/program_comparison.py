@@ -195,8 +195,10 @@ class ProgramComparisons:
         if (is_optional and not _is_on.value) or self._group.process_id not in processes:
             return
         with self._lock:
-            own = self._of_processes.setdefault(processes, _Comparisons(self._group, processes))
-        own.compare(program, self._started[processes])
+            comparisons = self._of_processes.setdefault(
+                processes, _Comparisons(self._group, processes)
+            )
+        comparisons.compare(program, self._started[processes])
 
 
 class _Comparisons:
@@ -314,10 +316,10 @@ class _Wait:
         site = self._waiting.site
         value = _get(self._client, f"{site}/{name}", _POLL_MILLISECONDS)
         if value is None:
-            own = f"{_WAITING}/{self._group.process_id}"
+            waiting_key = f"{_WAITING}/{self._group.process_id}"
             record = json.dumps(self._waiting)
             try:
-                self._client.key_value_set(own, record, allow_overwrite=True)
+                self._client.key_value_set(waiting_key, record, allow_overwrite=True)
                 while value is None:
                     self._group.check(self._waiting.processes)
                     self._look()
@@ -326,7 +328,7 @@ class _Wait:
                         self._raise_if_settled()
             finally:
                 with contextlib.suppress(JaxRuntimeError):
-                    self._client.key_value_delete(own)
+                    self._client.key_value_delete(waiting_key)
         if value.startswith("error "):
             raise RuntimeError(value.removeprefix("error "))
         return value

@@ -72,11 +72,11 @@ class RollCall:
       RuntimeError: if it cannot listen there.
     """
 
-    def __init__(self, bind_address: str, own: Attendance):
-        self._own = own
+    def __init__(self, bind_address: str, attendance: Attendance):
+        self._own = attendance
         self._present: dict[int, tuple[Attendance, socket.socket]] = {}
         self._has_come = False
-        self._end = time.monotonic() + own.seconds
+        self._end = time.monotonic() + attendance.seconds
         try:
             self._listener = _listen(bind_address)
         except OSError as error:
@@ -148,24 +148,27 @@ class RollCall:
         There is an error if it is not of the group: another count of processes or version, or a
         number that another process has.
         """
-        own = self._own
-        self._has_come = self._has_come or (other.host, other.pid) == (own.host, own.pid)
+        attendance = self._own
+        self._has_come = self._has_come or (other.host, other.pid) == (
+            attendance.host,
+            attendance.pid,
+        )
         for what, theirs, ours in (
-            ("num_processes", other.process_count, own.process_count),
-            ("hlofront", other.hlofront, own.hlofront),
-            ("jaxlib", other.jaxlib, own.jaxlib),
+            ("num_processes", other.process_count, attendance.process_count),
+            ("hlofront", other.hlofront, attendance.hlofront),
+            ("jaxlib", other.jaxlib, attendance.jaxlib),
         ):
             if theirs != ours:
                 return (
-                    f"{other} has {what} {theirs}, and {own} has {what} {ours}: all processes of a "
-                    "group need the same"
+                    f"{other} has {what} {theirs}, and {attendance} has {what} {ours}: all "
+                    "processes of a group need the same"
                 )
         if other.process_id in self._present:
             known, _ = self._present[other.process_id]
             return (
                 f"two processes have the number {other.process_id}: pid {known.pid} on "
                 f"{known.host} and pid {other.pid} on {other.host}. Give each process a process_id "
-                f"of its own, from 0 to {own.process_count - 1}"
+                f"of its own, from 0 to {attendance.process_count - 1}"
             )
         self._present[other.process_id] = other, connection
         self._end = min(self._end, time.monotonic() + other.seconds)
@@ -180,28 +183,30 @@ class RollCall:
         )
 
 
-def attend(address: str, own: Attendance) -> None:
+def attend(address: str, attendance: Attendance) -> None:
     """Attend the roll call of process 0, and return when all processes have come.
 
     Args:
       address: the "host:port" of the coordinator.
-      own: the attendance of this process.
+      attendance: the attendance of this process.
 
     Raises:
       OSError: if nothing listens at the address within the time.
       RuntimeError: if the processes do not come together: the message says which, and why.
     """
-    end = time.monotonic() + own.seconds
+    end = time.monotonic() + attendance.seconds
     connection = _connect(address, end)
     left = max(end - time.monotonic(), 0.0)
-    record = dataclasses.asdict(dataclasses.replace(own, seconds=left))
+    record = dataclasses.asdict(dataclasses.replace(attendance, seconds=left))
     with connection:
         connection.settimeout(left + _GRACE)
         try:
             connection.sendall(PROTOCOL + json.dumps(record).encode() + b"\n")
             answer = _line(connection)
         except TimeoutError:
-            raise RuntimeError(f"process 0 has not answered in {own.seconds:.0f} s") from None
+            raise RuntimeError(
+                f"process 0 has not answered in {attendance.seconds:.0f} s"
+            ) from None
         except ConnectionError:
             answer = b""
     if not answer:

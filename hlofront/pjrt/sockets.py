@@ -57,7 +57,10 @@ def shut_down(addresses: Collection[str]) -> int:
     for row in _sockets():
         if row.state == _ESTABLISHED and (row.local in addresses or row.remote in addresses):
             # The connection may end while the table is read.
-            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(row.descriptor)) as own:
-                own.shutdown(socket.SHUT_RDWR)
+            with (
+                contextlib.suppress(OSError),
+                socket.socket(fileno=os.dup(row.descriptor)) as connection,
+            ):
+                connection.shutdown(socket.SHUT_RDWR)
                 count += 1
     return count

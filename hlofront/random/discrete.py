@@ -142,15 +142,18 @@ def randint(
 
 
 def _as_wide(x: ArrayLike, dtype: DType) -> ArrayLike:
-    own = typeof(x).dtype
-    return x if own.itemsize >= dtype.itemsize else convert_element_type(x, dtype)
+    operand_dtype = typeof(x).dtype
+    return x if operand_dtype.itemsize >= dtype.itemsize else convert_element_type(x, dtype)
 
 
 def _clipped(x: ArrayLike, dtype: DType) -> Array:
     """Convert integers to another integer dtype, clipped to its range."""
     aval = typeof(x)
-    own, other = iinfo(aval.dtype), iinfo(dtype)
-    low, high = max(int(own.min), int(other.min)), min(int(own.max), int(other.max))
+    operand_limits, other = iinfo(aval.dtype), iinfo(dtype)
+    low, high = (
+        max(int(operand_limits.min), int(other.min)),
+        min(int(operand_limits.max), int(other.max)),
+    )
     x = clip(x, host_number(low, aval.dtype), host_number(high, aval.dtype))
     return in_dtype(x, dtype)
 

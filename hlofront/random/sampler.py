@@ -114,9 +114,9 @@ def sampler(
     return draw
 
 
-def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -> str:
+def _documentation(docstring: str, parameters: Collection[str], of_shape: list[str]) -> str:
     """Return a sampler's documentation: its own text and the text that all samplers share."""
-    summary, *sections = re.split(r"\n\n(?=(?:Args|Example):\n)", inspect.cleandoc(own))
+    summary, *sections = re.split(r"\n\n(?=(?:Args|Example):\n)", inspect.cleandoc(docstring))
     text = dict(section.split(":\n", 1) for section in sections)
     arguments = text.get("Args", "")
     those = f"`{of_shape[0]}`" if len(of_shape) == 1 else "the parameters"

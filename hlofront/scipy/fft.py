@@ -49,16 +49,16 @@ def _operand(name: str, x: ArrayLike) -> Array:
 def _resized(x: Array, axis: int, n: int | None) -> Array:
     """Return x cut off, or padded with zeros at the end, to n elements along an axis."""
     aval = typeof(x)
-    own = aval.shape[axis]
-    size = own if n is None else operator.index(n)
+    old_size = aval.shape[axis]
+    size = old_size if n is None else operator.index(n)
     if size < 0:
         raise ValueError(f"n must not be negative, got {size}")
-    if size < 1 <= own:
+    if size < 1 <= old_size:
         raise TypeError(f"n must be positive, got {size}")
-    if size <= own:
+    if size <= old_size:
         return slice_in_dim(x, 0, size, axis=axis)
     rows = [(0, 0, 0)] * aval.ndim
-    rows[axis] = (0, size - own, 0)
+    rows[axis] = (0, size - old_size, 0)
     return pad(x, host_number(0, aval.dtype), rows)
 
 

@@ -416,8 +416,8 @@ def _solve_backward(
             whole = [next(rest) if m else leaf for leaf, m in zip(leaves, is_inexact, strict=True)]
             return func(y, t, *structure.unflatten(whole))
 
-        own = [leaf for leaf, m in zip(leaves, is_inexact, strict=True) if m]
-        derivative, pull_back = vjp(of_inexact, y, -t, own)
+        inexact_args = [leaf for leaf, m in zip(leaves, is_inexact, strict=True) if m]
+        derivative, pull_back = vjp(of_inexact, y, -t, inexact_args)
         return -derivative, *pull_back(y_cotangent)
 
     def to_time_before(carry: PyTree, i: Array) -> tuple[PyTree, Array]:

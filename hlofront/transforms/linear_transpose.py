@@ -111,11 +111,11 @@ class _Transposed:
                 f"{self.out_tree} but got {tree_of_leaves}"
             )
         for x, aval in zip(leaves, self.jaxpr.out_avals, strict=True):
-            own = typeof(x)
-            if own.shape != aval.shape or own.dtype != aval.dtype:
+            actual = typeof(x)
+            if actual.shape != aval.shape or actual.dtype != aval.dtype:
                 raise TypeError(
                     f"cotangent type does not match function output, expected {aval.str_short()} "
-                    f"but got {own.str_short()}"
+                    f"but got {actual.str_short()}"
                 )
         linear = [UndefinedPrimal(aval) for aval in self.avals]
         with transformed(TRANSPOSE):

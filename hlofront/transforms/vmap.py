@@ -93,18 +93,20 @@ def vmap(
         leaves, in_tree = tree.tree_flatten((args, kwargs), is_leaf)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         # Arguments and results, by position, that are mapped by rules registered for their type.
-        own: dict[int, AxisSpec] = {}
+        own_axes: dict[int, AxisSpec] = {}
         own_results: dict[int, Value] = {}
         for position, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
             # Arguments that are not mapped may be of any type.
             if axis is not None and not is_value(leaf):
                 if is_leaf is not None and is_leaf(leaf):
-                    own[position], axes[position] = axis, None
+                    own_axes[position], axes[position] = axis, None
                     continue
                 raise _not_an_array(signature, args, kwargs, position, leaf)
         axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
         # Values that are mapped by rules of their own count by the shape that they have, if any.
-        sized = [_own_axis(leaves[i], own[i]) if i in own else a for i, a in enumerate(axes)]
+        sized = [
+            _own_axis(leaves[i], own_axes[i]) if i in own_axes else a for i, a in enumerate(axes)
+        ]
         size = _common_size(signature, args, kwargs, leaves, sized, axis_size)
         names = functools.partial(signature.argument_names, (args, kwargs))
         check_arguments(leaves, "vmap", signature.find_where, names)
@@ -113,9 +115,9 @@ def vmap(
         def flat(*flat_args: Value) -> list[Value]:
             nonlocal out_tree
             trace: Any = current_trace() if is_leaf is not None else None
-            if own:
+            if own_axes:
                 flat_args = tuple(
-                    to_element(trace, size, x, own[i]) if i in own else x
+                    to_element(trace, size, x, own_axes[i]) if i in own_axes else x
                     for i, x in enumerate(flat_args)
                 )
             own_args, own_kwargs = in_tree.unflatten(flat_args)

@@ -407,16 +407,16 @@ def _by_line(
     step: Step, row: InstructionCost, estimates: Estimates, lines: dict[_LineKey, _LineTotal]
 ) -> None:
     """Add an instruction's costs to its source line, a fusion's to its operations' lines."""
-    own = lines.setdefault((row.file, row.line), _LineTotal())
-    own.instructions += 1
-    own.bytes += row.bytes
-    own.unknown += row.flops is None
+    line_total = lines.setdefault((row.file, row.line), _LineTotal())
+    line_total.instructions += 1
+    line_total.bytes += row.bytes
+    line_total.unknown += row.flops is None
     if row.seconds is not None:
-        own.seconds = (own.seconds or 0.0) + row.seconds
+        line_total.seconds = (line_total.seconds or 0.0) + row.seconds
     fused = step.instruction.fused
     if fused is None:
-        own.flops += row.flops or 0
-        own.transcendentals += row.transcendentals or 0
+        line_total.flops += row.flops or 0
+        line_total.transcendentals += row.transcendentals or 0
         return
     for inner in fused.instructions:
         work = estimates.of(inner).times(step.times)

@@ -137,15 +137,15 @@ class Lifetimes:
         # By id of a value: the ids of the values that it is a view of.
         owners: dict[int, set[int]] = {}
         for instruction in computation.in_order():
-            own: set[int] = set()
+            owned: set[int] = set()
             if instruction.opcode in _VIEWS or instruction.opcode.endswith("-done"):
                 for operand in instruction.operands:
-                    own |= owners[id(operand)]
+                    owned |= owners[id(operand)]
             elif continues(instruction):
-                own = owners[id(instruction.operands[0])]
+                owned = owners[id(instruction.operands[0])]
             else:
-                own = {id(instruction)}
-            owners[id(instruction)] = own
+                owned = {id(instruction)}
+            owners[id(instruction)] = owned
         last = self.last = {id(i): n for n, i in enumerate(order)}
         for instruction in order:
             for operand in instruction.operands:

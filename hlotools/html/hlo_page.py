@@ -206,8 +206,10 @@ def _inside_fusions(
         if fused is None:
             continue
         for inner in fused.instructions:
-            own = estimates.of(inner)
-            work[numbers[id(inner)]] = runs.get(id(fused), 0) * (own.flops + own.transcendentals)
+            inner_work = estimates.of(inner)
+            work[numbers[id(inner)]] = runs.get(id(fused), 0) * (
+                inner_work.flops + inner_work.transcendentals
+            )
 
 
 def _sum_containers(module: HloModule, numbers: dict[int, int], values: list[Any]) -> None:

@@ -243,10 +243,10 @@ def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
             # No operation changes between these dtypes: the changes have another cause.
             continue
 
-        own = set(map(id, core))
+        core_ids = set(map(id, core))
 
         def follows(change: Change) -> bool:
-            if id(change) in own:  # noqa: B023
+            if id(change) in core_ids:  # noqa: B023
                 return False
             if change.what == "body":
                 return _same_opcodes(change)
@@ -366,11 +366,11 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
     core = [change for change in leaves if _is_structural(change) and balance.holds(change)]
     if not core:
         return changes
-    own, swapped = set(map(id, core)), set(map(id, _swapped(leaves)))
+    core_ids, swapped = set(map(id, core)), set(map(id, _swapped(leaves)))
     tops = [sides[n].tops(_sites(core, n)) for n in (0, 1)]
 
     def follows(change: Change) -> bool:
-        if id(change) in own or change.parts:
+        if id(change) in core_ids or change.parts:
             return False
         if change.what == "operands":
             # The operand is the result of another fusion now.

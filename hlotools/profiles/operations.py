@@ -98,9 +98,9 @@ def _add_run(times: ProgramTimes, intervals: list[Interval], runs: int) -> None:
     times.runs += runs
     for interval in intervals:
         times.operations.setdefault(interval.name, OperationTime()).count += 1
-    for name, own in own_times(intervals).items():
-        times.operations[name].seconds += own * 1e-12
-        times.seconds += own * 1e-12
+    for name, picoseconds in own_times(intervals).items():
+        times.operations[name].seconds += picoseconds * 1e-12
+        times.seconds += picoseconds * 1e-12
     start = min(interval.start for interval in intervals)
     times.span += (max(interval.end for interval in intervals) - start) * 1e-12
 

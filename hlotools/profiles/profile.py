@@ -167,12 +167,12 @@ class Profile:
         files = Files()
         facts: Facts = []
         data, name = program_data(self.source, files, self.costs.target, facts)
-        own = {row.name: row.seconds for row in self.operations}
-        whole = dict(own)
+        seconds_by_name = {row.name: row.seconds for row in self.operations}
+        whole = dict(seconds_by_name)
         # A loop is shown with the time of its body.
         for container, names in operations_inside(self.module).items():
-            if container in own:
-                whole[container] += sum(own.get(inner, 0.0) for inner in names)
+            if container in seconds_by_name:
+                whole[container] += sum(seconds_by_name.get(inner, 0.0) for inner in names)
         by_line = {(row.file, row.line or 0): row.seconds for row in self.lines if row.file}
         add_measured(data, whole, by_line, self.seconds)
         facts.insert(0, ("measured", f"mean of {self.runs:,} runs"))

@@ -113,8 +113,8 @@ FAULTS = (
         "vmap of stack returns the wrong batch axis where it is the new axis",
         "axis under vmap",
         "hlofront/primitives/arrays/slicing_rules.py",
-        '{"axis": axis + (own <= axis)}), own + (own > axis)',
-        '{"axis": axis + (own <= axis)}), own + (own >= axis)',
+        "return result, batch_axis + (batch_axis > axis)",
+        "return result, batch_axis + (batch_axis >= axis)",
     ),
     Fault(
         "the cotangent of an array that pad cuts on one side keeps the padding of the other",
@@ -127,8 +127,8 @@ FAULTS = (
         "top_k under vmap takes the batch axis for its own",
         "axis under vmap",
         "hlofront/primitives/arrays/sorting.py",
-        '{"k": k, "axis": axis + (axis >= own)}), [own, own]',
-        '{"k": k, "axis": axis + (axis > own)}), [own, own]',
+        '{"k": k, "axis": axis + (axis >= batch_axis)}',
+        '{"k": k, "axis": axis + (axis > batch_axis)}',
     ),
     Fault(
         "the cotangent of irfft of odd length counts the last frequency once",

@@ -176,11 +176,11 @@ def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
         agenda = dynamic_update_slice(agenda, row, (number, _zero))
     # A block that cannot be divided has equal eigenvalues.
     done = select_n(divided, size, _zero)
-    own = m.real_part(m.diagonal(block))
+    eigenvalues = m.real_part(m.diagonal(block))
     return state._replace(
         vectors=_turned(state, offset, size, turn),
         blocks=dynamic_update_slice(state.blocks, narrow, (_zero, _zero)),
-        values=_put(state.values, own, offset, done, 0),
+        values=_put(state.values, eigenvalues, offset, done, 0),
         agenda=agenda,
         pending=add(state.pending, mul(np.int32(2), convert(divided, int32, False))),
     )
@@ -194,12 +194,12 @@ def _projector(block: Array, size: Array) -> _Projection:
     width = typeof(block).shape[0]
     inside = _before(size, (width,), 0)
     ones = _on_diagonal(inside, block)
-    own = m.real_part(m.diagonal(block))
-    real = typeof(own).dtype
-    ascending = sort(select_n(inside, full_like(own, np.inf), own))
+    eigenvalues = m.real_part(m.diagonal(block))
+    real = typeof(eigenvalues).dtype
+    ascending = sort(select_n(inside, full_like(eigenvalues, np.inf), eigenvalues))
     half = div(sub(size, _one), np.int32(2))
     median = squeeze(dynamic_slice_in_dim(ascending, half, 1, 0), (0,))
-    mean = div(reduce_sum(own, (0,)), convert(size, real, False))
+    mean = div(reduce_sum(eigenvalues, (0,)), convert(size, real, False))
     # The split point is so far above the median or the mean that no eigenvalue equals it.
     margin = mul(_bound(block), real.type(10 * float(finfo(real).eps)))
 

@@ -47,7 +47,9 @@ def dot_general_of_sparse(
     n_batch, n_sparse, _, _ = layout_of(data, indices, shape)
     batch = shape[:n_batch]
     data, indices = with_batch(data, batch), with_batch(indices, batch)
-    own = dict(zip((*lhs_batch, *lhs_contracting), (*rhs_batch, *rhs_contracting), strict=True))
+    rhs_axis_of = dict(
+        zip((*lhs_batch, *lhs_contracting), (*rhs_batch, *rhs_contracting), strict=True)
+    )
     contracted = [axis for axis in lhs_contracting if axis >= n_batch]
     free_sparse = [axis for axis in range(n_batch, n_batch + n_sparse) if axis not in contracted]
     summed_batch = [axis for axis in lhs_contracting if axis < n_batch]
@@ -57,12 +59,12 @@ def dot_general_of_sparse(
     n_result_batch = n_batch - len(summed_batch)
     data = transpose(data, (*order, *range(n_batch, data.ndim)))
     indices = transpose(indices, (*order, n_batch, n_batch + 1))
-    batch_axes = {i: own[axis] for i, axis in enumerate(order) if axis in own}
+    batch_axes = {i: rhs_axis_of[axis] for i, axis in enumerate(order) if axis in rhs_axis_of}
     rows = read_at(
         rhs,
         columns(indices, [axis - n_batch for axis in contracted]),
         batch_axes,
-        [own[axis] for axis in contracted],
+        [rhs_axis_of[axis] for axis in contracted],
     )
     dtype = product_dtype("dot_general", data.dtype, rhs.dtype, preferred_element_type)
     first = tuple(range(n_result_batch))

@@ -47,16 +47,18 @@ def _filled(
     shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool, requested_sharding: Any = None
 ) -> Array:
     value = converting.convert(value, dtype, weak)
-    own = typeof(value).shape
-    if not own:
+    old_shape = typeof(value).shape
+    if not old_shape:
         return shaping.broadcast_in_dim(value, shape, (), out_sharding=requested_sharding)
     try:
-        np.broadcast_to(np.empty(own, np.bool_), shape)
+        np.broadcast_to(np.empty(old_shape, np.bool_), shape)
     except ValueError:
-        raise ValueError(f"cannot fill an array of shape {shape} with one of shape {own}") from None
+        raise ValueError(
+            f"cannot fill an array of shape {shape} with one of shape {old_shape}"
+        ) from None
     if requested_sharding is None:
-        return with_shape(value, own, shape)
-    axes = ascending(len(shape))[len(shape) - len(own) :]
+        return with_shape(value, old_shape, shape)
+    axes = ascending(len(shape))[len(shape) - len(old_shape) :]
     return shaping.broadcast_in_dim(value, shape, axes, out_sharding=requested_sharding)
 
 

@@ -192,9 +192,9 @@ def setdiff1d(
 
 def _in_dtype_of(x: Array, like: ArrayLike) -> Array:
     """Return values in the dtype of `like`; complex ones, whose NaNs are unified, are not weak."""
-    own, expected = typeof(x), typeof(like)
+    aval, expected = typeof(x), typeof(like)
     weak = expected.weak_type and not is_complex(expected.dtype)
-    if own.dtype == expected.dtype and own.weak_type == weak:
+    if aval.dtype == expected.dtype and aval.weak_type == weak:
         return x
     return _astype(x, expected.dtype, weak)
 

@@ -214,8 +214,8 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 def _scaled(x1: Array, x2: Array) -> Array:
     """Compute `x1 * 2 ** x2` for integers x2, exactly even where the power is out of range."""
     aval = typeof(x1)
-    fraction, own = _frexp(x1)
-    exponent = elementwise.add(own, converting.convert(x2, np.dtype("int32"), False))
+    fraction, old_exponent = _frexp(x1)
+    exponent = elementwise.add(old_exponent, converting.convert(x2, np.dtype("int32"), False))
     # The product is made in two steps, so that neither power overflows while their product is
     # finite.
     positive = compare.gt(exponent, np.int32(0))

@@ -137,10 +137,10 @@ def _fold_logarithms(
     name, power, logarithm, combine = _LOGARITHMS[base]
     a, aval = operand(name, a)
     axes = reduced_axes(axis, aval.ndim)
-    own = to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype)
+    result_dtype = to_inexact_dtype(wanted_dtype(dtype, name) or aval.dtype)
     # A weakly typed array remains so until its maximum is subtracted: its cotangents are strong.
-    a = a if aval.dtype == own else as_dtype(a, own)
-    sizes = strong(elementwise.real(a) if is_complex(own) else a)
+    a = a if aval.dtype == result_dtype else as_dtype(a, result_dtype)
+    sizes = strong(elementwise.real(a) if is_complex(result_dtype) else a)
     least = host_scalar(-math.inf, typeof(sizes).dtype)
     if where is not None:
         reductions.check_mask(name, where)
@@ -150,11 +150,11 @@ def _fold_logarithms(
         elementwise.is_finite(greatest), greatest, creation.full_like(greatest, 0)
     )
     shift = shaping.expand_dims(greatest, axes)
-    scaled = elementwise.sub(a, convert(shift, own, False))
+    scaled = elementwise.sub(a, convert(shift, result_dtype, False))
     total = fold_axes(SUM, power(scaled), axes, False, None, where)
-    result = elementwise.add(logarithm(total), convert(greatest, own, False))
+    result = elementwise.add(logarithm(total), convert(greatest, result_dtype, False))
     if initial is not None:
-        result = combine(as_dtype(as_operand(initial), own), result)
+        result = combine(as_dtype(as_operand(initial), result_dtype), result)
     return shaping.expand_dims(result, axes) if keepdims else result
 
 

@@ -79,11 +79,11 @@ class _Joiner:
             entry = self._numbers_of(entry)
         # Arrays are immutable, so only memory of other objects needs a copy.
         result = array(entry, copy=not isinstance(entry, Array))
-        own = typeof(result).ndim
-        if own >= ndmin:
+        ndim = typeof(result).ndim
+        if ndim >= ndmin:
             return result
         result = array(result, copy=False, ndmin=ndmin)
-        if not own:
+        if not ndim:
             return result
         # New axes were inserted in front; all axes are rotated until the last one is at trans1d.
         return transpose(result, tuple(np.roll(range(ndmin), trans1d + 1).tolist()))

@@ -242,13 +242,13 @@ def _bincount(x: ArrayLike, weights: ArrayLike | None, *, length: int) -> Array:
     if weights is None:
         weights = creation.full(aval.shape, host_scalar(1, python_scalar_dtype(int)))
     else:
-        weights, own = operand("bincount", weights)
-        if own.shape != aval.shape:
+        weights, weights_aval = operand("bincount", weights)
+        if weights_aval.shape != aval.shape:
             raise ValueError(
                 f"shape of weights must match shape of x. Got x of shape {aval.shape} and weights "
-                f"of shape {own.shape}."
+                f"of shape {weights_aval.shape}."
             )
-        weights = convert(weights, own.dtype, False)
+        weights = convert(weights, weights_aval.dtype, False)
     return add_at(length, elementwise.max(x, host_scalar(0, aval.dtype)), weights)
 
 

@@ -321,17 +321,17 @@ def _interp(
     extrapolated: tuple[bool, bool],
 ) -> Array:
     check_arraylike("interp", x, xp, fp)
-    (x, xp, fp), (_, own, values) = operands("interp", (x, xp, fp))
-    if own.ndim != 1 or own.shape != values.shape:
+    (x, xp, fp), (_, xp_aval, values) = operands("interp", (x, xp, fp))
+    if xp_aval.ndim != 1 or xp_aval.shape != values.shape:
         raise ValueError(
             "interp: xp and fp must be arrays of one axis and one size, got shapes "
-            f"{own.shape} and {values.shape}"
+            f"{xp_aval.shape} and {values.shape}"
         )
     x, xp = promote_dtypes_inexact(x, xp)
     if is_complex(typeof(x).dtype):
         raise ValueError("interp: x and xp must be real, and are complex. Values fp may be.")
     (fp,) = promote_dtypes_inexact(fp)
-    if not own.size:
+    if not xp_aval.size:
         raise TypeError("interp: there are no points xp to interpolate between")
     if period is not None:
         x, xp, fp = _wrapped_points(x, strong_cotangents(xp), fp, period)

@@ -187,10 +187,11 @@ def _histogram(
         # Half precision cannot represent large counts.
         weights = creation.full(typeof(a).shape, host_scalar(1, working_dtype(dtype)))
     else:
-        (a, weights), (aval, own) = operands("histogram", (a, weights))
-        if aval.shape != own.shape:
+        (a, weights), (aval, weights_aval) = operands("histogram", (a, weights))
+        if aval.shape != weights_aval.shape:
             raise ValueError(
-                f"weights should have the same shape as a: got {own.shape} and {aval.shape}."
+                f"weights should have the same shape as a: got {weights_aval.shape} and "
+                f"{aval.shape}."
             )
         a, weights = promote_dtypes_inexact(a, weights)
         dtype = typeof(weights).dtype
@@ -258,10 +259,11 @@ def _histogramdd(
     if weights is None:
         weights = creation.full((number,), host_scalar(1, python_scalar_dtype(int)))
     else:
-        weights, own = operand("histogramdd", weights)
-        if own.shape != (number,):
+        weights, weights_aval = operand("histogramdd", weights)
+        if weights_aval.shape != (number,):
             raise ValueError(
-                f"weights should have shape {(number,)}, one per row of the sample: got {own.shape}"
+                f"weights should have shape {(number,)}, one per row of the sample: got "
+                f"{weights_aval.shape}"
             )
     edges = []
     flat = creation.full((number,), host_scalar(0, python_scalar_dtype(int)))

@@ -50,12 +50,14 @@ __all__ = ["average", "mean", "std", "var"]
 # ---- means -------------------------------------------------------------------------------------
 
 
-def moment_dtypes(name: str, own: np.dtype, dtype: DTypeLike | None) -> tuple[np.dtype, np.dtype]:
+def moment_dtypes(
+    name: str, operand_dtype: np.dtype, dtype: DTypeLike | None
+) -> tuple[np.dtype, np.dtype]:
     """Return the dtype in which a mean is computed, and the dtype of the result."""
     if dtype is not None:
         requested = check_user_dtype_supported(dtype, name)
         return requested, requested
-    result = to_inexact_dtype(own)
+    result = to_inexact_dtype(operand_dtype)
     return working_dtype(result), result
 
 
@@ -213,21 +215,21 @@ def centered_squares(a: ArrayLike, mean: ArrayLike) -> Array:
     return elementwise.square(difference)
 
 
-def variance_dtypes(own: np.dtype, dtype: DTypeLike | None) -> tuple[np.dtype, np.dtype]:
+def variance_dtypes(operand_dtype: np.dtype, dtype: DTypeLike | None) -> tuple[np.dtype, np.dtype]:
     """Return the dtype in which a variance is computed, and the dtype of the result.
 
     Raises:
       ValueError: if a real dtype is requested for the variance of complex numbers.
     """
     if dtype is None:
-        inexact = to_inexact_dtype(own)
+        inexact = to_inexact_dtype(operand_dtype)
         return working_dtype(inexact), to_floating_dtype(inexact)
     result = check_user_dtype_supported(dtype, "var")
-    if is_complex(own) and not is_complex(result):
+    if is_complex(operand_dtype) and not is_complex(result):
         raise ValueError(
             f"jax.numpy.var does not yet support real dtype parameters when computing the "
-            f"variance of an array of complex values: got dtype {result} for {own}. Leave dtype "
-            "out, and convert the variance, which is real."
+            f"variance of an array of complex values: got dtype {result} for {operand_dtype}. "
+            "Leave dtype out, and convert the variance, which is real."
         )
     return working_dtype(result), result
 

@@ -204,12 +204,12 @@ def _between(below: Array, above: Array, share: ArrayLike) -> Array:
 
 def _weight_rows(weights: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     """Return weights broadcast to `shape`, with the reduced axes reshaped to rows."""
-    own = typeof(weights).shape
-    if own != shape:
-        if own != tuple([shape[i] for i in axes]):
+    weights_shape = typeof(weights).shape
+    if weights_shape != shape:
+        if weights_shape != tuple([shape[i] for i in axes]):
             raise ValueError(
                 "Shape of weights must be that of the array, or its shape along axis: got weights "
-                f"of shape {own} for an array of shape {shape} and axes {axes}."
+                f"of shape {weights_shape} for an array of shape {shape} and axes {axes}."
             )
         order = sorted(axes)
         weights = transpose(weights, tuple(map(axes.index, order)))

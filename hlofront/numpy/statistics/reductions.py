@@ -155,9 +155,9 @@ def as_boolean(x: ArrayLike) -> ArrayLike:
 
 def as_numbers(x: ArrayLike, dtype: np.dtype) -> ArrayLike:
     """Convert an array to another dtype, booleans via integers; the result is not weak."""
-    own = typeof(x).dtype
-    if own == bool_ and dtype != bool_:
-        x = convert(x, to_numeric_dtype(own), False)
+    operand_dtype = typeof(x).dtype
+    if operand_dtype == bool_ and dtype != bool_:
+        x = convert(x, to_numeric_dtype(operand_dtype), False)
     return as_boolean(x) if dtype == bool_ else convert(x, dtype, False)
 
 
@@ -180,8 +180,10 @@ def fold_axes(
 
 def _masked(fold: Fold, a: ArrayLike, where: ArrayLike) -> Array:
     check_mask(fold.name, where)
-    own = typeof(a).dtype
-    return choose(f"jnp.{fold.name}", where, a, host_scalar(fold.identity(own), own))
+    operand_dtype = typeof(a).dtype
+    return choose(
+        f"jnp.{fold.name}", where, a, host_scalar(fold.identity(operand_dtype), operand_dtype)
+    )
 
 
 def check_mask(name: str, where: ArrayLike) -> None:
@@ -231,13 +233,17 @@ def accumulated(
     a, aval = operand(name, a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
-    own = aval.dtype
+    operand_dtype = aval.dtype
     if dtype is not None:
         result = working = check_user_dtype_supported(dtype, name)
         if working == bool_:
             fold = ANY if fold is SUM else ALL
     else:
-        result = sum_dtype(own) if promote_integers or own == bool_ else own
+        result = (
+            sum_dtype(operand_dtype)
+            if promote_integers or operand_dtype == bool_
+            else operand_dtype
+        )
         working = working_dtype(result)
     a = as_numbers(a, working)
     folded = fold_axes(fold, a, axes, keepdims, initial, where)

@@ -301,18 +301,20 @@ def broadcast_together(name: str, *args: ArrayLike) -> list[ArrayLike]:
         return list(args)
     shape = check_broadcast(name, shapes)
     sharding = _sharding_of_all(avals, shape)
-    return [with_shape(x, own, shape, sharding) for x, own in zip(args, shapes, strict=True)]
+    return [
+        with_shape(x, old_shape, shape, sharding) for x, old_shape in zip(args, shapes, strict=True)
+    ]
 
 
 def with_shape(
-    x: ArrayLike, own: tuple[int, ...], shape: tuple[int, ...], sharding: object = None
+    x: ArrayLike, old_shape: tuple[int, ...], shape: tuple[int, ...], sharding: object = None
 ) -> ArrayLike:
-    """Broadcast an operand of shape `own` to `shape` by NumPy's rule, split by `sharding`."""
-    if own == shape:
+    """Broadcast an operand of shape `old_shape` to `shape` by NumPy's rule, split by `sharding`."""
+    if old_shape == shape:
         if sharding is None or typeof(x).sharding == sharding:
             return x
         return bind_reshard(x, sharding)
-    axes = ascending(len(shape))[len(shape) - len(own) :]
+    axes = ascending(len(shape))[len(shape) - len(old_shape) :]
     if sharding is None:
         return broadcast_in_dim(x, shape, axes)
     params = {"shape": shape, "broadcast_dimensions": axes, "sharding": sharding}

@@ -138,10 +138,10 @@ def full(
       TypeError: if the value is not a scalar, or a size no integer or negative.
     """
     shape = canonical_shape(shape)
-    own = None if dtype is None else check_user_dtype_supported(dtype, "full")
-    if own is None and _is_put_on_devices(sharding):
-        own = typeof(fill_value).dtype
-    return placed(_full(shape, fill_value, own), sharding)
+    fill_dtype = None if dtype is None else check_user_dtype_supported(dtype, "full")
+    if fill_dtype is None and _is_put_on_devices(sharding):
+        fill_dtype = typeof(fill_value).dtype
+    return placed(_full(shape, fill_value, fill_dtype), sharding)
 
 
 def _is_put_on_devices(sharding: object) -> bool:
@@ -194,9 +194,9 @@ def full_like(
       TypeError: if the value is not a scalar, or `x` not like an array.
     """
     if dtype is None:
-        own, weak = dtype_and_weakness(x)
+        fill_dtype, weak = dtype_and_weakness(x)
     else:
-        own, weak = check_user_dtype_supported(dtype, "full_like"), False
+        fill_dtype, weak = check_user_dtype_supported(dtype, "full_like"), False
     inherits = sharding is None and not weak and is_eager()
     if inherits and getattr(x, "committed", hasattr(x, "sharding")):
         # Descriptions are not committed, and their sharding is that of the result. A result of
@@ -211,7 +211,7 @@ def full_like(
         aval = getattr(x, "aval", None)
         if sharding is None and isinstance(aval, ShapedArray) and aval.spec is not None:
             split = aval.sharding
-    filled = placed(_full(canonical_shape(shape), fill_value, own, weak, split), sharding)
+    filled = placed(_full(canonical_shape(shape), fill_value, fill_dtype, weak, split), sharding)
     return cast(Array, varying_as(filled, x))
 
 
@@ -236,15 +236,19 @@ def full_split(
 
 
 def _full(
-    shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False, split: object = None
+    shape: Shape,
+    fill_value: ArrayLike,
+    fill_dtype: DType | None,
+    weak: bool = False,
+    split: object = None,
 ) -> Any:
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(
             f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
         )
-    dtype = aval.dtype if own is None else own
-    if own is None:
+    dtype = aval.dtype if fill_dtype is None else fill_dtype
+    if fill_dtype is None:
         weak = aval.weak_type
     if isinstance(dtype, ExtendedDType) and aval.dtype != dtype:
         # Each stored number of an element gets the fill value.

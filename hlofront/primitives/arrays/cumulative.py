@@ -328,9 +328,9 @@ def _batch_cumulative(primitive: Primitive) -> None:
     def rule(
         values: Sequence[ArrayLike], axes: Sequence[int], /, *, axis: int, reverse: bool
     ) -> BatchResult:
-        (own,) = axes
-        params = {"axis": axis + (axis >= own), "reverse": reverse}
-        return process(primitive, tuple(values), params), own
+        (batch_axis,) = axes
+        params = {"axis": axis + (axis >= batch_axis), "reverse": reverse}
+        return process(primitive, tuple(values), params), batch_axis
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
     rules.batch(primitive)(rule)

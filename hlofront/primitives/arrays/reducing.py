@@ -343,8 +343,8 @@ def _(
         return [cotangent]
     shape = operand.aval.shape
     remaining = tuple([axis for axis in range(len(shape)) if axis not in axes])
-    own = cotangent_sharding(operand.aval, cotangent)
-    return [broadcast_in_dim(cotangent, shape, remaining, out_sharding=own)]
+    operand_sharding = cotangent_sharding(operand.aval, cotangent)
+    return [broadcast_in_dim(cotangent, shape, remaining, out_sharding=operand_sharding)]
 
 
 @rules.transpose(broadcast_in_dim_p)
@@ -356,10 +356,10 @@ def _(
     broadcast_dimensions: tuple[int, ...],
     sharding: object,
 ) -> Sequence[Cotangent | None]:
-    own = operand.aval.shape
+    operand_shape = operand.aval.shape
     remaining: list[int] = []
     repeated: list[int] = []
-    for position, (size, axis) in enumerate(zip(own, broadcast_dimensions, strict=True)):
+    for position, (size, axis) in enumerate(zip(operand_shape, broadcast_dimensions, strict=True)):
         if size == shape[axis]:
             remaining.append(axis)
         else:
@@ -369,7 +369,9 @@ def _(
         # The broadcast only inserted axes of size one.
         total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
     else:
-        unrepeated = [position for position in range(len(own)) if position not in repeated]
+        unrepeated = [
+            position for position in range(len(operand_shape)) if position not in repeated
+        ]
         order = sorted(range(len(unrepeated)), key=remaining.__getitem__)
         operand_sharding = cotangent_sharding(operand.aval, cotangent)
         total = _bind_sum(

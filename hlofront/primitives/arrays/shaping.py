@@ -308,13 +308,13 @@ def _(
     dimensions: tuple[int, ...] | None,
     sharding: object,
 ) -> Sequence[Cotangent | None]:
-    shape, own = operand.aval.shape, cotangent_sharding(operand.aval, cotangent)
+    shape, operand_sharding = operand.aval.shape, cotangent_sharding(operand.aval, cotangent)
     if dimensions is None:
         if typeof(cotangent) == operand.aval.to_cotangent_aval():
-            own = None
-        return [reshape(cotangent, shape, out_sharding=own)]
+            operand_sharding = None
+        return [reshape(cotangent, shape, out_sharding=operand_sharding)]
     sizes = [shape[i] for i in dimensions]
-    as_read = reshape(cotangent, sizes, out_sharding=permuted(own, dimensions))
+    as_read = reshape(cotangent, sizes, out_sharding=permuted(operand_sharding, dimensions))
     return [transpose(as_read, inverse_permutation(dimensions))]
 
 

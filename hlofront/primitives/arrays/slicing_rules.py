@@ -164,8 +164,9 @@ def _(cotangent: ArrayLike, *operands: Operand, axis: int) -> Cotangents:
 
 @rules.batch(stack_p)
 def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, axis: int) -> BatchResult:
-    values, own = with_same_axis(values, axes)
-    return process(stack_p, values, {"axis": axis + (own <= axis)}), own + (own > axis)
+    values, batch_axis = with_same_axis(values, axes)
+    result = process(stack_p, values, {"axis": axis + (batch_axis <= axis)})
+    return result, batch_axis + (batch_axis > axis)
 
 
 def _stacked(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
@@ -192,9 +193,9 @@ def _(cotangents: Sequence[Cotangent], x: Operand, *, axis: int) -> Cotangents:
 
 @rules.batch(unstack_p)
 def _(values: Sequence[ArrayLike], axes: Sequence[int], *, axis: int) -> BatchResult:
-    (own,) = axes
-    members = process(unstack_p, tuple(values), {"axis": axis + (axis >= own)})
-    return members, [own - (axis < own)] * len(members)
+    (batch_axis,) = axes
+    members = process(unstack_p, tuple(values), {"axis": axis + (axis >= batch_axis)})
+    return members, [batch_axis - (axis < batch_axis)] * len(members)
 
 
 linear(split_p)
@@ -207,9 +208,9 @@ def _(cotangents: Sequence[Cotangent], operand: Operand, *, sizes: Shape, axis: 
 
 @rules.batch(split_p)
 def _(values: Sequence[ArrayLike], axes: Sequence[int], *, sizes: Shape, axis: int) -> BatchResult:
-    (own,) = axes
-    params = {"sizes": sizes, "axis": axis + (axis >= own)}
-    return process(split_p, tuple(values), params), [own] * len(sizes)
+    (batch_axis,) = axes
+    params = {"sizes": sizes, "axis": axis + (axis >= batch_axis)}
+    return process(split_p, tuple(values), params), [batch_axis] * len(sizes)
 
 
 # ---- pad -----------------------------------------------------------------------------------------

@@ -413,8 +413,9 @@ def _(
 def _(
     values: Sequence[ArrayLike], axes: Sequence[int], *, k: int, axis: int
 ) -> tuple[Sequence[ArrayLike], Sequence[int]]:
-    (own,) = axes
-    return process(top_k_p, tuple(values), {"k": k, "axis": axis + (axis >= own)}), [own, own]
+    (batch_axis,) = axes
+    params = {"k": k, "axis": axis + (axis >= batch_axis)}
+    return process(top_k_p, tuple(values), params), [batch_axis, batch_axis]
 
 
 @rules.batch(approx_top_k_p)
@@ -425,7 +426,7 @@ def _(
     reduction_dimension: int,
     **params: object,
 ) -> tuple[Sequence[ArrayLike], Sequence[int]]:
-    (own,) = axes
+    (batch_axis,) = axes
     axis = canonical_axis(reduction_dimension, typeof(values[0]).ndim - 1)
-    params["reduction_dimension"] = axis + (axis >= own)
-    return process(approx_top_k_p, tuple(values), params), [own, own]
+    params["reduction_dimension"] = axis + (axis >= batch_axis)
+    return process(approx_top_k_p, tuple(values), params), [batch_axis, batch_axis]

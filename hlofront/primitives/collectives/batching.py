@@ -97,14 +97,14 @@ def _reduced(
     groups: Groups,
 ) -> tuple[ArrayLike, int | None]:
     rank = typeof(x).ndim - (batch_axis is not None)
-    own = data.name is not None and data.name in axes
+    is_mapped_axis = data.name is not None and data.name in axes
     if batch_axis is None:
-        if own and primitive is c.psum_p:
+        if is_mapped_axis and primitive is c.psum_p:
             count = data.size if groups is None else len(groups[0])
             x = _times(x, count)
-        axes = tuple([a for a in axes if not own or a != data.name])
+        axes = tuple([a for a in axes if not is_mapped_axis or a != data.name])
         return _bound(primitive, x, axes, groups), None
-    if own and groups is not None:
+    if is_mapped_axis and groups is not None:
         if len(axes) > 1:
             raise NotImplementedError(  # JAX raises this class.
                 "axis_index_groups over several named axes do not identify the indices of one of "
@@ -121,7 +121,7 @@ def _reduced(
         else canonical_axis(a, rank) + (batch_axis <= canonical_axis(a, rank))
         for a in axes
     ]
-    if own:
+    if is_mapped_axis:
         shifted = [batch_axis if a == data.name else a for a in shifted]
         return _bound(primitive, x, tuple(shifted), groups), None
     gone = sum(a < batch_axis for a in c.positional(shifted))
@@ -407,13 +407,13 @@ def _(
     names, groups = _names(params["axis_name"]), params["axis_index_groups"]
     if data.name not in names:
         if batch_axis is None:
-            own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
-            return process(exchanges.all_to_all_p, (x,), {**params, **own}), None
+            tiling = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
+            return process(exchanges.all_to_all_p, (x,), {**params, **tiling}), None
         # With the batch axis last, the numbers of the other axes are unchanged.
         rank = typeof(x).ndim
         x = move_axis(x, batch_axis, rank - 1)
-        own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
-        return process(exchanges.all_to_all_p, (x,), {**params, **own}), rank - 1
+        tiling = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
+        return process(exchanges.all_to_all_p, (x,), {**params, **tiling}), rank - 1
     if len(names) > 1:
         if groups is not None:
             _one_name(names, "all_to_all with axis_index_groups")

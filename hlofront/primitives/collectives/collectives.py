@@ -399,9 +399,9 @@ def axis_index(axis_name: object) -> Array | np.int32:
         return process(axis_index_p, (), {"axis_name": axis_name})
     index: Array | np.int32 | None = None
     for name in axis_name:
-        own = axis_index(name)
+        this_index = axis_index(name)
         size = np.int32(named.axis_size(name))
-        index = own if index is None else add(mul(index, size), own)
+        index = this_index if index is None else add(mul(index, size), this_index)
     return np.int32(0) if index is None else index
 
 

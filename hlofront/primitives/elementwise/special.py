@@ -103,8 +103,8 @@ regularized_incomplete_beta_p = elementwise_primitive("regularized_incomplete_be
 def _with_sections(function: Callable[_Operands, Array]) -> Callable[_Operands, Array]:
     """Add the sections on operands, result and errors to the docstring of a function of floats."""
     names = ", ".join(inspect.signature(function).parameters)
-    own = (function.__doc__ or "").rstrip()
-    function.__doc__ = own + sections_of_operands(FLOAT, names=names)
+    docstring = (function.__doc__ or "").rstrip()
+    function.__doc__ = docstring + sections_of_operands(FLOAT, names=names)
     return function
 
 

@@ -87,13 +87,13 @@ def _(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Sha
             f"FFT input shape {x.shape} must have at least {count} input dimensions for "
             f"fft_lengths {fft_lengths}."
         )
-    batch, own = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
+    batch, transformed_shape = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
     expected = fft_lengths
     halved = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
     if fft_type == FftType.IRFFT:
         # A length of zero has no spectrum.
         expected = (*fft_lengths[:-1], halved[-1] if fft_lengths[-1] else 0)
-    if own != tuple(expected):
+    if transformed_shape != tuple(expected):
         raise ValueError(
             f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be equal to "
             f"{tuple(expected)} for fft_lengths {fft_lengths}."

@@ -161,12 +161,12 @@ def along_columns(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Broadcast matrices to a shape by NumPy's rule: along axes of size one and missing axes."""
-    own = typeof(x).shape
-    if own == shape:
+    old_shape = typeof(x).shape
+    if old_shape == shape:
         return cast(Array, x)
-    skipped = len(shape) - len(own)
-    dimensions = [i for i, size in enumerate(own) if size == shape[skipped + i]]
-    dropped = [i for i in range(len(own)) if i not in dimensions]
+    skipped = len(shape) - len(old_shape)
+    dimensions = [i for i, size in enumerate(old_shape) if size == shape[skipped + i]]
+    dropped = [i for i in range(len(old_shape)) if i not in dimensions]
     if dropped:
         x = squeeze(x, dropped)
     return broadcast_in_dim(x, shape, [skipped + i for i in dimensions])

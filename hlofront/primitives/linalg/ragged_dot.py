@@ -483,12 +483,12 @@ def _(
         group_axes = shifted(group_axes, rhs_axis)
     numbers = RaggedDotDimensionNumbers(dot_numbers, (ragged,), group_axes)
     outer = numbers.outer_axes(lhs_ndim)
-    own = typeof(group_sizes).ndim - (groups_axis is not None)
-    if lhs_axis in outer and (groups_axis is not None or own > 1):
+    ndim_without_groups = typeof(group_sizes).ndim - (groups_axis is not None)
+    if lhs_axis in outer and (groups_axis is not None or ndim_without_groups > 1):
         index = outer.index(lhs_axis)
         if groups_axis is None:
             group_sizes = with_new_axis(group_sizes, size, index)
-        elif own == 1 and had_outer:
+        elif ndim_without_groups == 1 and had_outer:
             # All axes but the new one have equal group sizes.
             group_sizes = move_axis(group_sizes, groups_axis, 0)
             shape = (*[typeof(lhs).shape[i] for i in outer], typeof(group_sizes).shape[-1])

@@ -139,9 +139,9 @@ def _(
     # The matrix tangent in the basis of eigenvectors: its diagonal is the eigenvalues' tangent; the
     # rest, divided by differences of eigenvalues, rotates the eigenvectors.
     seen = product(product(adjoint(vectors), tangent), vectors)
-    own = convert(values, aval.dtype, False)
+    eigenvalues = convert(values, aval.dtype, False)
     ones = broadcast_matrices(identity_like(vectors), aval.shape)
-    differences = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
+    differences = sub(along_rows(eigenvalues, aval.shape), along_columns(eigenvalues, aval.shape))
     turn = sub(integer_pow(add(ones, differences), -1), ones)
     vector_changes = product(vectors, mul(turn, strong(seen)))
     return [vectors, values], [vector_changes, real_part(diagonal(strong_cotangents(seen)))]

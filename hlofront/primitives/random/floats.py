@@ -46,11 +46,11 @@ def uniforms(
 
 def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     """Return x with leading axes of size one inserted, up to the rank of `shape`."""
-    own = typeof(x).shape
-    missing = len(shape) - len(own)
+    old_shape = typeof(x).shape
+    missing = len(shape) - len(old_shape)
     if not missing:
         return x
-    return broadcast_in_dim(x, (1,) * missing + own, range(missing, len(shape)))
+    return broadcast_in_dim(x, (1,) * missing + old_shape, range(missing, len(shape)))
 
 
 def normals(key: ArrayLike, shape: tuple[int, ...], dtype: NumPyDType) -> Array:

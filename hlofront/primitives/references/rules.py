@@ -389,8 +389,8 @@ class _BatchedPart:
 
         for indexer in transforms:
             # Leaves are in the order of the axes: an index, or the start of a slice.
-            own = [tree.tree_map(next_axis, index) for index in indexer.indices]
-            indexer, order = self._batched(indexer, own, order)
+            batched_indices = [tree.tree_map(next_axis, index) for index in indexer.indices]
+            indexer, order = self._batched(indexer, batched_indices, order)
             batched.append(indexer)
         self.leaves, self.structure = tree.tree_flatten(tuple(batched))
         self.order = order
@@ -474,11 +474,11 @@ class _BatchedPart:
         """Return a value to write, or a batch of values, with the axes in the order of the part."""
         if batch_axis is None:
             value, batch_axis = with_new_axis(value, self.size), 0
-        own = list(range(typeof(value).ndim - 1))
-        own.insert(batch_axis, BATCH)
-        if own == self.order:
+        value_axes = list(range(typeof(value).ndim - 1))
+        value_axes.insert(batch_axis, BATCH)
+        if value_axes == self.order:
             return value
-        return transpose(value, [own.index(axis) for axis in self.order])
+        return transpose(value, [value_axes.index(axis) for axis in self.order])
 
     def result(self, part: ArrayLike) -> tuple[ArrayLike, int]:
         """Return an array read from this part, an example's axes in order, and its batch axis."""

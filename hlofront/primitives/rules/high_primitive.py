@@ -125,9 +125,9 @@ class HiPrimitive(Primitive):
 
     def _apply(self, method: Any, low: Sequence[Any], params: Params) -> list[Any]:
         types = params.get(_TYPES) or [typeof(x) for x in low]
-        own = self._own(params)
-        results = self._results(method(*raised(types, low), **own))
-        return lowered(self._types_out(types, own), results)
+        user_params = self._own(params)
+        results = self._results(method(*raised(types, low), **user_params))
+        return lowered(self._types_out(types, user_params), results)
 
     def _run(self, *low: Any, **params: Any) -> list[Any]:
         return self._apply(self.impl, low, params)
@@ -142,7 +142,7 @@ class HiPrimitive(Primitive):
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
         types = params.get(_TYPES) or [typeof(x) for x in primals]
-        own = self._own(params)
+        user_params = self._own(params)
         moved: list[Any] = []
         position = 0
         for type_ in types:
@@ -154,8 +154,8 @@ class HiPrimitive(Primitive):
             else:
                 moved.append(tangents[position])
                 position += 1
-        result, tangent = self.jvp(raised(types, primals), moved, **own)
-        types_out = self._types_out(types, own)
+        result, tangent = self.jvp(raised(types, primals), moved, **user_params)
+        types_out = self._types_out(types, user_params)
         tangent_types = [t.to_tangent_aval() for t in types_out]
         low_tangents = lowered(tangent_types, self._results(tangent))
         return lowered(types_out, self._results(result)), low_tangents
@@ -163,7 +163,7 @@ class HiPrimitive(Primitive):
     def _transpose(self, cotangents: Sequence[Any], *low: Any, **params: Any) -> list[Any]:
         avals = [x.aval if type(x) is UndefinedPrimal else typeof(x) for x in low]
         types = params.get(_TYPES) or avals
-        own = self._own(params)
+        user_params = self._own(params)
         operands: list[Any] = []
         position = 0
         for type_ in types:
@@ -174,11 +174,11 @@ class HiPrimitive(Primitive):
             else:
                 operands += raised([type_], part)
             position += count
-        types_out = [t.to_tangent_aval() for t in self._types_out(types, own)]
+        types_out = [t.to_tangent_aval() for t in self._types_out(types, user_params)]
         if any(isinstance(type_, HiType) for type_ in types_out):
             cotangents = list(map(instantiate, cotangents))
         arriving = self._result(raised(types_out, cotangents))
-        operand_cotangents = self.transpose(arriving, *operands, **own)
+        operand_cotangents = self.transpose(arriving, *operands, **user_params)
         results: list[Any] = []
         for type_, cotangent in zip(types, operand_cotangents, strict=True):
             if not isinstance(type_, HiType):

@@ -136,19 +136,19 @@ def bind_reshard(
     return process(reshard_p, (x,), params)
 
 
-def check_kinds(own: PartitionSpec, spec: PartitionSpec) -> None:
+def check_kinds(actual: PartitionSpec, spec: PartitionSpec) -> None:
     """Check that the values of devices along unreduced axes can become what a spec says.
 
     Raises:
       ValueError: if they are of another kind, or are maxima or minima along fewer axes.
     """
     kind, is_sum = spec.unreduced_kind, spec.unreduced_kind is UnreducedKind.sum
-    if kind is None or (is_sum and own.unreduced_kind is None):
+    if kind is None or (is_sum and actual.unreduced_kind is None):
         return
-    if kind is own.unreduced_kind and (is_sum or spec.unreduced <= own.unreduced):
+    if kind is actual.unreduced_kind and (is_sum or spec.unreduced <= actual.unreduced):
         return
     raise ValueError(
-        f"reshard cannot turn an array that is split as {own} into one that is split as {spec}: "
+        f"reshard cannot turn an array that is split as {actual} into one that is split as {spec}: "
         "both have the same unreduced_kind, and only sums can become unreduced along more axes. "
         "Combine the values along unreduced axes first, by reshard(x, jax.P(...))"
     )

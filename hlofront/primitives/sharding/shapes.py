@@ -186,8 +186,8 @@ def _reduces_as_requested(primitive: Primitive) -> None:
         if out_sharding is not None:
             splitting = [name for axis in axes for name in entries[axis]]
             check_sums(primitive.name, splitting, out_sharding.spec)
-            own = spec_of(avals[0]).unreduced
-            missing = sorted(out_sharding.spec.unreduced.difference(splitting, own), key=str)
+            unreduced = spec_of(avals[0]).unreduced
+            missing = sorted(out_sharding.spec.unreduced.difference(splitting, unreduced), key=str)
             if missing:
                 raise refusal(
                     primitive.name,

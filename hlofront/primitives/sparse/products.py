@@ -171,8 +171,8 @@ def _cotangent_of_data(
     lhs_kept = remaining_axes(ndim, lhs_contracting, lhs_batch)
     rhs_kept = remaining_axes(typeof(rhs).ndim, rhs_contracting, rhs_batch)
     batch = tuple(range(len(lhs_batch)))
-    own = dict(zip((*lhs_batch, *lhs_kept), range(len(batch) + len(lhs_kept)), strict=True))
-    arrived = tuple(range(len(own), len(own) + len(rhs_kept)))
+    position_of = dict(zip((*lhs_batch, *lhs_kept), range(len(batch) + len(lhs_kept)), strict=True))
+    arrived = tuple(range(len(position_of), len(position_of) + len(rhs_kept)))
     # The axes of the product of the cotangent and rhs, as axes of lhs.
     regained = [axis for _, axis in sorted(zip(rhs_contracting, lhs_contracting, strict=True))]
     axes = (*lhs_batch, *lhs_kept, *regained)
@@ -188,7 +188,11 @@ def _cotangent_of_data(
         layout = BcooLayout(n_batch, n_sparse, n_dense, 0)
         indices = with_batch(indices, info.shape[:n_batch])
         product = product_at(
-            (cotangent, own, arrived), (rhs, of_rhs, rhs_kept), indices, layout, typeof(rhs).dtype
+            (cotangent, position_of, arrived),
+            (rhs, of_rhs, rhs_kept),
+            indices,
+            layout,
+            typeof(rhs).dtype,
         )
     return as_cotangent(unbatched_like(product, aval), range(aval.ndim), aval)
 

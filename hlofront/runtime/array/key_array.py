@@ -218,16 +218,16 @@ class KeyArray(fast_parts.Array):
 
     def _picked(self, index: object) -> Array:
         """Return the keys at a concrete index; with reuse checks on, that uses them up."""
-        own = np.asarray(self.used)
+        used_here = np.asarray(self.used)
         try:
-            used = own[index]
+            used = used_here[index]
         except (IndexError, TypeError, ValueError):
             return _getitem(self, index)  # It raises an error that says how the index is wrong.
         if used.any():
             raise KeyReuseError("Previously-consumed key passed to slice at index 0")
         with debug_key_reuse(False):
             element = _getitem(self, index)
-        own[index] = True
+        used_here[index] = True
         return element
 
     def __iter__(self) -> Iterator[Array]:

@@ -264,10 +264,11 @@ def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None
         if seen is None:
             return None
         kinds = list(reversed(seen.kinds))
-    own = [before for number, before in kinds if number == maker]
-    new_object = not own
+    same_maker = [before for number, before in kinds if number == maker]
+    new_object = not same_maker
     compared = [
-        (differences(before, kind), before) for before in own or [before for _, before in kinds]
+        (differences(before, kind), before)
+        for before in same_maker or [before for _, before in kinds]
     ]
     if not compared:
         return None

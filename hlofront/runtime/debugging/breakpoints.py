@@ -130,8 +130,8 @@ def _frames(
         code = frame.f_code
         if not filtered or source.is_user_file(code.co_filename):
             # At module level, locals are the globals, and may be many and large.
-            own = {} if frame.f_locals is frame.f_globals else frame.f_locals
-            variables = {name: _known_wrapped(value) for name, value in own.items()}
+            local_variables = {} if frame.f_locals is frame.f_globals else frame.f_locals
+            variables = {name: _known_wrapped(value) for name, value in local_variables.items()}
             frames.append(
                 DebuggerFrame(
                     code.co_filename, frame.f_lineno, code.co_name, variables, frame.f_globals

@@ -247,17 +247,19 @@ class _Mapped:
                 "pmap got inconsistent sizes for array axes to be mapped: the axes of the "
                 f"arguments, in order, have the sizes {sizes}"
             )
-        own = clients.local_devices(self.backend)
-        available = len(own)
+        local_devices = clients.local_devices(self.backend)
+        available = len(local_devices)
         if self.devices is not None:
             devices = list(self.devices)
-            available = sum(device.process_index == own[0].process_index for device in devices)
+            available = sum(
+                device.process_index == local_devices[0].process_index for device in devices
+            )
             fits = available == size
         elif is_eager():
             devices = _first_of_each_process(clients.devices(self.backend), size)
             fits = available >= size
         else:
-            devices = own[:size]
+            devices = local_devices[:size]
             fits = available >= size
         if not fits:
             raise ValueError(

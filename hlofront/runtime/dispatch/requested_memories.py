@@ -53,13 +53,13 @@ def _moving(program: ClosedJaxpr, inputs: Spaces, outputs: Spaces) -> ClosedJaxp
         aval.update(memory_space=space) if isinstance(aval, ShapedArray) and space else aval
         for aval, space in zip(program.in_avals, inputs, strict=True)
     ]
-    own = tuple(
+    requested_spaces = tuple(
         aval.memory_space if isinstance(aval, ShapedArray) and space else None
         for aval, space in zip(program.in_avals, inputs, strict=True)
     )
 
     def moving(*args: Array) -> list[Value]:
-        results = eval_jaxpr(program.jaxpr, program.consts, *_moved(args, own))
+        results = eval_jaxpr(program.jaxpr, program.consts, *_moved(args, requested_spaces))
         return _moved(results, outputs)
 
     return stage(moving, avals, program.jaxpr.debug_info)

@@ -503,8 +503,8 @@ class Compiled(Stage):
 
 def _formats(layouts: "Sequence[PjRtLayout]", shardings: Sequence[Sharding | None]) -> list[Format]:
     """Return a Format per sharding; `layouts` has those of tokens and constants first."""
-    own = layouts[len(layouts) - len(shardings) :]
-    return [Format(Layout.of_buffer(x), s) for x, s in zip(own, shardings, strict=True)]
+    user_layouts = layouts[len(layouts) - len(shardings) :]
+    return [Format(Layout.of_buffer(x), s) for x, s in zip(user_layouts, shardings, strict=True)]
 
 
 def platforms_named(names: Sequence[str] | None) -> tuple[str, ...]:

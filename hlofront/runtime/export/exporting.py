@@ -109,11 +109,11 @@ def export_traced(
     """
     name = traced.fun_name
     _check_no_references(traced)
-    own = without_references(traced._traced)
-    program, where = own.program, traced._where
+    without_refs = without_references(traced._traced)
+    program, where = without_refs.program, traced._where
     warn_of_constants(program)
     info = program.debug_info
-    unknown_sizes = unknown_sizes_of(program.in_avals, own.in_tree)
+    unknown_sizes = unknown_sizes_of(program.in_avals, without_refs.in_tree)
     assignment = where if type(where) is DeviceAssignment else None
     platform = platforms[0] if len(platforms) == 1 else platforms
     cpu_settings = cpu_settings_for(platform)
@@ -122,7 +122,7 @@ def export_traced(
     request = LoweringRequest(
         name,
         platform,
-        own.donated,
+        without_refs.donated,
         traced._jitted.keep_unused,
         cpu_settings,
         assignment,
@@ -157,9 +157,9 @@ def export_traced(
     results: Any = program.out_avals if out_avals is None else out_avals
     return Exported(
         fun_name=name,
-        in_tree=own.in_tree,
+        in_tree=without_refs.in_tree,
         in_avals=tuple(map(_typed, program.in_avals, inputs)),
-        out_tree=own.out_tree,
+        out_tree=without_refs.out_tree,
         out_avals=tuple(map(_typed, results, outputs)),
         _has_named_shardings=True,
         _in_named_shardings=tuple(map(_without_devices, inputs)),

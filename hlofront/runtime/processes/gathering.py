@@ -214,9 +214,9 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
     differing = [n for n, other in enumerate(digests) if not np.array_equal(other, digests[0])]
     if not differing:
         return
-    own = str(tree_map(np.asarray, in_tree)).encode()[:_TEXT_BYTES]
+    structure_bytes = str(tree_map(np.asarray, in_tree)).encode()[:_TEXT_BYTES]
     row = np.zeros(_TEXT_BYTES, np.uint8)
-    row[: len(own)] = np.frombuffer(own, np.uint8)
+    row[: len(structure_bytes)] = np.frombuffer(structure_bytes, np.uint8)
     texts = [
         text.tobytes().rstrip(b"\0").decode(errors="replace")
         for text in _exchanged(row, is_sum=False)

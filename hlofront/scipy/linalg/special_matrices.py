@@ -319,10 +319,10 @@ def block_diag(*arrs: ArrayLike) -> Array:
     width = sum(typeof(x).shape[1] for x in blocks)
     rows, before = [], 0
     for block in blocks:
-        own = typeof(block)
-        after = width - before - own.shape[1]
-        rows.append(pad(block, host_number(0, own.dtype), [(0, 0, 0), (before, after, 0)]))
-        before += own.shape[1]
+        block_aval = typeof(block)
+        after = width - before - block_aval.shape[1]
+        rows.append(pad(block, host_number(0, block_aval.dtype), [(0, 0, 0), (before, after, 0)]))
+        before += block_aval.shape[1]
     return concatenate(rows, 0)
 
 
