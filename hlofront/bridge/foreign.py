@@ -136,14 +136,16 @@ def calls_registered(bytecode: bytes) -> bool:
     return any(name.encode() in bytecode for name in ffi.registered_targets)
 
 
-def _ask_worker(request: str, program: bytes, limits: Limits, **more: object) -> dict[str, Any]:
+def _ask_worker(
+    request: str, program: bytes, limits: Limits, **extra_fields: object
+) -> dict[str, Any]:
     try:
         return worker.ask(
             {
                 "do": request,
                 "module": program,
                 "memory": _MEMORY + _MEMORY_PER_BYTE * len(program),
-                **more,
+                **extra_fields,
             },
             limits.of(program),
         )

@@ -107,7 +107,7 @@ def answer_to(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     return answer
 
 
-def limit_memory(more: int) -> None:
+def limit_memory(extra_bytes: int) -> None:
     """Let this process allocate only this many more bytes than it has now, if the system can."""
     try:
         import resource
@@ -117,7 +117,7 @@ def limit_memory(more: int) -> None:
         return
     (now,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmData:"))
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = int(now) * 1024 + more
+    limit = int(now) * 1024 + extra_bytes
     if most != resource.RLIM_INFINITY:
         limit = min(limit, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))

@@ -49,13 +49,13 @@ def to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
             f"{len(chosen)} digests start with {wanted!r}: {digests}; add more characters"
         )
     for entry in chosen:
-        others = [
+        same_function = [
             candidate
             for candidate in entries
             if (candidate.name, candidate.file) == (entry.name, entry.file)
             and candidate is not entry
         ]
-        nearest = min(others, key=lambda each: len(each.differing(entry.key)), default=None)
+        nearest = min(same_function, key=lambda each: len(each.differing(entry.key)), default=None)
         return [entry] if nearest is None else [entry, nearest]
     return []
 

@@ -406,10 +406,10 @@ class SavingRules:
             unknown: list[bool], equation: Any
         ) -> tuple[Any, Any, Sequence[bool], Sequence[Any]]:
             instantiated = [True] * len(unknown)
-            known, rest, unknown_out, _, residuals = rule(
+            known, unknown_equation, unknown_out, _, residuals = rule(
                 _everything_saveable, list(unknown), instantiated, equation
             )
-            return known, rest, unknown_out, residuals
+            return known, unknown_equation, unknown_out, residuals
 
         self._given[primitive] = rule
         self._table[primitive] = split
@@ -423,8 +423,8 @@ class SavingRules:
         def rule(
             saveable: object, unknown: list[bool], instantiated: Sequence[bool], equation: object
         ) -> tuple[Any, Any, Sequence[bool], Sequence[bool], Sequence[Any]]:
-            known, rest, unknown_out, residuals = split(unknown, equation)
-            return known, rest, unknown_out, list(unknown_out), residuals
+            known, unknown_equation, unknown_out, residuals = split(unknown, equation)
+            return known, unknown_equation, unknown_out, list(unknown_out), residuals
 
         return rule
 

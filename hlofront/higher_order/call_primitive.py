@@ -68,9 +68,9 @@ class CallPrimitive(Primitive):
     def bind_with_trace(
         self, trace: Trace, args: Sequence[Value], avals: Sequence[AbstractValue], params: Params, /
     ) -> Value:
-        rest = dict(params if "subfuns" in params else self.get_bind_params(params))
-        (function,) = rest.pop("subfuns")
-        return trace.process_call(self, function, args, rest)
+        other_params = dict(params if "subfuns" in params else self.get_bind_params(params))
+        (function,) = other_params.pop("subfuns")
+        return trace.process_call(self, function, args, other_params)
 
     def get_bind_params(self, params: Params) -> Params:
         """Return the parameters for `bind`: an equation's, with the jaxpr moved to `subfuns`."""

@@ -286,7 +286,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
     if any(split.unknown_out):
         saved_avals = [atom.aval for atom in saved_inputs]
         log_checkpoint_residuals(program, saved_avals, split.known, len(saved))
-    known = rest = None
+    known = unknown_equation = None
     if known_outputs or split.known.effects:
         known = call_rules.equation(
             equation.replace(params={}), split.known, known_inputs, known_outputs, ()
@@ -294,7 +294,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
     if any(split.unknown_out):
         indices = range(len(unknown))
         known_indices = where_not(indices, unknown)
-        rest = remat_rules.equation(
+        unknown_equation = remat_rules.equation(
             equation.replace(params={**params, "differentiated": True}),
             split.rest,
             [*residuals, *where(equation.invars, unknown)],
@@ -305,4 +305,4 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
                 *where(indices, unknown),
             ],
         )
-    return known, rest, split.unknown_out, residuals
+    return known, unknown_equation, split.unknown_out, residuals

@@ -479,20 +479,20 @@ class CheckpointInTwo:
         jaxpr = program.jaxpr
         unknown_inputs = where(jaxpr.invars, unknown)
         depends = set(unknown_inputs)
-        known_equations, rest = split_equations(jaxpr, depends)
+        known_equations, dependent = split_equations(jaxpr, depends)
         self.unknown_out: Flags = tuple([atom in depends for atom in jaxpr.outvars])
         outputs = where(jaxpr.outvars, self.unknown_out)
-        rest = live_equations(rest, outputs)
+        dependent = live_equations(dependent, outputs)
         says_how = bool(own_recomputation) and _any_recomputes_itself(known_equations)
         if policy is None and says_how:
             policy = _save_nothing
-        split = Recomputed(known_equations, variables_read(rest, outputs), policy)
+        split = Recomputed(known_equations, variables_read(dependent, outputs), policy)
         known_inputs = where_not(jaxpr.invars, unknown)
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
         known_outputs = [*where_not(jaxpr.outvars, self.unknown_out), *split.saved]
         first = live_equations(split.first, known_outputs)
         self.known = pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
-        again = [*split.again, *rest]
+        again = [*split.again, *dependent]
         if not split.saved and not program.effects and not says_how:
             # All runs again. A loop that is not split keeps none of its values for a second loop,
             # unless the rest is transposed, which splits it.
@@ -513,9 +513,9 @@ def split_for_transposition(program: ClosedJaxpr, linear: Flags) -> ClosedJaxpr:
       linear: per input, whether the program is linear in it.
     """
     jaxpr = program.jaxpr
-    known, rest = split_equations(jaxpr, set(where(jaxpr.invars, linear)))
+    known, dependent = split_equations(jaxpr, set(where(jaxpr.invars, linear)))
     constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
-    equations = [*map(_named, known), *rest]
+    equations = [*map(_named, known), *dependent]
     return closed_part(constants, jaxpr.invars, jaxpr.outvars, equations, jaxpr)
 
 

@@ -120,13 +120,15 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
     known_outputs = where_not(outvars, split.unknown_out)
     known_outputs += [Var(aval) for aval in split.slots]
     residuals = [known_outputs[p] if p >= 0 else known_inputs[~p] for p in split.residuals]
-    known = rest = None
+    known = unknown_equation = None
     if known_outputs or effects_of(split.known):
         known = cond_equation(equation, split.known, [index, *known_inputs], known_outputs)
     if any(split.unknown_out) or effects_of(split.unknown):
         invars = [index, *residuals, *where(operands, unknown[1:])]
-        rest = cond_equation(equation, split.unknown, invars, where(outvars, split.unknown_out))
-    return known, rest, split.unknown_out, [index, *residuals]
+        unknown_equation = cond_equation(
+            equation, split.unknown, invars, where(outvars, split.unknown_out)
+        )
+    return known, unknown_equation, split.unknown_out, [index, *residuals]
 
 
 def cond_equation(

@@ -95,10 +95,10 @@ class ClosedCallPrimitive(Primitive):
 
     def get_bind_params(self, params: Params) -> Params:
         """Return the parameters for `bind`: an equation's, with the jaxpr moved to `subfuns`."""
-        rest = dict(params)
-        program: ClosedJaxpr = rest.pop("call_jaxpr")
+        other_params = dict(params)
+        program: ClosedJaxpr = other_params.pop("call_jaxpr")
         run = partial(jaxpr_as_fun, program)
-        return {**rest, "subfuns": (wrap_init(run, debug_info=program.jaxpr.debug_info),)}
+        return {**other_params, "subfuns": (wrap_init(run, debug_info=program.jaxpr.debug_info),)}
 
 
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
@@ -280,15 +280,17 @@ class CallRules:
         known_outputs = where_not(equation.outvars, split.unknown_out)
         known_outputs += [Var(aval) for aval in split.known.out_avals[len(known_outputs) :]]
         residuals = [known_outputs[p] if p >= 0 else known_inputs[~p] for p in split.residuals]
-        before = rest = None
+        before = unknown_equation = None
         if known_outputs or known.effects:
             origins = [None] * len(known_inputs)
             before = self.equation(equation, known, known_inputs, known_outputs, origins)
         if any(split.unknown_out) or split.unknown.effects:
             invars = [*residuals, *where(equation.invars, unknown)]
             outvars = where(equation.outvars, split.unknown_out)
-            rest = self.equation(equation, split.unknown, invars, outvars, [None] * len(invars))
-        return before, rest, split.unknown_out, residuals
+            unknown_equation = self.equation(
+                equation, split.unknown, invars, outvars, [None] * len(invars)
+            )
+        return before, unknown_equation, split.unknown_out, residuals
 
     def simplify(self, used: Sequence[bool], equation: Equation) -> SmallerEquation:
         if not any(used) and not equation.effects:

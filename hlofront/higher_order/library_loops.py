@@ -135,18 +135,18 @@ def _traced(function: Callable[..., PyTree], avals: tuple[PyTree, ...]) -> PyTre
     return traced.out_tree.unflatten(traced.program.out_avals)
 
 
-def _first_carry(next_carry: Callable[..., PyTree], first: PyTree, *others: PyTree) -> Any:
+def _first_carry(next_carry: Callable[..., PyTree], first: PyTree, *carries: PyTree) -> Any:
     """Return a first carry that varies along all axes that later ones vary along.
 
     Args:
-      next_carry: returns the next carry of a carry and of values of the types `others`.
+      next_carry: returns the next carry of a carry and of values of the types `carries`.
       first: the first carry.
-      others: pytrees of avals.
+      carries: pytrees of avals.
     """
     leaves, structure = tree.tree_flatten(first)
     while True:
         avals = structure.unflatten([typeof(x) for x in leaves])
-        kinds = _axes_by_leaf(_traced(next_carry, (avals, *others)))
+        kinds = _axes_by_leaf(_traced(next_carry, (avals, *carries)))
         if len(kinds) != len(leaves):  # The loop raises the error that says so.
             return first
         grown = [pvary(x, axes) for x, axes in zip(leaves, kinds, strict=True)]

@@ -67,12 +67,12 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
 
     if not left:
         return tree.tree_map(merged, results)
-    others = vmap(f)(structure.unflatten(rest))
+    rest_results = vmap(f)(structure.unflatten(rest))
 
     def joined(y: ArrayLike, other: ArrayLike) -> Array:
         return concatenate([merged(y), other], 0)
 
-    return tree.tree_map(joined, results, others)
+    return tree.tree_map(joined, results, rest_results)
 
 
 # The body of a scan whose carry is empty.

@@ -351,10 +351,10 @@ class Body:
           xs: the leaves of `xs`.
           results: the results of the scan.
         """
-        rest = iter(results)
+        remaining = iter(results)
         varying = set(self.varying)
-        carry = [next(rest) if i in varying else as_array(x) for i, x in enumerate(first)]
-        ys = [next(rest) if index is None else as_array(xs[index]) for index in self.passed]
+        carry = [next(remaining) if i in varying else as_array(x) for i, x in enumerate(first)]
+        ys = [next(remaining) if index is None else as_array(xs[index]) for index in self.passed]
         return self.out_tree.unflatten([*carry, *ys])
 
 

@@ -435,7 +435,7 @@ def _transpose_rest(
     avals: list[ShapedArray] = [aval_of_operand(x) for x in operands]
     invars = list(map(Var, avals))
     outvars = list(map(Var, scan_result_avals(*avals, **params)))
-    known, rest, _, _ = rules.partial_eval[scan_p](
+    known, unknown_equation, _, _ = rules.partial_eval[scan_p](
         list(linear), Equation(invars, outvars, scan_p, params)
     )
     values: dict[Atom, Value] = dict(zip(invars, operands, strict=True))
@@ -446,13 +446,13 @@ def _transpose_rest(
             results = [results]
         values.update(zip(equation.outvars, results, strict=True))
     departing: dict[Atom, Cotangent | None] = {}
-    if rest is not None:
+    if unknown_equation is not None:
         arriving = dict(zip(outvars, cotangents, strict=True))
-        of_rest = [arriving[var] for var in rest.outvars]
-        if any(nonzero_flags(of_rest)) or transposes_zeros(rest):
-            args = [values[a] if isinstance(a, Var) else a.operand for a in rest.invars]
-            results = rules.transpose[scan_p](of_rest, *args, **rest.params)
-            departing = dict(zip(rest.invars, results, strict=True))
+        of_rest = [arriving[var] for var in unknown_equation.outvars]
+        if any(nonzero_flags(of_rest)) or transposes_zeros(unknown_equation):
+            args = [values[a] if isinstance(a, Var) else a.operand for a in unknown_equation.invars]
+            results = rules.transpose[scan_p](of_rest, *args, **unknown_equation.params)
+            departing = dict(zip(unknown_equation.invars, results, strict=True))
     return [
         departing.get(var, Zero(_cotangent_aval(x))) if is_linear(x) else None
         for var, x in zip(invars, operands, strict=True)

@@ -79,7 +79,7 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
         value_of(r.atom) if r.result is None else results[r.result] for r in split.residuals
     ]
     same = [r.same for r in split.residuals]
-    rest = None
+    unknown_equation = None
     if any(split.unknown_out) or split.rest.effects:
         own_consts, own_carry, own_xs = operand_parts(equation.invars, params)
         new_consts = [*where(residuals, same), *where(own_consts, consts)]
@@ -90,10 +90,10 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
             *where(own_xs, xs),
         ]
         outvars = where(equation.outvars, split.unknown_out)
-        rest = scan_equation(
+        unknown_equation = scan_equation(
             equation, split.rest, invars, outvars, len(new_consts), carry.count(True)
         )
-    return equations, rest, split.unknown_out, residuals
+    return equations, unknown_equation, split.unknown_out, residuals
 
 
 def scan_equation(
@@ -239,11 +239,11 @@ def _by_step(
             unknown_out = [True] * len(equation.outvars)
             stepwise.append(equation)
         else:
-            known, rest, unknown_out, _ = rule(flags, equation)
+            known, unknown_equation, unknown_out, _ = rule(flags, equation)
             if all(unknown_out):
                 stepwise.append(equation)
             else:
                 fixed += listed(known)
-                stepwise += listed(rest)
+                stepwise += listed(unknown_equation)
         varying.update(where(equation.outvars, unknown_out))
     return fixed, stepwise, varying

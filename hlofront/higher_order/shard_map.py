@@ -116,12 +116,12 @@ class ShardMapParams(NamedTuple):
           TypeError: if one of the newly manual axes is not of type Explicit.
         """
         explicit = self.mesh.explicit_axes
-        others = [name for name in self.manual_axes if name not in explicit]
-        if others:
+        not_explicit = [name for name in self.manual_axes if name not in explicit]
+        if not_explicit:
             raise TypeError(
                 "shard_map in_specs argument must be given where axes of the mesh are not of type "
                 "Explicit, so that types do not say how arguments are split: got none, and the "
-                f"axes {others} of {self.mesh}"
+                f"axes {not_explicit} of {self.mesh}"
             )
         return [
             self._sums_of_type(aval).update(partitions=self._entries_of_type(aval))

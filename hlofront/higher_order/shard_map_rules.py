@@ -268,7 +268,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
     atoms: dict[str, Sequence[Atom]] = {"saved": saved, "input": inputs, "output": outputs}
     specs = {"saved": parts.saved_specs, "input": input_specs, "output": output_specs}
     residuals = [atoms[source][number] for source, number in parts.residuals]
-    known = rest = None
+    known = unknown_equation = None
     if saved or outputs or parts.known.effects:
         known = _equation(
             equation,
@@ -279,7 +279,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
             [*parts.saved_specs, *output_specs],
         )
     if any(parts.unknown_out) or parts.unknown.effects:
-        rest = _equation(
+        unknown_equation = _equation(
             equation,
             parts.unknown,
             [*residuals, *where(equation.invars, unknown)],
@@ -290,7 +290,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
             ],
             where(out_specs, parts.unknown_out),
         )
-    return known, rest, parts.unknown_out, residuals
+    return known, unknown_equation, parts.unknown_out, residuals
 
 
 @once_per_program

@@ -465,11 +465,11 @@ class VmapOf(VJPHiPrimitive):
     def vjp_fwd(self, nzs_in: PyTree, /, *args: Any) -> Any:
         prim = self.prim
         structure: Any = None
-        more: Any = ()
+        nonzero_outputs: Any = ()
 
         def one(*low: Value) -> list[Value]:
-            nonlocal structure, more
-            result, residuals, *more = prim.vjp_fwd(nzs_in, *prim.raised_args(low))
+            nonlocal structure, nonzero_outputs
+            result, residuals, *nonzero_outputs = prim.vjp_fwd(nzs_in, *prim.raised_args(low))
             leaves, structure = tree.tree_flatten(residuals)
             return [*prim.low_result(result), *leaves]
 
@@ -478,7 +478,7 @@ class VmapOf(VJPHiPrimitive):
         count = len(wanted)
         result = self.raised_result(self._at_axes(values[:count], axes[:count], wanted))
         description = ResidualsDescription(structure, tuple(axes[count:]))
-        return result, BatchedResiduals(values[count:], description), *more
+        return result, BatchedResiduals(values[count:], description), *nonzero_outputs
 
     def vjp_bwd(self, res: BatchedResiduals, outgrad: PyTree, /, *arg_accums: Any) -> None:
         structure, axes = res.description

@@ -311,7 +311,7 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
         effects=program.effects,
     )
     tangent_vars = equation.invars[len(present) :]
-    rest = equation.replace(
+    unknown_equation = equation.replace(
         invars=[*residuals, *tangent_vars], outvars=outvars[count:], effects=no_effects
     )
     if runs_forward:
@@ -325,12 +325,16 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
             low_out = tangents_of_result(prim, result)
             return [instantiate(t) for t in where(low_out, results_with_tangents(prim))]
 
-        linear_program = stage(linear, [atom.aval for atom in rest.invars])
-        rest = rest.replace(primitive=closed_call_p, params={"call_jaxpr": linear_program})
+        linear_program = stage(linear, [atom.aval for atom in unknown_equation.invars])
+        unknown_equation = unknown_equation.replace(
+            primitive=closed_call_p, params={"call_jaxpr": linear_program}
+        )
     else:
         params = {"_prim": prim, "residuals_tree": residuals_tree, "nz_in_flat": flags}
-        rest = rest.replace(primitive=call_hi_primitive_linearized_p, params=params)
-    return known, rest, [False] * count + [True] * (len(outvars) - count), residuals
+        unknown_equation = unknown_equation.replace(
+            primitive=call_hi_primitive_linearized_p, params=params
+        )
+    return known, unknown_equation, [False] * count + [True] * (len(outvars) - count), residuals
 
 
 # ---- the linear part -----------------------------------------------------------------------------

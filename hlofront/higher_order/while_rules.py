@@ -176,7 +176,7 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
                 "body_nconsts": _parts(known_loop.inputs, params)[1].count(True),
             },
         )
-    rest = None
+    unknown_equation = None
     if any(carry):
         # The whole loop runs again, because each iteration reads its known values.
         outvars = [
@@ -187,8 +187,8 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
             "cond_jaxpr": known_loop.condition_again,
             "body_jaxpr": known_loop.body_again,
         }
-        rest = _equation(equation, equation.invars, outvars, again)
-    return known, rest, carry, variables(where_not(equation.invars, unknown))
+        unknown_equation = _equation(equation, equation.invars, outvars, again)
+    return known, unknown_equation, carry, variables(where_not(equation.invars, unknown))
 
 
 def _equation(
@@ -311,10 +311,10 @@ def _(used: list[bool], equation: Equation) -> SmallerEquation:
     needed: Flags = tuple([u or r for u, r in zip(used, read[cond_nconsts:], strict=True)])
     while True:
         _, stays = dead_code_program(body, needed)
-        more = tuple([n or s for n, s in zip(needed, stays[body_nconsts:], strict=True)])
-        if more == needed:
+        grown = tuple([n or s for n, s in zip(needed, stays[body_nconsts:], strict=True)])
+        if grown == needed:
             break
-        needed = more
+        needed = grown
     smaller_body, stays = dead_code_program(body, needed, (*[False] * body_nconsts, *needed))
     smaller_condition, read = dead_code_program(
         condition, (True,), (*[False] * cond_nconsts, *needed)

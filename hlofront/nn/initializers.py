@@ -486,8 +486,8 @@ def orthogonal(
         columns = shape[column_axis]
         rows = math.prod(shape) // columns if columns else 0
         matrix = random.orthogonal(key, rows, (), dtype, columns, out_sharding=out_sharding)
-        others = tuple(np.delete(shape, column_axis).tolist())
-        matrix = jnp.moveaxis(jnp.reshape(matrix, (*others, columns)), -1, column_axis)
+        row_shape = tuple(np.delete(shape, column_axis).tolist())
+        matrix = jnp.moveaxis(jnp.reshape(matrix, (*row_shape, columns)), -1, column_axis)
         return _scaled(matrix, scale, dtype)
 
     return _initializer(dtype, make)

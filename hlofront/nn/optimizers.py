@@ -341,11 +341,11 @@ def sm3(step_size: StepSize, momentum: float = 0.9) -> ArrayOptimizer:
 
     def update(i: ArrayLike, g: Array, state: State) -> State:
         x, mean, per_axis, shape = state
-        others = [tuple([a for a in range(x.ndim) if a != axis]) for axis in range(x.ndim)]
-        broadcast = [jnp.expand_dims(v, axes) for v, axes in zip(per_axis, others, strict=True)]
+        other_axes = [tuple([a for a in range(x.ndim) if a != axis]) for axis in range(x.ndim)]
+        broadcast = [jnp.expand_dims(v, axes) for v, axes in zip(per_axis, other_axes, strict=True)]
         squares = functools.reduce(jnp.minimum, broadcast) + jnp.square(g)
         mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
-        per_axis = [jnp.max(squares, axes) for axes in others]
+        per_axis = [jnp.max(squares, axes) for axes in other_axes]
         return x - size(i) * mean, mean, per_axis, shape
 
     def get(state: State) -> Array:

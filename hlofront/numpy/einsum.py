@@ -110,13 +110,13 @@ def parse(subscripts: str, ranks: tuple[int, ...]) -> Notation:
         )
     missing = []
     for position, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
-        rest = rank - len(term.replace("...", ""))
-        if rest < 0 or (rest and "..." not in term):
+        ellipsis_rank = rank - len(term.replace("...", ""))
+        if ellipsis_rank < 0 or (ellipsis_rank and "..." not in term):
             raise ValueError(
                 f"Einstein sum subscript {term!r} does not contain the correct number of indices "
                 f"for operand {position}, which has {rank} axes."
             )
-        missing.append(rest if "..." in term else 0)
+        missing.append(ellipsis_rank if "..." in term else 0)
     used = set(before) | set(after)
     most = max(missing, default=0)
     spare = [letter for letter in map(_letter, range(len(used) + most)) if letter not in used]

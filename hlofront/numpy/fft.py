@@ -142,8 +142,8 @@ def _transformed(
     for axis, size in zip(canonical, lengths, strict=True):
         halved = kind is FftType.IRFFT and axis == canonical[-1]
         a = _resized(a, axis, size // 2 + 1 if halved and size else size)
-    rest = [axis for axis in range(aval.ndim) if axis not in canonical]
-    order = (*rest, *canonical)
+    other_axes = [axis for axis in range(aval.ndim) if axis not in canonical]
+    order = (*other_axes, *canonical)
     moved = order != tuple(range(aval.ndim))
     if moved:
         a = transpose(a, order)

@@ -105,10 +105,10 @@ def read(path: str) -> tuple[dict[str, bytes], Status]:
             # A large file that is not an entry is not read to its end.
             cache_file.locate(data, status.size)
             parts = [data]
-            rest = status.size - len(data)
-            while rest > 0 and (part := os.read(descriptor, rest)):
+            remaining = status.size - len(data)
+            while remaining > 0 and (part := os.read(descriptor, remaining)):
                 parts.append(part)
-                rest -= len(part)
+                remaining -= len(part)
             data = b"".join(parts)
         return cache_file.unpack(data), status
     except cache_file.NewerEntry:
@@ -195,12 +195,12 @@ def write(path: str, data: bytes) -> None:
     descriptor = os.open(temporary, _WRITE, 0o600)
     try:
         try:
-            rest = memoryview(data)
-            while rest:
-                written = os.write(descriptor, rest)
+            remaining = memoryview(data)
+            while remaining:
+                written = os.write(descriptor, remaining)
                 if not written:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), temporary)
-                rest = rest[written:]
+                remaining = remaining[written:]
         finally:
             os.close(descriptor)
         os.replace(temporary, path)

@@ -170,8 +170,10 @@ def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) 
             f"{mesh_shape}: each axis of the mesh is a product of whole physical ones. Choose "
             "other sizes, or pass allow_split_physical_axes=True."
         )
-    rest = [axis for axis in range(physical.ndim) if not any(axis in group for group in chosen)]
-    order = [axis for group in chosen for axis in group] + rest
+    free_axes = [
+        axis for axis in range(physical.ndim) if not any(axis in group for group in chosen)
+    ]
+    order = [axis for group in chosen for axis in group] + free_axes
     return physical.transpose(order).reshape(mesh_shape)
 
 

@@ -31,16 +31,16 @@ def hlo_of_spec(
     tiles = [math.prod(size_of[name] for name in group) for group in axes]
     used = [name for group in axes for name in group]
     summed = [name for name in names if name in spec.unreduced]
-    rest = [name for name in names if name not in used and name not in summed]
+    replicated = [name for name in names if name not in used and name not in summed]
     counts = {
         kind: math.prod(size_of[name] for name in group)
-        for kind, group in ((_UNREDUCED, summed), (REPLICATED, rest))
+        for kind, group in ((_UNREDUCED, summed), (REPLICATED, replicated))
     }
     if math.prod(tiles) == counts[_UNREDUCED] == 1:
         return HloSharding.replicate()
     types = [kind for kind, count in counts.items() if count > 1]
     dims = (*tiles, *[counts[kind] for kind in types])
-    order = [names.index(name) for name in (*used, *summed, *rest)]
+    order = [names.index(name) for name in (*used, *summed, *replicated)]
     described = HloSharding.iota_tile(dims, [size for _, size in sizes], order, types)
     if spec.unreduced_kind is None:
         return described

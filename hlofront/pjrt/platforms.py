@@ -301,10 +301,10 @@ def version_of(distribution: str) -> str | None:
         return None
 
 
-def install_command(platform: str, *more: str) -> str:
+def install_command(platform: str, *packages: str) -> str:
     """Return the command that installs a platform's plugin and more packages; empty if unknown."""
     names = [name.format(jaxlib=bridge.jaxlib_version()) for name in _PACKAGES.get(platform, ())]
-    return " ".join(("pip install", *names, *more)) if names or more else ""
+    return " ".join(("pip install", *names, *packages)) if names or packages else ""
 
 
 def is_of_jaxlib(version: str) -> bool:

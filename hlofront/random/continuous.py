@@ -331,8 +331,8 @@ def triangular(
     at_peak = div(sub(mode, left), sub(right, left))
     u = uniform(key, shape, dtype, 0.0, 1.0)
     rising = add(left, sqrt(mul(mul(u, sub(right, left)), sub(mode, left))))
-    rest = sub(host_number(1, dtype), u)
-    falling = sub(right, sqrt(mul(mul(rest, sub(right, left)), sub(right, mode))))
+    complement = sub(host_number(1, dtype), u)
+    falling = sub(right, sqrt(mul(mul(complement, sub(right, left)), sub(right, mode))))
     return select(lt(u, at_peak), rising, falling)
 
 

@@ -59,8 +59,8 @@ def sampler(
     parameters = signature.parameters
     names = list(parameters)
     positions = {name: i for i, name in enumerate(names)}
-    rest = [parameters[p].default for p in names]
-    needed = rest.count(_MISSING)
+    defaults = [parameters[p].default for p in names]
+    needed = defaults.count(_MISSING)
     of_shape = []
     if parameters["shape"].default in (None, _MISSING) and "shape" not in static:
         of_shape = [p for p in names if p not in ("key", "shape", "dtype") and p not in static]
@@ -76,7 +76,7 @@ def sampler(
     def draw(*args: object, **kwargs: object) -> Array:
         sharding = kwargs.pop("out_sharding", None) if has_out_sharding else None
         count = len(args)
-        values = [*args, *rest[count:]]
+        values = [*args, *defaults[count:]]
         for parameter, value in kwargs.items():
             i = positions.get(parameter, -1)
             if i >= count:

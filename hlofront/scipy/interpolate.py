@@ -66,7 +66,7 @@ def _evaluate(
         shares.append(share)
         beyond = jnp.logical_or(x < points[0], x > points[-1])
         outside = beyond if outside is None else jnp.logical_or(outside, beyond)
-    rest = typeof(values).ndim - len(grid)
+    trailing_ndim = typeof(values).ndim - len(grid)
     if method == "nearest":
         nearest = [
             jnp.where(share <= 0.5, index, index + 1)
@@ -74,14 +74,14 @@ def _evaluate(
         ]
         result = values[tuple(nearest)]
     else:
-        result = _between(values, lower, shares, rest)
+        result = _between(values, lower, shares, trailing_ndim)
     if fills:
-        mask = jnp.reshape(outside, (-1, *(1,) * rest))
+        mask = jnp.reshape(outside, (-1, *(1,) * trailing_ndim))
         result = jnp.where(mask, fill_value, result)
     return jnp.reshape(result, (*shape[:-1], *typeof(values).shape[len(grid) :]))
 
 
-def _between(values: Array, lower: list[Array], shares: list[Array], rest: int) -> Array:
+def _between(values: Array, lower: list[Array], shares: list[Array], trailing_ndim: int) -> Array:
     """Return the linear interpolation within a grid cell: the weighted sum of its corners."""
     total: Array | float = 0.0
     for corner in itertools.product((0, 1), repeat=len(lower)):
@@ -90,7 +90,7 @@ def _between(values: Array, lower: list[Array], shares: list[Array], rest: int) 
             factor = share if up else 1 - share
             weight = factor if weight is None else weight * factor
         indices = tuple([index + up for index, up in zip(lower, corner, strict=True)])
-        total = total + values[indices] * jnp.reshape(weight, (-1, *(1,) * rest))
+        total = total + values[indices] * jnp.reshape(weight, (-1, *(1,) * trailing_ndim))
     return total
 
 

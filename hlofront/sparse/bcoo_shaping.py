@@ -97,8 +97,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
 def _with_room(mat: BCOO, nse: int) -> BCOO:
     """Return an array with padding up to `nse` stored positions."""
-    more = nse - mat.nse
-    if not more:
+    padding = nse - mat.nse
+    if not padding:
         return mat
     n_batch = mat.n_batch
     room = BCOO._empty(
@@ -107,7 +107,7 @@ def _with_room(mat: BCOO, nse: int) -> BCOO:
         index_dtype=mat.indices.dtype,
         n_dense=mat.n_dense,
         n_batch=n_batch,
-        nse=more,
+        nse=padding,
     )
     data, indices = in_one_batch(mat, whole=True)
     data = concatenate([data, room.data], n_batch)
@@ -243,14 +243,14 @@ def bcoo_reshape(
             "bcoo_reshape: new shape cannot mix batch and sparse dimensions; got "
             f"shape={mat.shape} new_shape={shape} with n_batch={n_batch}"
         )
-    rest = shape[new_batch:]
-    new_sparse = _last_split(rest, math.prod(sizes))
-    if new_sparse is None or math.prod(rest[new_sparse:]) != math.prod(dense):
+    trailing = shape[new_batch:]
+    new_sparse = _last_split(trailing, math.prod(sizes))
+    if new_sparse is None or math.prod(trailing[new_sparse:]) != math.prod(dense):
         raise ValueError(
             "bcoo_reshape: new shape cannot mix sparse and dense dimensions; got "
             f"shape={mat.shape} new_shape={shape} with n_dense={mat.n_dense}"
         )
-    new_sizes = rest[:new_sparse]
+    new_sizes = trailing[:new_sparse]
     data, indices = in_one_batch(mat, whole=batch != shape[:new_batch])
     if new_sizes != sizes:
         beyond = out_of_bounds(indices, sizes)
@@ -267,7 +267,7 @@ def bcoo_reshape(
         mask = broadcast_in_dim(beyond, at.shape, range(n_batch + 1))
         indices = select(mask, row_constant(new_sizes, at.shape, at.dtype), at)
     own_batch = shape[:new_batch] if batch != shape[:new_batch] else indices.shape[:n_batch]
-    data = reshape(data, (*own_batch, nse, *rest[new_sparse:]))
+    data = reshape(data, (*own_batch, nse, *trailing[new_sparse:]))
     indices = reshape(indices, (*own_batch, nse, new_sparse))
     return BCOO((data, indices), shape=shape)
 
@@ -336,10 +336,10 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         # An axis of size 1 stands for as many equal elements as the array has.
         repeats = math.prod(mat.shape[a] for a in batch if sizes[a] == 1)
         data = data * repeats if repeats != 1 else data
-        others = [axis for axis in range(n_batch) if axis not in batch]
-        order = (*others, *batch)
+        kept_batch = [axis for axis in range(n_batch) if axis not in batch]
+        order = (*kept_batch, *batch)
         count = nse * math.prod(sizes[axis] for axis in batch)
-        left = [sizes[axis] for axis in others]
+        left = [sizes[axis] for axis in kept_batch]
         data = transpose_axes(data, (*order, *range(n_batch, data.ndim)))
         data = reshape(data, (*left, count, *data.shape[n_batch + 1 :]))
         indices = transpose_axes(indices, (*order, n_batch, n_batch + 1))

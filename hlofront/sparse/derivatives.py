@@ -35,10 +35,10 @@ def _jacobian_of(x: JAXSparse | ArrayLike, data: PyTree) -> PyTree:
         return data
 
     def like(derivative: Array) -> BCOO:
-        more = derivative.ndim - x.data.ndim
-        batch = derivative.shape[:more]
+        new_axes = derivative.ndim - x.data.ndim
+        batch = derivative.shape[:new_axes]
         target = (*batch, *x.indices.shape)
-        indices = broadcast_in_dim(x.indices, target, range(more, len(target)))
+        indices = broadcast_in_dim(x.indices, target, range(new_axes, len(target)))
         info = x._info._replace(shape=(*batch, *x.shape))
         return BCOO((derivative, indices), **info._asdict())
 

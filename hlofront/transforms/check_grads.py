@@ -469,13 +469,15 @@ def _dot(x: NumPyArray, y: NumPyArray) -> float:
 
 def _allowed(
     dtype: NumPyDType,
-    others: Sequence[NumPyDType],
+    argument_dtypes: Sequence[NumPyDType],
     noise: NumPyArray | None,
     atol: Tolerance,
     rtol: Tolerance,
 ) -> tuple[Bound, float]:
-    """Return (absolute, relative) tolerance of a derivative of `dtype` by arguments of `others`."""
-    default = max(_TOLERANCES.get(_real_class(one), _NARROW_TOLERANCE) for one in (dtype, *others))
+    """Return the absolute and the relative tolerance of a derivative for these dtypes."""
+    default = max(
+        _TOLERANCES.get(_real_class(one), _NARROW_TOLERANCE) for one in (dtype, *argument_dtypes)
+    )
     absolute: Bound = _of_dtype(atol, dtype, default)
     if noise is not None:
         absolute = absolute + noise * float(finfo(dtype).eps)

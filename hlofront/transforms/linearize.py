@@ -71,15 +71,15 @@ class SplitTrace(RuleTrace):
         avals_out: Any = rules.infer[primitive](*avals, **params)
         outvars = [Var(aval) for aval in avals_out]
         equation = Equation(invars, outvars, primitive, params)
-        known, rest, _, _ = rules.partial_eval[primitive](unknown, equation)
+        known, unknown_equation, _, _ = rules.partial_eval[primitive](unknown, equation)
         values: dict[Atom, Value] = dict(zip(invars, args, strict=True))
         for known_equation in listed(known):
             with interpreting_with(self.parent):
                 _run(self.parent, known_equation, values)
-        if rest is not None:
+        if unknown_equation is not None:
             scopes = current_name_stack() if primitive.repeats_scopes else ()
             with coming_from(scopes, replayed_traceback()):
-                _run(tangents, rest, values)
+                _run(tangents, unknown_equation, values)
         return [values[var] for var in outvars]
 
 

@@ -92,10 +92,10 @@ def _split_once(jaxpr: Jaxpr, unknown: set[Var]) -> tuple[list[Equation], list[E
             unknown_equations.append(equation)
             unknown.update(equation.outvars)
             continue
-        known, rest, unknown_out, _ = rule(flags, equation)
+        known, unknown_equation, unknown_out, _ = rule(flags, equation)
         known_equations += listed(known)
-        if rest is not None:
-            unknown_equations.append(rest)
+        if unknown_equation is not None:
+            unknown_equations.append(unknown_equation)
         unknown.update(
             var for var, is_unknown in zip(equation.outvars, unknown_out, strict=True) if is_unknown
         )

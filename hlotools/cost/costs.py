@@ -184,9 +184,9 @@ class Costs:
         """Return the lines below the table."""
         total = self.total
         lines: list[str] = []
-        rest = len(self.lines if by == "line" else self.instructions) - most
-        if rest > 0:
-            lines.append(f"and {rest} more")
+        hidden_count = len(self.lines if by == "line" else self.instructions) - most
+        if hidden_count > 0:
+            lines.append(f"and {hidden_count} more")
         seconds = (
             f", at least {time_text(total['seconds'])}" if total["seconds"] is not None else ""
         )

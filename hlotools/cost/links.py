@@ -55,14 +55,14 @@ def sent_bytes(opcode: str, operand_bytes: int, group_size: int) -> int:
     An all-reduce of b bytes by n devices is a reduce-scatter and an all-gather of b / n bytes each,
     which sends 2 b (n - 1) / n.
     """
-    others = group_size - 1
+    peers = group_size - 1
     match opcode.removesuffix("-start"):
         case "all-reduce":
-            return 2 * operand_bytes * others // group_size
+            return 2 * operand_bytes * peers // group_size
         case "all-gather":
-            return operand_bytes * others
+            return operand_bytes * peers
         case "reduce-scatter" | "all-to-all" | "ragged-all-to-all":
-            return operand_bytes * others // group_size
+            return operand_bytes * peers // group_size
     return operand_bytes
 
 

@@ -210,10 +210,10 @@ def buffer_lines(buffers: Sequence[BufferCost], most: int) -> list[str]:
         + (f"  at {short_line(buffer.file, buffer.line)}" if buffer.file else "")
         for size, buffer in zip(sizes, shown, strict=True)
     ]
-    rest = buffers[most:]
-    if rest:
-        more = size_text(sum(buffer.bytes for buffer in rest))
-        lines.append(f"  {more:>{width}}  in {len(rest)} more")
+    hidden_buffers = buffers[most:]
+    if hidden_buffers:
+        more = size_text(sum(buffer.bytes for buffer in hidden_buffers))
+        lines.append(f"  {more:>{width}}  in {len(hidden_buffers)} more")
     return lines
 
 

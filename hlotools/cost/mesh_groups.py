@@ -230,9 +230,9 @@ def _subsets_of_size(parts: Sequence[_Part], size: int) -> Iterator[list[_Part]]
 
 def _along(parts: Sequence[_Part], chosen: Sequence[_Part]) -> Iterator[list[int]]:
     """Yield the groups of devices that differ only in the chosen parts."""
-    rest = [part for part in parts if part not in chosen]
+    other_parts = [part for part in parts if part not in chosen]
     offsets = _sums(chosen)
-    for start in _sums(rest):
+    for start in _sums(other_parts):
         yield [start + offset for offset in offsets]
 
 

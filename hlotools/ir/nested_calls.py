@@ -355,13 +355,13 @@ def _capture(
     for region in (computation for called in operation.called.values() for computation in called):
         parameters = region.parameters
         # Regions of operations other than loops have parameters that are not operands.
-        more = len(parameters) - len(values)
-        front = [p for n, p in enumerate(parameters[: own + more]) if n not in unchanged]
-        for number, parameter in enumerate([*front, *(parameters[n + more] for n in captured)]):
+        missing = len(parameters) - len(values)
+        front = [p for n, p in enumerate(parameters[: own + missing]) if n not in unchanged]
+        for number, parameter in enumerate([*front, *(parameters[n + missing] for n in captured)]):
             parameter.number = number
         for n in set(numbers) - set(captured):
             # A region has the constants that it uses.
-            parameter = parameters[n + more]
+            parameter = parameters[n + missing]
             parameter.opcode, parameter.number = "constant", -1
             parameter.literal, parameter.shape = values[n].literal, values[n].shape
         region.attributes["captured"] = str(len(captured))

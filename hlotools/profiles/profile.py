@@ -127,9 +127,9 @@ class Profile:
 
     def _totals(self, by: str, most: int) -> list[str]:
         """Return the lines below the table."""
-        rest = (self.lines if by == "line" else self.operations)[most:]
-        seconds = sum(row.seconds for row in rest)
-        more = [f"and {len(rest)} more, {time_text(seconds)}"] if rest else []
+        hidden_rows = (self.lines if by == "line" else self.operations)[most:]
+        seconds = sum(row.seconds for row in hidden_rows)
+        more = [f"and {len(hidden_rows)} more, {time_text(seconds)}"] if hidden_rows else []
         whole = self.span if self.wall is None else self.wall
         rows = [("in operations", self.seconds), ("between operations", self.span - self.seconds)]
         if self.wall is not None:

@@ -169,8 +169,12 @@ def _timeline(summary: RunSummary, links: _Links) -> str:
         )
     heads = ("at", *(["process"] if several else []), "", "event", "function", "time")
     heads += ("called at", "reason, arguments", "program")
-    rest = len(shown) - len(rows)
-    more = f"<p>and {rest:,} more events, which are in the files of the log</p>" if rest else ""
+    hidden_count = len(shown) - len(rows)
+    more = (
+        f"<p>and {hidden_count:,} more events, which are in the files of the log</p>"
+        if hidden_count
+        else ""
+    )
     return _whole("Timeline", heads, rows) + more
 
 

@@ -470,13 +470,13 @@ def _with_manual_types(
 def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
     """Return the manual type of the result of operands; `process` makes them vary alike first."""
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
-    others = {aval.manual_axis_type.with_varying(()) for aval in avals}
-    if len(others) > 1:
+    manual_types = {aval.manual_axis_type.with_varying(()) for aval in avals}
+    if len(manual_types) > 1:
         raise ShardingTypeError(
             f"{primitive} requires operands that are unreduced along the same manual axes: got "
             f"{types_text(avals)}"
         )
-    own = others.pop()
+    own = manual_types.pop()
     if own.unreduced_kind is UnreducedKind.sum and primitive.name not in _LINEAR_IN_SUMMANDS:
         raise ShardingTypeError(
             f"{primitive} of summands is not the summand of its result: got {types_text(avals)}. "

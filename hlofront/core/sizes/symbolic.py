@@ -206,11 +206,11 @@ class SizeExpression(SymbolicSize):
             return self.as_value() * other
         check_scopes(self.scope, other, "in a product")
         coefficients: dict[Term, int] = {}
-        others = terms_of(other)
-        if len(self.terms) * len(others) > _MOST_PRODUCTS:
-            raise ValueError(f"a product of {len(self.terms)} and {len(others)} terms is too long")
+        terms = terms_of(other)
+        if len(self.terms) * len(terms) > _MOST_PRODUCTS:
+            raise ValueError(f"a product of {len(self.terms)} and {len(terms)} terms is too long")
         for term, coefficient in self.terms:
-            for other_term, other_coefficient in others:
+            for other_term, other_coefficient in terms:
                 product = term * other_term
                 known = coefficients.get(product, 0)
                 coefficients[product] = known + coefficient * other_coefficient

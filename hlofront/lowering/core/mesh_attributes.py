@@ -128,10 +128,10 @@ def typed_attribute(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> A
 
 def _typed_text(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> str:
     """Return the sharding of an aval on a mesh with explicit axes: `<@mesh, [{"x", ?}, {?}]>`."""
-    rest = "?" if mesh.auto_axes else ""
+    open_mark = "?" if mesh.auto_axes else ""
     parts: list[str] = []
     for entry in aval.spec.partitions if aval.spec is not None else [()] * aval.ndim:
-        named = [*map(quoted, axes_of(entry)), *([rest] if rest else [])]
+        named = [*map(quoted, axes_of(entry)), *([open_mark] if open_mark else [])]
         parts.append("{" + ", ".join(named) + "}")
     if isinstance(aval.dtype, ExtendedDType):
         parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - aval.ndim)

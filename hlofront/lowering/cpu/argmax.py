@@ -108,11 +108,13 @@ def _blocks(equation: Candidate) -> _Blocks | None:
     if parts < _FEWEST_PARTS:
         return None
     # The largest size of parts for which blocks are not longer than the square root.
-    rest = length // parts
+    part_length = length // parts
     size = next(
-        count for count in range(max(math.isqrt(length) // parts, 1), 0, -1) if rest % count == 0
+        count
+        for count in range(max(math.isqrt(length) // parts, 1), 0, -1)
+        if part_length % count == 0
     )
-    return _Blocks(aval.size // length, rest // size, parts, size)
+    return _Blocks(aval.size // length, part_length // size, parts, size)
 
 
 def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:

@@ -118,6 +118,6 @@ def _product_by_feature(x: Array, factors: Array, axis: int) -> Array:
       factors: an array of shape (features, factors for each of them).
     """
     shape = (*x.shape[: axis + 1], factors.shape[1], *x.shape[axis + 1 :])
-    others = [i for i in range(len(shape)) if i != axis + 1]
-    wide = broadcast_in_dim(x, shape, others)
+    other_axes = [i for i in range(len(shape)) if i != axis + 1]
+    wide = broadcast_in_dim(x, shape, other_axes)
     return mul(wide, broadcast_in_dim(factors, shape, (axis, axis + 1)))

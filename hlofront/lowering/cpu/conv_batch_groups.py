@@ -70,8 +70,8 @@ def position_by_position(lhs: Array, rhs: Array, *, shape: Shape, **params: Any)
     batch, feature = lhs_spec[:2]
     split = (groups, x.shape[batch] // groups)
     x = reshape(x, (*x.shape[:batch], *split, *x.shape[batch + 1 :]))
-    others = (axis + (axis > batch) for axis in (feature, *lhs_spec[2:]))
-    x = transpose(x, (batch + 1, *others, batch))
+    other_axes = (axis + (axis > batch) for axis in (feature, *lhs_spec[2:]))
+    x = transpose(x, (batch + 1, *other_axes, batch))
     y = transpose(rhs, (rhs_spec[1], *rhs_spec[2:], rhs_spec[0]))
     x, y = optimization_barrier((x, y))
 

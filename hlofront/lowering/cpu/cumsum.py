@@ -111,8 +111,8 @@ def _scanned(monoid: _Monoid, x: Array, sign: int) -> Array:
     identity = monoid.identity(x.dtype)
     size = math.ceil(length / math.ceil(length / _MOST_IN_BLOCK))
     blocks = math.ceil(length / size)
-    if rest := blocks * size - length:
-        (x,) = optimization_barrier((pad(x, identity, ((0, 0, 0), (0, rest, 0), (0, 0, 0))),))
+    if missing := blocks * size - length:
+        (x,) = optimization_barrier((pad(x, identity, ((0, 0, 0), (0, missing, 0), (0, 0, 0))),))
     x = reshape(x, (outer, blocks, size, inner))
     if monoid.is_cheap:
         inside = _in_blocks(monoid, x, 2, sign)

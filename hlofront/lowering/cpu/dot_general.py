@@ -143,9 +143,9 @@ def _(equation: Candidate) -> Emit | None:
 
 def _matrices(x: Array, batch: Sequence[int], contracting: Sequence[int]) -> Array:
     """Return an operand with its axes in three: the batch, the others, and those to be summed."""
-    others = [axis for axis in range(x.ndim) if axis not in (*batch, *contracting)]
-    sizes = [math.prod(x.shape[axis] for axis in axes) for axes in (batch, others, contracting)]
-    return reshape(transpose(x, (*batch, *others, *contracting)), sizes)
+    free_axes = [axis for axis in range(x.ndim) if axis not in (*batch, *contracting)]
+    sizes = [math.prod(x.shape[axis] for axis in axes) for axes in (batch, free_axes, contracting)]
+    return reshape(transpose(x, (*batch, *free_axes, *contracting)), sizes)
 
 
 _TRANSPOSED: DotDimensionNumbers = ((2,), (2,)), ((0,), (0,))
@@ -177,10 +177,10 @@ def _of_equal_rows(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
 
     There are only kernels for matrices, and they are faster with the larger matrix on the right.
     """
-    vectors, others = (lhs, rhs) if lhs.shape[1] == 1 else (rhs, lhs)
+    vectors, matrices = (lhs, rhs) if lhs.shape[1] == 1 else (rhs, lhs)
     batch, _, summed = vectors.shape
     rows = broadcast_in_dim(vectors, (batch, 2, summed), (0, 1, 2))
-    return index_in_dim(_by_kernel(rows, others, dtype), 0, 1, keepdims=False)
+    return index_in_dim(_by_kernel(rows, matrices, dtype), 0, 1, keepdims=False)
 
 
 def _sum_of_products(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:

@@ -125,18 +125,18 @@ def _slices_end(equation: Equation, axis: int) -> bool:
 
 def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int) -> list[Array]:
     """Return what equations gather by indices, or slice from the end, of a sorted array."""
-    lines, length, others = x.size // x.shape[axis], x.shape[axis], _others(axis, x.ndim)
-    rows = reshape(transpose(x, (*others, axis)), (lines, length))
+    lines, length, other_axes = x.size // x.shape[axis], x.shape[axis], _others(axis, x.ndim)
+    rows = reshape(transpose(x, (*other_axes, axis)), (lines, length))
     gathers = [reader for reader in readers if reader.primitive is gather_p]
     ranks: list[Array] = []
     shapes: list[Shape] = []
     layouts: list[_Layout] = []
     for index, gather in zip(indices, gathers, strict=True):
-        layout = _Layout.of(gather.params["dimension_numbers"], index.ndim - 1, others)
+        layout = _Layout.of(gather.params["dimension_numbers"], index.ndim - 1, other_axes)
         index = reshape(index, index.shape[:-1])
         order = sorted(range(index.ndim), key=layout.of_indices.__getitem__)
-        rest = [index.shape[i] for i in order if layout.of_indices[i] >= len(others)]
-        shape = (*(x.shape[i] for i in others), *rest)
+        rest = [index.shape[i] for i in order if layout.of_indices[i] >= len(other_axes)]
+        shape = (*(x.shape[i] for i in other_axes), *rest)
         axes = [layout.of_indices[i] for i in order]
         index = broadcast_in_dim(transpose(index, order), shape, axes)
         ranks.append(convert(reshape(index, (lines, index.size // lines)), int32, False))
@@ -169,15 +169,17 @@ class _Layout(NamedTuple):
     of_result: list[int]
 
     @classmethod
-    def of(cls, numbers: GatherDimensionNumbers, rank: int, others: Sequence[int]) -> "_Layout":
-        """Return the layout of a gather from lines along `others`, for the rank of its indices."""
+    def of(cls, numbers: GatherDimensionNumbers, rank: int, other_axes: Sequence[int]) -> "_Layout":
+        """Return the layout of a gather from lines along `other_axes` by indices of this rank."""
         batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims))
-        count = itertools.count(len(others))
-        of_indices = [others.index(batch[i]) if i in batch else next(count) for i in range(rank)]
-        windows = iter([i for i in others if i not in numbers.operand_batching_dims])
+        count = itertools.count(len(other_axes))
+        of_indices = [
+            other_axes.index(batch[i]) if i in batch else next(count) for i in range(rank)
+        ]
+        windows = iter([i for i in other_axes if i not in numbers.operand_batching_dims])
         from_indices = iter(of_indices)
         of_result = [
-            others.index(next(windows)) if i in numbers.offset_dims else next(from_indices)
+            other_axes.index(next(windows)) if i in numbers.offset_dims else next(from_indices)
             for i in range(rank + len(numbers.offset_dims))
         ]
         return cls(of_indices, of_result)

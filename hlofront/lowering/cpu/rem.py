@@ -33,8 +33,8 @@ def _needs_fallback(
 @replaced_by_formula(e.rem_p, float32, _needs_fallback(2.0**28, 2.0**-100))
 def _rest_of_float32(x: Formula, y: Formula) -> Formula:
     dividend, divisor = wide(abs(x)), wide(abs(y))
-    rest = dividend - floor(dividend / divisor) * divisor
-    return where(abs(x) < abs(y), x, with_sign(narrow(rest), sign_bit(x)))
+    remainder = dividend - floor(dividend / divisor) * divisor
+    return where(abs(x) < abs(y), x, with_sign(narrow(remainder), sign_bit(x)))
 
 
 @replaced_by_formula(e.rem_p, float64, _needs_fallback(2.0**26, 2.0**-960))
@@ -43,7 +43,7 @@ def _rest_of_float64(x: Formula, y: Formula) -> Formula:
     quotient = floor(dividend / divisor)
     # The products of the quotient and the two parts of the divisor are exact.
     first = without_last_bits(divisor, 27)
-    rest = dividend - quotient * first - quotient * (divisor - first)
+    remainder = dividend - quotient * first - quotient * (divisor - first)
     # The quotient was rounded up where it is just below an integer.
-    rest = where(rest < 0, rest + divisor, rest)
-    return where(dividend < divisor, x, where(x < 0, -rest, rest))
+    remainder = where(remainder < 0, remainder + divisor, remainder)
+    return where(dividend < divisor, x, where(x < 0, -remainder, remainder))

@@ -247,8 +247,8 @@ def _order_of_words(build: Builder, words: list[Value], shape: Shape, axis: int)
 def _order(build: Builder, word: Value, shape: Shape, axis: int) -> Value:
     """Return the indices that sort words of uint32 along an axis, of int32."""
     last = len(shape) - 1
-    others = [i for i in range(last + 1) if i != axis]
-    permutation = [*others, axis]
+    other_axes = [i for i in range(last + 1) if i != axis]
+    permutation = [*other_axes, axis]
     is_moved = axis < last and math.prod(shape) >= _MIN_SIZE_TRANSPOSED
     if is_moved:
         shape, axis = tuple(shape[i] for i in permutation), last
@@ -277,8 +277,8 @@ def _transposed(build: Builder, x: Value, permutation: Sequence[int], aval: Shap
 
 def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: int) -> Value:
     """Return an array gathered along an axis by indices, as a result of this aval."""
-    others = tuple(i for i in range(aval.ndim) if i != axis)
-    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    other_axes = tuple(i for i in range(aval.ndim) if i != axis)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), other_axes, other_axes)
     indices = build.reshape(order, ShapedArray((*aval.shape, 1), int32))
     return build.op(
         "stablehlo.gather",

@@ -158,8 +158,8 @@ def _svd(x: Array, *, full: bool, compute_uv: bool, part: Subset) -> list[Array]
     if q is not None:
         wide = matrices.product(slice_in_dim(q, 0, n, axis=axis + 1), left)
         if full:
-            rest = slice_in_dim(q, n, m, axis=axis + 1)
-            wide = concatenate([wide, rest], axis + 1)
+            null_columns = slice_in_dim(q, n, m, axis=axis + 1)
+            wide = concatenate([wide, null_columns], axis + 1)
         left = wide
     left, vectors = (convert(y, dtype, False) for y in (left, matrices.adjoint(vectors)))
     return [convert(values, real, False), left, vectors]

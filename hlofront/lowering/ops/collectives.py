@@ -309,8 +309,8 @@ def _(
     if not tiled:
         # The axis that is split has the size of the named axis. It stays, of size 1, where received
         # arrays are concatenated along a new axis, which takes its position among the others.
-        others = [i for i in range(aval.ndim) if i != split_axis]
-        order = [*others[:concat_axis], split_axis, *others[concat_axis:]]
+        other_axes = [i for i in range(aval.ndim) if i != split_axis]
+        order = [*other_axes[:concat_axis], split_axis, *other_axes[concat_axis:]]
         (x,) = build.by_tracing(_transposed, [x], order=order)
         split_axis = concat_axis
         result = out
@@ -451,12 +451,12 @@ def _pairs(
 @lower(c.axis_index_p)
 def _(build: Builder, *, axis_name: Hashable) -> Value:
     mesh = _manual_mesh(build, (axis_name,))
-    rest = [name for name, _ in mesh.axes if name not in mesh.manual]
-    if not rest:
+    automatic = [name for name, _ in mesh.axes if name not in mesh.manual]
+    if not automatic:
         return _index_along(build, mesh, axis_name)
     # The number of a device is known only where all axes of the mesh are manual.
-    whole = ManualMesh(mesh.axes, mesh.manual.union(rest))
-    attributes = manual_attributes(build, whole, rest, [], [(PartitionSpec(), _INT32)])
+    whole = ManualMesh(mesh.axes, mesh.manual.union(automatic))
+    attributes = manual_attributes(build, whole, automatic, [], [(PartitionSpec(), _INT32)])
     operation = build.operation("sdy.manual_computation", [], [_INT32], 1, attributes)
     with lowering_in(build, whole):
         build.region(

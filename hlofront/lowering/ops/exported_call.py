@@ -210,10 +210,10 @@ def merge_module(state: ModuleState, module: ir.Module, name: str) -> ir.FlatSym
     return ir.FlatSymbolRefAttr.get(new_names["main"], context)
 
 
-def _free_symbol(state: ModuleState, name: str, others: Sequence[str]) -> str:
+def _free_symbol(state: ModuleState, name: str, taken_names: Sequence[str]) -> str:
     """Return a symbol that neither the module that is being built nor the one moved to it has."""
     symbol = state.unique_symbol(name)
-    while symbol != name and symbol in others:
+    while symbol != name and symbol in taken_names:
         symbol = state.unique_symbol(name)
     return symbol
 

@@ -74,8 +74,8 @@ def dot_general_of_sparse(
     every = (*first, *summed)
     products = dot_general(data, rows, (((), ()), (every, every)), None, dtype)
     at = columns(indices, [axis - n_batch for axis in free_sparse])
-    rest = products.shape[n_batch + 1 :]
-    total = (*data.shape[:n_result_batch], *[shape[axis] for axis in free_sparse], *rest)
+    trailing = products.shape[n_batch + 1 :]
+    total = (*data.shape[:n_result_batch], *[shape[axis] for axis in free_sparse], *trailing)
     return add_at(total, at, products, n_result_batch, SparseInfo(shape))
 
 

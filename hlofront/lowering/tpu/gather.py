@@ -36,8 +36,8 @@ def _(equation: Candidate) -> Emit | None:
     if numbers.operand_batching_dims != rows or not 0 < operand.shape[axis] <= _LONGEST:
         return None
     batching = numbers.start_indices_batching_dims
-    others = [size for i, size in enumerate(indices.shape) if i not in batching]
-    if list(batching) != sorted(batching) or set(others) != {1}:
+    free_sizes = [size for i, size in enumerate(indices.shape) if i not in batching]
+    if list(batching) != sorted(batching) or set(free_sizes) != {1}:
         return None
     fill_value: float | None = params["fill_value"]
     is_filled = params["mode"] in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)

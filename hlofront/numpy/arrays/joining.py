@@ -317,13 +317,13 @@ def _split(ary: ArrayLike, name: str, sections: Any, axis: int) -> list[Array]:
     else:
         if sections <= 0:
             raise ZeroDivisionError(f"{name} into {sections} parts: there must be at least one")
-        part, rest = divmod(size, sections)
-        if rest and name != "array_split":
+        part, remainder = divmod(size, sections)
+        if remainder and name != "array_split":
             raise ValueError(
-                f"array split does not result in an equal division: rest is {rest}. "
+                f"array split does not result in an equal division: rest is {remainder}. "
                 "jnp.array_split makes the first parts longer."
             )
-        sizes = [part + 1] * rest + [part] * (sections - rest)
+        sizes = [part + 1] * remainder + [part] * (sections - remainder)
     return slicing.split(ary, sizes, axis)
 
 

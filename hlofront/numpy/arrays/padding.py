@@ -434,12 +434,12 @@ def _padded_by(
     padded = _pad(array, 0, widths, "constant", None, "even")
     shape = padded.shape
     for axis, pair in enumerate(widths):
-        rest = (*shape[:axis], *shape[axis + 1 :])
+        line_shape = (*shape[:axis], *shape[axis + 1 :])
         lines = _lines(padded, axis)
         count = lines.shape[0]
         if count:
             padded_lines = [function(lines[i], pair, axis, options) for i in range(count)]
-            padded = _from_lines(padded_lines, rest, axis)
+            padded = _from_lines(padded_lines, line_shape, axis)
     return padded
 
 
@@ -451,10 +451,10 @@ def _lines(array: ArrayLike, axis: int) -> Array:
     return shaping.reshape(flat, (-(-typeof(array).size // max(shape[axis], 1)), shape[axis]))
 
 
-@operation(static_argnames=("rest", "axis"))
-def _from_lines(lines: list[Array], rest: tuple[int, ...], axis: int) -> Array:
+@operation(static_argnames=("line_shape", "axis"))
+def _from_lines(lines: list[Array], line_shape: tuple[int, ...], axis: int) -> Array:
     stacked = slicing.stack(promote_dtypes(*lines), 0)
-    flat = shaping.reshape(stacked, (*rest, typeof(stacked).shape[1]))
-    order = list(range(len(rest)))
-    order.insert(axis, len(rest))
+    flat = shaping.reshape(stacked, (*line_shape, typeof(stacked).shape[1]))
+    order = list(range(len(line_shape)))
+    order.insert(axis, len(line_shape))
     return shaping.transpose(flat, order)

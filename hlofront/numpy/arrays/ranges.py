@@ -239,9 +239,9 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool) -> tu
     rows_shape = (parts, *shape)
     fraction = shaping.broadcast_in_dim(fraction, rows_shape, (0,))
     start, row = (with_shape(x, shape, rows_shape) for x in (start, stop))
-    rest = elementwise.sub(scalar_like(aval, 1), fraction)
+    complement = elementwise.sub(scalar_like(aval, 1), fraction)
     # Weighting both ends by their nearness gives the ends exactly.
-    rows = elementwise.add(elementwise.mul(start, rest), elementwise.mul(row, fraction))
+    rows = elementwise.add(elementwise.mul(start, complement), elementwise.mul(row, fraction))
     if endpoint:
         rows = slicing.concatenate([rows, with_shape(stop, shape, (1, *shape))], 0)
     return rows, gap

@@ -412,8 +412,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
     sides = trim.lower()
     index = [slice(None)] * values.ndim
     for along in axes:
-        others = tuple([i for i in range(values.ndim) if i != along])
-        (nonzero,) = np.nonzero((values != 0).any(others))
+        other_axes = tuple([i for i in range(values.ndim) if i != along])
+        (nonzero,) = np.nonzero((values != 0).any(other_axes))
         size = values.shape[along]
         start = (nonzero[0] if nonzero.size else size) if "f" in sides else 0
         stop = (nonzero[-1] + 1 if nonzero.size else 0) if "b" in sides else size

@@ -257,11 +257,14 @@ def unique(
       >>> jnp.unique(jnp.array([3, 1, 3]))
       Array([1, 3], dtype=int32)
     """
-    values, *more = _unique("unique", ar, axis, equal_nan, size, fill_value)
+    values, *indices_and_counts = _unique("unique", ar, axis, equal_nan, size, fill_value)
     flags = (return_index, return_inverse, return_counts)
     if not any(flags):
         return values
-    return (values, *[x for x, requested in zip(more, flags, strict=True) if requested])
+    return (
+        values,
+        *[x for x, requested in zip(indices_and_counts, flags, strict=True) if requested],
+    )
 
 
 class _UniqueAllResult(NamedTuple):

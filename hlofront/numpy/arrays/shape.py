@@ -408,19 +408,19 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 def _broadcast_to(array: ArrayLike, shape: Shape, requested_sharding: object = None) -> Array:
     array = any_operand("broadcast_to", array)
     old = typeof(array).shape
-    more = len(shape) - len(old)
-    if more < 0:
+    new_axes = len(shape) - len(old)
+    if new_axes < 0:
         raise ValueError(
             f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} shape={shape}"
         )
-    if any(size not in (1, expected) for size, expected in zip(old, shape[more:], strict=True)):
+    if any(size not in (1, expected) for size, expected in zip(old, shape[new_axes:], strict=True)):
         raise ValueError(
             f"Incompatible shapes for broadcasting: an array of shape {old} to shape {shape}. Sizes"
             " must be the same from the last axis on, or 1."
         )
     if old == shape and requested_sharding is None:
         return as_array(array)
-    axes = ascending(len(shape))[more:]
+    axes = ascending(len(shape))[new_axes:]
     return shaping.broadcast_in_dim(array, shape, axes, out_sharding=requested_sharding)
 
 

@@ -87,9 +87,9 @@ def _axis_last(x: ArrayLike, axis: int | None) -> tuple[Array, tuple[int, ...]]:
     if axis is None:
         return shaping.reshape(x, (typeof(x).size,)), (0,)
     axis = canonical_axis(axis, ndim)
-    others = [i for i in range(ndim) if i != axis]
+    other_axes = [i for i in range(ndim) if i != axis]
     back = [*range(axis), ndim - 1, *range(axis, ndim - 1)]
-    return shaping.transpose(x, (*others, axis)), tuple(back)
+    return shaping.transpose(x, (*other_axes, axis)), tuple(back)
 
 
 def _check_bit_order(name: str, bitorder: str) -> None:

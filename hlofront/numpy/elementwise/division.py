@@ -210,8 +210,8 @@ def _step_of_gcd(x: Array, y: Array) -> tuple[Array, Array]:
     zero = scalar_like(aval, 0)
     done = compare.eq(y, zero)
     divisor = choose("gcd", done, scalar_like(aval, 1), y)
-    rest = choose("gcd", done, zero, elementwise.rem(x, divisor))
-    return choose("gcd", done, x, y), rest
+    remainder = choose("gcd", done, zero, elementwise.rem(x, divisor))
+    return choose("gcd", done, x, y), remainder
 
 
 @operation_like(np.gcd)

@@ -290,8 +290,8 @@ def _fold_pieces(
     inside = shaping.broadcast_in_dim(inside, shape, (0, 1))
     a = shaping.broadcast_in_dim(a, shape, ascending(len(shape))[1:])
     neutral = creation.full(shape, host_scalar(fold.identity(result), result))
-    rest = fold.reduce(compare.select(inside, a, neutral), (1,))
-    return convert(axis_back(fold.combine(first, rest), axis), result, weak)
+    reduced = fold.reduce(compare.select(inside, a, neutral), (1,))
+    return convert(axis_back(fold.combine(first, reduced), axis), result, weak)
 
 
 def _update(

@@ -91,8 +91,8 @@ def _unravelled_by_any(indices: ArrayLike, sizes: Sequence[ArrayLike]) -> tuple[
     flat = any_operand("unravel_index", indices)
     coordinates: list[Array] = []
     for size in sizes[::-1]:
-        flat, rest = divmod(flat, size)
-        coordinates.append(rest)
+        flat, remainder = divmod(flat, size)
+        coordinates.append(remainder)
     # Unsigned positions are never negative, and -1 would become their greatest value.
     unsigned = issubdtype(typeof(flat).dtype, np.unsignedinteger)
     beyond, before = greater(flat, 0), False if unsigned else less(flat, -1)

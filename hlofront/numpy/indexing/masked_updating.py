@@ -50,8 +50,8 @@ def find_mask(index: Index, values: ArrayLike) -> int | None:
             mask_position = position
     if mask_position is not None and not isinstance(index[mask_position], Tracer):
         # If a concrete mask is among other arrays, general indexing handles it.
-        others = (*index[:mask_position], *index[mask_position + 1 :])
-        return mask_position if all(map(_is_basic, others)) else None
+        other_entries = (*index[:mask_position], *index[mask_position + 1 :])
+        return mask_position if all(map(_is_basic, other_entries)) else None
     return mask_position
 
 
@@ -89,12 +89,12 @@ def masked_update(
     items = index if type(index) is tuple else (index,)
     mask = items[position]
     shape = array.aval.shape
-    rest = (*items[:position], *(slice(None),) * mask.aval.ndim, *items[position + 1 :])
-    resolved = resolve(rest, shape)
+    unmasked = (*items[:position], *(slice(None),) * mask.aval.ndim, *items[position + 1 :])
+    resolved = resolve(unmasked, shape)
     # The entries before the mask are the first `position`; an ellipsis counts as all its axes.
     first = position
     if any(item is Ellipsis for item in items[:position]):
-        first += len(resolved.entries) - len(rest)
+        first += len(resolved.entries) - len(unmasked)
     if any(entry is not ALL for entry in resolved.entries):
         if resolved.inserted or getattr(values, "shape", ()) or not _all_basic(resolved.entries):
             raise errors.NonConcreteBooleanIndexError(mask)
@@ -103,9 +103,9 @@ def masked_update(
             entry is None or entry is ALL or type(entry) is tuple
             for entry in resolved.entries[:first]
         )
-        part = _masked(part, mask, values, axis, method, rest, shape)
+        part = _masked(part, mask, values, axis, method, unmasked, shape)
         return update(array, resolved, UpdateOptions("set"), part)
-    return _masked(array, mask, values, first, method, rest, shape)
+    return _masked(array, mask, values, first, method, unmasked, shape)
 
 
 def _all_basic(entries: list[Entry]) -> bool:
@@ -118,7 +118,7 @@ def _masked(
     values: ArrayLike | Callable[[Array], Array],
     axis: int,
     method: str,
-    rest: Index,
+    unmasked: Index,
     shape: Shape,
 ) -> Array:
     covered = array.aval.shape[axis : axis + mask.aval.ndim]

@@ -334,13 +334,13 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
         firsts.append(first)
         limits.append(span if limit is None else limit)
         strides.append(stride)
-    rest = sizes[len(starts) :]
-    starts += [np.int32(0)] * len(rest)
-    spans += rest
-    firsts += [0] * len(rest)
-    limits += rest
-    strides += [1] * len(rest)
-    shape += rest
+    trailing = sizes[len(starts) :]
+    starts += [np.int32(0)] * len(trailing)
+    spans += trailing
+    firsts += [0] * len(trailing)
+    limits += trailing
+    strides += [1] * len(trailing)
+    shape += trailing
     if moved:
         array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(spans)})
     if limits != spans or any(firsts) or any(stride != 1 for stride in strides):

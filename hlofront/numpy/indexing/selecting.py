@@ -518,12 +518,12 @@ def euclidean_remainder(x: ArrayLike, size: int) -> Array:
         if unsigned:
             return x
         x, dtype = convert(x, int32, False), int32
-    rest = elementwise.rem(x, host_number(size, dtype))
+    remainder = elementwise.rem(x, host_number(size, dtype))
     if unsigned:
-        return rest
-    negative = compare.lt(rest, host_number(0, dtype))
+        return remainder
+    negative = compare.lt(remainder, host_number(0, dtype))
     return promotion.choose(
-        "remainder", negative, elementwise.add(rest, host_number(size, dtype)), rest
+        "remainder", negative, elementwise.add(remainder, host_number(size, dtype)), remainder
     )
 
 

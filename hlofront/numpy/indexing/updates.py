@@ -163,9 +163,10 @@ def fit(
     values_shape = typeof(values).shape
     if values_shape == shape:
         return split_as(values, sharding)
-    rank, more = len(shape), len(shape) - len(values_shape)
-    if more < 0 or any(
-        size not in (1, expected) for size, expected in zip(values_shape, shape[more:], strict=True)
+    rank, new_axes = len(shape), len(shape) - len(values_shape)
+    if new_axes < 0 or any(
+        size not in (1, expected)
+        for size, expected in zip(values_shape, shape[new_axes:], strict=True)
     ):
         raise ValueError(
             f"Incompatible shapes for broadcasting: x.at[index].{method}(values) requires values "
@@ -174,7 +175,7 @@ def fit(
     return process(
         broadcast_in_dim_p,
         (values,),
-        {"shape": shape, "broadcast_dimensions": ascending(rank)[more:], "sharding": sharding},
+        {"shape": shape, "broadcast_dimensions": ascending(rank)[new_axes:], "sharding": sharding},
     )
 
 

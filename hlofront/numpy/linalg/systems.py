@@ -308,8 +308,8 @@ def _lstsq(
         seen = product(adjoint(u), matrix)
         weights = along_columns(convert(inverse, dtype, False), typeof(seen).shape)
         x = product(adjoint(vh), elementwise.mul(weights, strong(seen)))
-        rest = elementwise.sub(strong(matrix), product(a, x))
-        squares = real_part(elementwise.mul(rest, conjugate(rest)))
+        residual = elementwise.sub(strong(matrix), product(a, x))
+        squares = real_part(elementwise.mul(residual, conjugate(residual)))
         residuals = sum_over(squares, (0,))
     if rhs.ndim == 1:
         x = reshape(x, (n,))

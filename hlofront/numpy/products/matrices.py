@@ -222,8 +222,8 @@ def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) 
     axis1, axis2 = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
     if axis1 == axis2:
         raise ValueError(f"{name}: axis1 and axis2 must differ, both are {axis1}")
-    rest = [i for i in range(aval.ndim) if i not in (axis1, axis2)]
-    a = shaping.transpose(a, (*rest, axis1, axis2))
+    other_axes = [i for i in range(aval.ndim) if i not in (axis1, axis2)]
+    a = shaping.transpose(a, (*other_axes, axis1, axis2))
     *outer, rows, columns = typeof(a).shape
     first = offset if offset >= 0 else -offset * columns
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)

@@ -182,11 +182,13 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         window = concatenate([window, expand_dims(entering, (0,))], 0)
         first = index_in_dim(window, 0, 0, keepdims=False)
         factor = elementwise.mul(scale, first)
-        rest = slice_in_dim(window, 1, count)
-        rest = elementwise.sub(rest, elementwise.mul(with_shape(factor, (), (count - 1,)), lower))
+        remainder = slice_in_dim(window, 1, count)
+        remainder = elementwise.sub(
+            remainder, elementwise.mul(with_shape(factor, (), (count - 1,)), lower)
+        )
         # The first coefficient is zero up to rounding, unless the divisor starts with zero.
         gone = elementwise.sub(first, elementwise.mul(factor, leading))
-        return rest, (factor, gone)
+        return remainder, (factor, gone)
 
     rest, (quotient, gone) = scan(
         step, slice_in_dim(u, 0, count - 1), slice_in_dim(u, count - 1, size), unroll=UNROLL

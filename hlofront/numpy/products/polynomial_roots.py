@@ -229,8 +229,8 @@ def _least_squares(a: Array, b: Array, rcond: float) -> tuple[Array, Array, Arra
     one, zero = host_scalar(1, dtype), _zero(dtype)
     inverse = choose("polyfit", used, elementwise.div(one, choose("polyfit", used, s, one)), zero)
     x = _product(_adjoint(vh), multiply(_columns(inverse), _product(_adjoint(u), b)))
-    rest = elementwise.sub(b, _product(a, x))
-    squares = elementwise.square(elementwise.abs(rest))
+    residual = elementwise.sub(b, _product(a, x))
+    squares = elementwise.square(elementwise.abs(residual))
     return x, reducing.reduce_sum(squares, (0,)), rank, s, vh
 
 

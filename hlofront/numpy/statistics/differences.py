@@ -197,7 +197,7 @@ def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
 
     steps = elementwise.sub(slice_in_dim(step, 1, size), slice_in_dim(step, 0, size - 1))
     # The steps are shaped along their own axis, so that they broadcast with slices of f.
-    others = tuple([i for i in range(ndim) if i != axis])
+    other_axes = tuple([i for i in range(ndim) if i != axis])
     before = slice_in_dim(steps, 0, size - 2)
     after = slice_in_dim(steps, 1, size - 1)
     both = elementwise.add(before, after)
@@ -210,7 +210,9 @@ def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
     inside = None
     for start, weight in enumerate(weights):
         values = part(start, start + size - 2)
-        term = elementwise.mul(*broadcast_together("gradient", expand_dims(weight, others), values))
+        term = elementwise.mul(
+            *broadcast_together("gradient", expand_dims(weight, other_axes), values)
+        )
         inside = term if inside is None else elementwise.add(inside, term)
     gaps = [index_in_dim(steps, i, 0, keepdims=False) for i in (0, size - 2)]
     return concatenate(

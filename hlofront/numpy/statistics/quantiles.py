@@ -76,10 +76,10 @@ def _check(
 def _rows(x: ArrayLike, axes: tuple[int, ...]) -> Array:
     """Reshape an array to rows: the reduced axes form the last axis, all others the first."""
     shape = typeof(x).shape
-    others = [i for i in range(len(shape)) if i not in axes]
-    x = transpose(x, (*others, *axes))
+    kept_axes = [i for i in range(len(shape)) if i not in axes]
+    x = transpose(x, (*kept_axes, *axes))
     count = math.prod([shape[i] for i in axes])
-    return reshape(x, (math.prod([shape[i] for i in others]), count))
+    return reshape(x, (math.prod([shape[i] for i in kept_axes]), count))
 
 
 def _take(rows: Array, indices: Array) -> Array:

@@ -358,10 +358,10 @@ def check_axes(name: str, field: str, axes: Axes, ndim: int) -> None:
         raise TypeError(f"{field} in {name} op must not repeat; got: {axes}.")
 
 
-def check_disjoint(name: str, field: str, axes: Axes, other: str, others: Axes) -> None:
-    if not set(axes).isdisjoint(others):
+def check_disjoint(name: str, field: str, axes: Axes, other: str, other_axes: Axes) -> None:
+    if not set(axes).isdisjoint(other_axes):
         raise TypeError(
-            f"{field} and {other} in {name} op must be disjoint; got: {axes} and {others}."
+            f"{field} and {other} in {name} op must be disjoint; got: {axes} and {other_axes}."
         )
 
 
@@ -553,9 +553,9 @@ def _modulo(indices: ArrayLike, sizes: list[int]) -> Array:
         dtype = np.dtype(np.int32)
         indices = convert(indices, dtype, False)
     bounds = exact_dtype(np.asarray([sizes]).astype(dtype))
-    rest = process(rem_p, (indices, bounds), {})
+    remainder = process(rem_p, (indices, bounds), {})
     if not issubdtype(dtype, np.signedinteger):
-        return rest
+        return remainder
     zeros = exact_dtype(np.zeros((1, len(sizes)), dtype))
-    moved = process(add_p, (rest, bounds), {})
-    return process(select_n_p, (process(lt_p, (rest, zeros), {}), rest, moved), {})
+    moved = process(add_p, (remainder, bounds), {})
+    return process(select_n_p, (process(lt_p, (remainder, zeros), {}), remainder, moved), {})

@@ -227,8 +227,8 @@ def concatenated_shape(shapes: Sequence[Shape], dimension: int) -> Shape:
         raise TypeError(
             f"concatenate dimension out of bounds: dimension {dimension} for shapes {shown}."
         )
-    others = [shape[:dimension] + shape[dimension + 1 :] for shape in shapes]
-    if any(other != others[0] for other in others):
+    off_axis_shapes = [shape[:dimension] + shape[dimension + 1 :] for shape in shapes]
+    if any(other != off_axis_shapes[0] for other in off_axis_shapes):
         raise TypeError(
             "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
             f"being concatenated: concatenating along dimension {dimension} for shapes {shown}."

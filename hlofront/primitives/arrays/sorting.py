@@ -331,13 +331,13 @@ def _take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) ->
       unique: whether to promise that no index repeats.
     """
     shape = typeof(x).shape
-    others = tuple([i for i in range(len(shape)) if i != axis])
+    other_axes = tuple([i for i in range(len(shape)) if i != axis])
     numbers = GatherDimensionNumbers(
         offset_dims=(),
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
-        operand_batching_dims=others,
-        start_indices_batching_dims=others,
+        operand_batching_dims=other_axes,
+        start_indices_batching_dims=other_axes,
     )
     return gather(
         x,

@@ -456,7 +456,7 @@ def _all_to_all_over_several(
     """
     x = to_front(x, batch_axis, data.size)
     number = names.index(data.name)
-    rest = names[:number] + names[number + 1 :]
+    other_names = names[:number] + names[number + 1 :]
     after = math.prod(axis_size(name) for name in names[number + 1 :])
     others = after * math.prod(axis_size(name) for name in names[:number])
     shape, split = typeof(x).shape, 1 + split_axis
@@ -473,7 +473,7 @@ def _all_to_all_over_several(
     joined = 2 + concat_axis
     params = {
         "axis_index_groups": None,
-        "axis_name": rest,
+        "axis_name": other_names,
         "split_axis": split + 1,
         "concat_axis": joined,
         "tiled": False,

@@ -140,8 +140,8 @@ def bind_reduction(
         return [process(primitive, (x,), params)[0] for x in operands]
     if primitive is not psum_p:
         return [_extreme(primitive, x, manual, tuple(axes)) for x in operands]
-    rest = tuple([axis for axis in axes if axis not in manual])
-    return [_summed(x, manual, rest) for x in operands]
+    other_axes = tuple([axis for axis in axes if axis not in manual])
+    return [_summed(x, manual, other_axes) for x in operands]
 
 
 def _extreme(
@@ -158,13 +158,15 @@ def _extreme(
     params: dict[str, Any] = {"axes": axes, "axis_index_groups": None}
     if state_along(typeof(x), manual) != "unreduced":
         return process(primitive, (pvary(x, manual),), params)[0]
-    rest = tuple([axis for axis in axes if axis not in manual])
-    if rest:
-        (x,) = process(primitive, (x,), {**params, "axes": rest})
+    other_axes = tuple([axis for axis in axes if axis not in manual])
+    if other_axes:
+        (x,) = process(primitive, (x,), {**params, "axes": other_axes})
     return unreduced_pmax(x, manual) if primitive is pmax_p else unreduced_pmin(x, manual)
 
 
-def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Hashable, ...]) -> ArrayLike:
+def _summed(
+    x: ArrayLike, manual: Sequence[Hashable], other_axes: tuple[Hashable, ...]
+) -> ArrayLike:
     """Return the sum over manual axes, which types track, and over other axes."""
     state = state_along(typeof(x), manual)
     if state == "mixed":
@@ -174,8 +176,8 @@ def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Hashable, ...]
             "others: sum over the former, or make it vary along all by jax.lax.pcast(x, ..., "
             "to='varying')"
         )
-    if rest:
-        (x,) = process(psum_p, (x,), {"axes": rest, "axis_index_groups": None})
+    if other_axes:
+        (x,) = process(psum_p, (x,), {"axes": other_axes, "axis_index_groups": None})
     if state == "unreduced":
         return unreduced_psum(x, manual)
     return psum_invariant(

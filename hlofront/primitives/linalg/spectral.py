@@ -447,8 +447,8 @@ def _inverse_or_zero(x: ArrayLike) -> Array:
 
 def _outside(vectors: ArrayLike, change: ArrayLike, values: ArrayLike) -> Array:
     """Return the component of `change` orthogonal to vectors, with columns divided by `values`."""
-    rest = sub(change, product(vectors, product(adjoint(vectors), change)))
-    return div(strong(rest), along_rows(values, typeof(rest).shape))
+    orthogonal_change = sub(change, product(vectors, product(adjoint(vectors), change)))
+    return div(strong(orthogonal_change), along_rows(values, typeof(orthogonal_change).shape))
 
 
 # ---- Schur form ----------------------------------------------------------------------------------

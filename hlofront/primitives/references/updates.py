@@ -175,8 +175,8 @@ class _Part(NamedTuple):
         shape = typeof(strided).shape
         along = [np.arange(shape[axis], dtype=np.int32) * self.strides[axis] for axis in axes]
         indices = np.stack(np.meshgrid(*along, indexing="ij"), axis=-1)
-        rest = tuple(axis for axis in range(len(shape)) if axis not in axes)
-        numbers = ScatterDimensionNumbers(rest, tuple(axes), tuple(axes))
+        kept_axes = tuple(axis for axis in range(len(shape)) if axis not in axes)
+        numbers = ScatterDimensionNumbers(kept_axes, tuple(axes), tuple(axes))
         return scatter(window, indices, strided, numbers)
 
     def squeezed(self, strided: ArrayLike) -> ArrayLike:

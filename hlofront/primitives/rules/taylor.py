@@ -133,11 +133,11 @@ def bilinear(primitive: Primitive) -> None:
         if not has_terms(result):
             return result, zero_series
         x, y = map(polynomial, primals[:2], series[:2])
-        others = primals[2:]
+        other_operands = primals[2:]
         terms: list[ArrayLike] = []
         for k in range(1, order_of(series) + 1):
             term = total(
-                process(primitive, (x[j], y[k - j], *others), params)
+                process(primitive, (x[j], y[k - j], *other_operands), params)
                 for j in range(max(0, k + 1 - len(y)), min(k + 1, len(x)))
             )
             assert term is not None, "one of the operands has a series"

@@ -181,22 +181,22 @@ def read_at(
     aval, index_aval = typeof(x), typeof(indices)
     leading = index_aval.ndim - 1
     taken = {*batch_axes.values(), *sparse_axes}
-    rest = [axis for axis in range(aval.ndim) if axis not in taken]
+    free_axes = [axis for axis in range(aval.ndim) if axis not in taken]
     if not sparse_axes:
         order = sorted(batch_axes)
-        moved = transpose(x, [*[batch_axes[number] for number in order], *rest])
-        shape = (*index_aval.shape[:leading], *[aval.shape[axis] for axis in rest])
+        moved = transpose(x, [*[batch_axes[number] for number in order], *free_axes])
+        shape = (*index_aval.shape[:leading], *[aval.shape[axis] for axis in free_axes])
         return broadcast_in_dim(moved, shape, (*order, *range(leading, len(shape))))
     pairs = sorted((axis, number) for number, axis in batch_axes.items())
     numbers = GatherDimensionNumbers(
-        offset_dims=tuple(range(leading, leading + len(rest))),
+        offset_dims=tuple(range(leading, leading + len(free_axes))),
         collapsed_slice_dims=tuple(sorted(sparse_axes)),
         start_index_map=tuple(sparse_axes),
         operand_batching_dims=tuple([axis for axis, _ in pairs]),
         start_indices_batching_dims=tuple([number for _, number in pairs]),
     )
     if not all(aval.shape[axis] for axis in sparse_axes):  # No position is in bounds.
-        shape = (*index_aval.shape[:leading], *[aval.shape[axis] for axis in rest])
+        shape = (*index_aval.shape[:leading], *[aval.shape[axis] for axis in free_axes])
         return full(shape, 0, aval.dtype)
     sizes = [min(size, 1) if axis in taken else size for axis, size in enumerate(aval.shape)]
     fill = 0 if mode == GatherScatterMode.FILL_OR_DROP else None

@@ -228,8 +228,8 @@ def product_at(
         at = columns(indices, [axis - n_batch for axis in sparse])
         elements.append(read_at(x, at, batch_axes, [axes[axis] for axis in sparse]))
         taken = {own for axis, own in axes.items() if axis < n_leading}
-        rest = [own for own in range(typeof(x).ndim) if own not in taken]
-        position = {own: n_batch + 1 + i for i, own in enumerate(rest)}
+        free_axes = [own for own in range(typeof(x).ndim) if own not in taken]
+        position = {own: n_batch + 1 + i for i, own in enumerate(free_axes)}
         batches.append((*range(n_batch + 1), *[position[axes[axis]] for axis in of_both]))
         contracting.append(tuple([position[own] for own in contracted]))
     left, right = elements

@@ -246,18 +246,18 @@ def _moved(where: DeviceAssignment, devices: Sequence[Device], target: Target) -
             f"the program is for {where.device_count} devices, and {target.name} has "
             f"{len(devices)}: name a target with as many"
         )
-    others = dict(zip(where.devices, devices, strict=False))
+    target_device = dict(zip(where.devices, devices, strict=False))
 
     def moved(sharding: Sharding | None) -> Sharding | None:
         if type(sharding) is not NamedSharding:
             return None
         mesh = sharding.mesh
         grid = mesh.devices.copy()
-        grid.flat = [others[device] for device in mesh.devices.flat]
+        grid.flat = [target_device[device] for device in mesh.devices.flat]
         return sharding.update(mesh=Mesh(grid, mesh.axis_names, axis_types=mesh.axis_types))
 
     return DeviceAssignment(
-        tuple(others.values()),
+        tuple(target_device.values()),
         [moved(sharding) for sharding in where.inputs],
         [moved(sharding) for sharding in where.outputs],
         moved(where.like),

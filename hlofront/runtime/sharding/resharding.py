@@ -266,13 +266,13 @@ def _cut_for(x: Array, sharding: Sharding, donated: bool) -> list[Cut]:
     if own_sharding.shard_shape(shape) == sharding.shard_shape(shape):
         return [Cut(x, (0,) * ndim, uncut)]
     tiles, _ = tiles_of(hlo_sharding(sharding, ndim), ndim)
-    rest = own_sharding.num_devices
+    remaining = own_sharding.num_devices
     coarse: list[int] = []
     for count in tiles:
-        coarse.append(math.gcd(count, rest))
-        rest //= coarse[-1]
+        coarse.append(math.gcd(count, remaining))
+        remaining //= coarse[-1]
     times = tuple(count // own for count, own in zip(tiles, coarse, strict=True))
-    there = GSPMDSharding(device_list_of(own_sharding), tiled(coarse, rest))
+    there = GSPMDSharding(device_list_of(own_sharding), tiled(coarse, remaining))
     return [
         Cut(array, index, times)
         for array, index in zip(_executed(x, there, times, donated), np.ndindex(times), strict=True)
@@ -301,8 +301,8 @@ def _distributed(cuts: Sequence[Cut], aval: ShapedArray, sharding: Sharding) -> 
     ):
         known = holders[tuple(part.start or 0 for part in index)]
         # Copies of one shard come from its holders in turn.
-        others = list(known.values())
-        sources.append(known.get(device, others[number % len(others)]))
+        copies = list(known.values())
+        sources.append(known.get(device, copies[number % len(copies)]))
         targets.append(on_device(device, sharding.memory_kind))
     return assembled(aval, sharding, _copied(sources, targets), True)
 

@@ -195,12 +195,12 @@ def _in_rounds(messages: Sequence[_Sent]) -> tuple[tuple[_Sent, ...], ...]:
     """Divide messages into rounds, in which each device sends and receives one at most."""
     rounds: list[list[_Sent]] = []
     for message in messages:
-        for others in rounds:
-            if others[0].shape == message.shape and not any(
+        for together in rounds:
+            if together[0].shape == message.shape and not any(
                 message.sender == other.sender or message.receiver == other.receiver
-                for other in others
+                for other in together
             ):
-                others.append(message)
+                together.append(message)
                 break
         else:
             rounds.append([message])

@@ -333,9 +333,9 @@ def _by_schur(a: Array, b: Array, c: Array, tol: float) -> Array:
     def step(count: Array, x: Array) -> Array:
         j = elementwise.sub(np.int32(n - 1), convert(count, int32, False))
         here = compare.eq(columns, j)
-        rest = elementwise.sub(turned, product(x, right))
-        rest = compare.select_n(here, creation.full_like(rest, 0), rest)
-        column = reduce_sum(rest, (1,))
+        residual = elementwise.sub(turned, product(x, right))
+        residual = compare.select_n(here, creation.full_like(residual, 0), residual)
+        column = reduce_sum(residual, (1,))
         at = compare.eq(positions, j)
         end = reduce_sum(compare.select_n(at, creation.full_like(ends, 0), ends), (0,))
         ones = identity_like(left)

@@ -58,11 +58,11 @@ def _fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str, axes: tuple[int, ...
 def _smooth(size: int) -> int:
     """Return the least 5-smooth integer >= size: an FFT length whose prime factors are 2, 3, 5."""
     while True:
-        rest = size
+        remaining = size
         for factor in (2, 3, 5):
-            while rest % factor == 0:
-                rest //= factor
-        if rest == 1:
+            while remaining % factor == 0:
+                remaining //= factor
+        if remaining == 1:
             return size
         size += 1
 

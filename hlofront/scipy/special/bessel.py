@@ -202,8 +202,8 @@ def _orders(z: Array, v: int, n_iter: int) -> Array:
         # DLMF 10.6.1: the derivative is half the difference of the neighboring orders.
         several = _orders(primals[0], v + 1, n_iter)
         first = -several[1:2]
-        others = (several[:-2] - several[2:]) / 2
-        return several[:-1], tangents[0][None] * jnp.concatenate([first, others])
+        inner_slopes = (several[:-2] - several[2:]) / 2
+        return several[:-1], tangents[0][None] * jnp.concatenate([first, inner_slopes])
 
     return bessel_jn(z)
 

@@ -91,8 +91,8 @@ def _upper(x: Array, y: Array) -> _Parts:
     ratio = ((scale - y) * (scale + y) - jnp.square(x)) * inverse
     a = jnp.where(far, (real - imaginary) * (real + imaginary), ratio)
     b = jnp.where(far, 2 * real * imaginary, 2 * scale * x * inverse)
-    others = [0.0] * (terms - far_terms)
-    pairs = zip(near_series, [*others, *reversed(far_series)], strict=True)
+    padding = [0.0] * (terms - far_terms)
+    pairs = zip(near_series, [*padding, *reversed(far_series)], strict=True)
     series = [jnp.where(far, far_term, 2 * near_term) for near_term, far_term in pairs]
     total = _complex_polynomial(series, (a, b))
     near_real, near_imaginary = _product(total, (real, imaginary))

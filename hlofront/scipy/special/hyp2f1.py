@@ -254,7 +254,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     # that c - a - b is positive.
     turned = x < 0
     argument = jnp.where(turned, x / (x - 1), x)
-    rest = jnp.where(turned, 1 / (1 - x), 1 - x)
+    complement = jnp.where(turned, 1 / (1 - x), 1 - x)
     # Exactly known parameters are not recomputed from rounded ones.
     least, greatest = jnp.minimum(a, b), jnp.maximum(a, b)
     mended = ~turned & (c - a - b < 0)
@@ -266,7 +266,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     # The logarithm of the factor by which terms must fall to become negligible.
     least_fall = -math.log(float(finfo(typeof(x).dtype).eps))
     near = (argument > 0.9) & (argument < 1) & ~ends & ~is_pole(c)
-    decay = -jnp.log1p(-jnp.where(near, rest, 0.5))
+    decay = -jnp.log1p(-jnp.where(near, complement, 0.5))
     long = (least_fall > math.log(400.0) * (excess + 1)) | (
         (x > 0) & (other_ends | (mended & (jnp.minimum(p, q) < -1)))
     )
@@ -296,14 +296,16 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     at_one = (x == 1) & ~ends
 
     def near_one(used: Array, *values: Array) -> tuple[Array, Array]:
-        p, q, c, *others, excess, rest, power, by_logarithm = values
+        p, q, c, *others, excess, complement, power, by_logarithm = values
         mask = None if by_parameters else by_logarithm
-        near, loss = _near_one(used, mask, (p, q, c), (others[0], others[1]), excess, rest)
-        factor = jnp.where(rest == 0, 1.0, jnp.where(rest == 0, 1.0, rest) ** power)
+        near, loss = _near_one(used, mask, (p, q, c), (others[0], others[1]), excess, complement)
+        factor = jnp.where(
+            complement == 0, 1.0, jnp.where(complement == 0, 1.0, complement) ** power
+        )
         return near * factor, loss
 
     operands = ((p, 0.3), (q, 0.4), (c, 1.1), (others[0], 0.8), (others[1], 0.7), (excess, 0.4))
-    operands = (*operands, (rest, 0.05), (power, 0.0), (by_logarithm, False))
+    operands = (*operands, (complement, 0.05), (power, 0.0), (by_logarithm, False))
     result, loss = apply_where(close | by_logarithm | at_one, near_one, operands, (result, loss))
     by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(result)
     by_steps = by_steps & ~ends & ~other_ends & ~is_pole(c) & (x != 0) & (x < 1)

@@ -27,9 +27,9 @@ def apply_where(
     mask: Array,
     function: OfMasked,
     operands: Sequence[tuple[Array, float]],
-    others: Sequence[Array],
+    elsewhere: Sequence[Array],
 ) -> list[Array]:
-    """Return `function(mask, *arrays)` where the mask is set, and `others` elsewhere.
+    """Return `function(mask, *arrays)` where the mask is set, else `elsewhere`.
 
     The function is called for blocks of selected elements, so that a slow loop runs only for the
     blocks that need it, and never if no element is selected. Under `vmap` over the mask it is
@@ -40,24 +40,24 @@ def apply_where(
       function: a function of elements: of a mask and arrays of its shape.
       operands: arrays of the mask's shape, each with a number that takes the place of its elements
         where the mask is not set.
-      others: arrays of the shape of the mask and the dtypes of the function's results.
+      elsewhere: arrays of the shape of the mask and the dtypes of the function's results.
     """
 
-    def masked(used: Array, arrays: Sequence[Array], others: Sequence[Array]) -> list[Array]:
+    def masked(used: Array, arrays: Sequence[Array], elsewhere: Sequence[Array]) -> list[Array]:
         safe = [
             jnp.where(used, array, harmless)
             for array, (_, harmless) in zip(arrays, operands, strict=True)
         ]
         computed = function(used, *safe)
-        return [jnp.where(used, x, other) for x, other in zip(computed, others, strict=True)]
+        return [jnp.where(used, x, other) for x, other in zip(computed, elsewhere, strict=True)]
 
     arrays = [array for array, _ in operands]
     if not _is_divisible(typeof(mask)):
-        return cond(jnp.any(mask), lambda: masked(mask, arrays, others), lambda: list(others))
+        return cond(jnp.any(mask), lambda: masked(mask, arrays, elsewhere), lambda: list(elsewhere))
     shape, size = typeof(mask).shape, typeof(mask).size
     count = jnp.sum(mask, dtype=np.int32)
     flat = [x.reshape(-1) for x in arrays]
-    flat_others = [x.reshape(-1) for x in others]
+    flat_others = [x.reshape(-1) for x in elsewhere]
 
     def in_blocks() -> list[Array]:
         # Selected elements come first, with their indices; those of the others are beyond the end.

@@ -97,9 +97,9 @@ def _mode(a: ArrayLike, *, axis: int | None, keepdims: bool) -> tuple[Array, Arr
         count = jnp.take_along_axis(lengths, best, axis=-1)[..., 0]
     else:
         (a,) = promote_args_inexact("mode", a)
-        rest = typeof(a).shape[:position] + typeof(a).shape[position + 1 :]
-        value = jnp.full(rest, jnp.nan, typeof(a).dtype)
-        count = jnp.zeros(rest, typeof(a).dtype)
+        other_sizes = typeof(a).shape[:position] + typeof(a).shape[position + 1 :]
+        value = jnp.full(other_sizes, jnp.nan, typeof(a).dtype)
+        count = jnp.zeros(other_sizes, typeof(a).dtype)
     if keepdims:
         reduced = (1,) * len(shape)
         if axis is not None and shape:

@@ -16,9 +16,9 @@ _of_wrapcauchy = functions_of("wrapcauchy", real=True, c="the concentration, bet
 @_of_wrapcauchy
 def logpdf(x: Array, c: Array) -> Array:
     # The divisor is 1 + c^2 - 2 c cos(x) without cancellation.
-    rest, half = 1 - c, jnp.sin(x / 2)
-    divisor = rest * rest + 4 * c * (half * half)
-    logarithm = jnp.log(rest * (1 + c)) - jnp.log(2 * jnp.pi) - jnp.log(divisor)
+    one_minus_c, half = 1 - c, jnp.sin(x / 2)
+    divisor = one_minus_c * one_minus_c + 4 * c * (half * half)
+    logarithm = jnp.log(one_minus_c * (1 + c)) - jnp.log(2 * jnp.pi) - jnp.log(divisor)
     logarithm = jnp.where((x < 0) | (x > 2 * jnp.pi), -jnp.inf, logarithm)
     return jnp.where((c > 0) & (c < 1), logarithm, jnp.nan)
 
