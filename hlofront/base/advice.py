@@ -1,4 +1,4 @@
-"""What errors advise where a value is not what JAX's functions take, in the words of one place."""
+"""Advice in errors about values that JAX's functions do not accept, worded in one place."""
 
 # The end of errors about values that are not random keys.
 RANDOM_KEY = (

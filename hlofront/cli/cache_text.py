@@ -1,4 +1,4 @@
-"""What the command `cache` prints of entries: sizes, times, counts and shortened texts."""
+"""Parts of the output of the command `cache`: sizes, times, counts and shortened texts."""
 
 import datetime
 import time

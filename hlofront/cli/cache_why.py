@@ -1,4 +1,4 @@
-"""What `cache why` prints: how entries of one program differ in the fields of their keys."""
+"""The output of `cache why`: how entries of one program differ in the fields of their keys."""
 
 import collections
 import os

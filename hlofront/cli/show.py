@@ -139,7 +139,7 @@ def _show_program(options: argparse.Namespace, out: TextIO) -> int:
     if options.args or (options.stage and not is_of_memory) or options.target:
         raise UsageError(
             f"{options.function} is a program as text: --args, --stage and --target are for "
-            "functions, but for --stage memory"
+            "functions, except for --stage memory"
         )
     read = read_program(options.function)
     if is_of_memory:

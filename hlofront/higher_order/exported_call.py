@@ -97,7 +97,7 @@ def variable_values(
 def with_sizes(
     avals: Sequence[ShapedArray], values: Mapping[str, int | SizeExpression]
 ) -> tuple[ShapedArray, ...]:
-    """Return avals with values for the variables in their sizes."""
+    """Return avals with values substituted for the variables in their sizes."""
     return tuple(
         aval.update(shape=tuple(value_of(size, values) for size in aval.shape)) for aval in avals
     )

@@ -368,8 +368,8 @@ def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
     several = bool(condition.out_avals[0].shape)
     while True:
         over_axis, (condition_varies,) = batch_program(condition, axis, (*cond_consts, *carry))
-        # Each example has its own number of iterations. This also holds if another batch axis does:
-        # the condition and all of the carry then have both leading axes.
+        # If the condition varies, each example has its own number of iterations, so all of the
+        # carry is batched. If it varies over another axis already, both get both axes.
         own_steps = condition_varies or (several and any(carry))
         if own_steps and not all(carry):
             carry = (True,) * len(carry)

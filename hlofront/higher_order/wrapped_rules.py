@@ -266,7 +266,7 @@ def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -
 
 
 def _as_zero(value: Value) -> Value:
-    """Return a tangent or cotangent, with a SymbolicZero and one of float0 as a Zero."""
+    """Return a tangent or cotangent; a SymbolicZero, or one of dtype float0, becomes a Zero."""
     return Zero(value.aval) if type(value) is SymbolicZero else as_tangent(value)
 
 

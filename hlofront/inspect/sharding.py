@@ -22,8 +22,8 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     """Return the operations of a compiled program by which its devices communicate.
 
     Each operation has its mesh axes, the bytes that each device sends, the operations that run
-    next to it, and the user's source line; of a compiled program for a known device also the least
-    times of both.
+    next to it, and the user's source line; if the program is compiled for a known device, also the
+    minimum times of both.
 
     Args:
       program: a result of `compile`, HLO text, the path of an HLO file, or a result of `parse`.

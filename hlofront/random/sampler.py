@@ -131,7 +131,7 @@ def _documentation(docstring: str, parameters: Collection[str], of_shape: list[s
         for parameter, said in common.items()
         if parameter in parameters and f"  {parameter}: " not in arguments
     ]
-    errors = "the dtype is another, or " if "dtype" in parameters else ""
+    errors = "the dtype is of another kind, or " if "dtype" in parameters else ""
     errors += f"{those} and the shape do not fit, or " if of_shape else ""
     return "\n".join(
         [

@@ -66,7 +66,7 @@ class Cast(NamedTuple):
 
 
 def casts(changes: Iterable[Change]) -> list[Cast]:
-    """Return the casts that some changes show, by the most operations that they are of.
+    """Return the casts that some changes show, each in the direction that most operations took.
 
     Operations of equal kind and size that the two programs have in different dtypes are the same
     operation; converts between the two dtypes were added or removed for it.

@@ -41,7 +41,14 @@ class Phrase:
 _IDIOMS = "longer|more|less|such|need|way|reason|doubt|other|one|difference|larger|smaller|greater"
 PHRASES = (
     Phrase("wants", r"\bwants\b", '"requires", "expects" or "needs"'),
-    Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 3),
+    Phrase("wanted", r"[:;,] wanted\b|\b(is|are|not|if) wanted\b", '"expected" or "requested"', 2),
+    Phrase("taken for", r"\btaken for (the )?default\b", '"converted to"'),
+    Phrase("but for", r"\bbut for\b", '"except"'),
+    Phrase(
+        "another", r"\b(is|are) another[.,]|\b(is|are) others\b", '"differs" or "is none of these"'
+    ),
+    Phrase("so many", r"\bso many (elements|numbers|axes|bits|sizes)\b", '"this many"'),
+    Phrase("What nothing", r"# What nothing\b", '"Dead equations" or a noun'),
     Phrase("no", rf"(?<![tT]here\s)\b(is|are|was|be) no (?!({_IDIOMS})\b)[a-z]+", '"is not a X"'),
     Phrase("beside", r"\bbeside\b", '"next to", "with", "as well as" or "except"', 7),
     Phrase(

@@ -74,7 +74,7 @@ class Assumptions:
                 continue
             for other, other_is_zero in list(self._about(term, anywhere=True)):
                 sign = _sign(coefficient) * _sign(dict(other)[term])
-                # Only what is 0 may be subtracted.
+                # To subtract a relation it must be an equation: an inequality may only be added.
                 if sign < 0:
                     combined = _eliminated(term, added, other)
                 elif other_is_zero:

@@ -89,7 +89,7 @@ class Term:
 
     @property
     def factor(self) -> Factor | None:
-        """The only factor of the term, to the power of 1; None if there is none or are several."""
+        """The term's factor, if it has exactly one and that is to the power of 1; else None."""
         if len(self.factors) == 1 and self.factors[0][1] == 1:
             return self.factors[0][0]
         return None

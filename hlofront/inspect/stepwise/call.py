@@ -1,4 +1,4 @@
-"""The function that a search returns: it traces the user's and searches its program on values."""
+"""The function that a search returns: it traces the user's function and searches as that runs."""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What searches through loops share: their steps, and the rows and stacks of scans."""
+"""Helpers for searches through loops: their steps, and the rows and stacks of scans."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic

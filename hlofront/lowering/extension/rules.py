@@ -211,7 +211,7 @@ def register_lowering(
         lower[prim] = adapter
     else:
         lower(prim, platform=platform)(adapter)
-    # Also if the rule is one that `lower_fun` returned here, for a function of another package.
+    # The rule is another package's, even if hlofront's `lower_fun` made it from a function.
     lower.foreign.add(prim)
     prim.eager.clear()
 

@@ -179,7 +179,8 @@ def _rolled(
 ) -> list[Value]:
     """Encrypt in a loop of five steps, which reads and writes the words in each.
 
-    XLA's fusion for CPUs copies rounds in a row into all that reads them, as other rounds do.
+    Without the loop, XLA's fusion for CPUs copies each round into all operations that read it, such
+    as the following rounds.
     """
     schedule = _schedule(keys, first, second)
     x = words.do("add", x, words.broadcast(first))

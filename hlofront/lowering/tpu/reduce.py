@@ -44,7 +44,7 @@ class _Sum(NamedTuple):
 
 @replaces(reduce_sum_p, platform="tpu", in_place=True)
 def _(equation: Candidate) -> Emit | None:
-    """Factors multiply sums: of float32, whose sums overflow no earlier than their products."""
+    """Multiply a sum by its factor, not its elements: in float32 no sum overflows before them."""
     if equation.avals_in[0].dtype != np.float32:
         return None
     terms = _terms_of(equation)

@@ -251,8 +251,8 @@ def take_along_axis(
         the nearest element; "promise_in_bounds" promises that none is. Or a
         `lax.GatherScatterMode`.
       fill_value: see `take`.
-      wrap_negative_indices: whether negative indices count from the end; by default they do, but
-        for "promise_in_bounds".
+      wrap_negative_indices: whether negative indices count from the end; by default they do,
+        except with "promise_in_bounds".
 
     Raises:
       TypeError: if the indices are not integers.

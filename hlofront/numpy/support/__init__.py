@@ -1,1 +1,1 @@
-"""What the functions of hlofront.numpy are written with."""
+"""Helpers for the functions of hlofront.numpy."""

@@ -227,7 +227,7 @@ def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
 
 
 def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Array, ArrayLike]:
-    """Return (numbers, unused): unsigned integers, distinct in the scattered axes, and another."""
+    """Return (numbers, unused): integers distinct along the scattered axes, and one more."""
     count = math.prod(shape)
     dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
     if len(scattered) == 1:

@@ -216,7 +216,7 @@ def concatenated_shape(shapes: Sequence[Shape], dimension: int) -> Shape:
     """Return the shape of the concatenation of arrays of these shapes along a dimension.
 
     Raises:
-      TypeError: if there is no such dimension, or the shapes differ in others.
+      TypeError: if there is no such dimension, or the shapes differ along other dimensions.
     """
     shown = ", ".join(map(str, shapes))
     if any(len(shape) != len(shapes[0]) for shape in shapes):

@@ -1,4 +1,4 @@
-"""Primitives of sparse arrays in compressed rows (BCSR), which are coordinates by other means."""
+"""Primitives of sparse arrays in compressed rows (BCSR), by conversion to coordinates (BCOO)."""
 
 from collections.abc import Sequence
 
