@@ -12,7 +12,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering.core.fences import FEWEST_SUMMED, LONGEST_RUN, MOST_READ, Fences
+from hlofront.lowering.core.fences import LONGEST_RUN, MIN_SUMMED, MOST_READ, Fences
 from hlofront.pjrt.compile import compile_options
 
 LINES = pathlib.Path(__file__).read_text().splitlines()
@@ -165,7 +165,7 @@ def normalized_loss(x, w):
 
 
 def test_differences_are_fenced_where_products_with_them_are_summed():
-    many = np.tile(x, (FEWEST_SUMMED // x.size, 1))
+    many = np.tile(x, (MIN_SUMMED // x.size, 1))
     found = lowered(jax.grad(normalized_loss), many, w)
     # XLA merges the two that each normalization has.
     assert [str(fence.aval.shape) for fence in found.fences] == [str(many.shape)] * 4

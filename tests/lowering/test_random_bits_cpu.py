@@ -9,7 +9,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.base.config import options, threefry_partitionable
 
-FEWEST = 64  # Fewer words are computed in a loop of steps.
+MIN_IN_LOOP = 64  # Fewer words are computed in a loop of steps.
 
 
 def text_of(function, *args, platforms=("cpu",)):
@@ -29,7 +29,7 @@ def in_steps(function, *args):
 @settings(max_examples=8, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
-    st.sampled_from([(FEWEST - 1,), (5, 0), (2, 7, 11)]),
+    st.sampled_from([(MIN_IN_LOOP - 1,), (5, 0), (2, 7, 11)]),
     st.sampled_from(["uint8", "uint16", "uint32"]),
     st.booleans(),
 )
@@ -57,10 +57,10 @@ def test_many_keys_and_keys_of_keys():
 @pytest.mark.parametrize(
     ("function", "taken"),
     [
-        (bits_of((FEWEST,)), True),
+        (bits_of((MIN_IN_LOOP,)), True),
         (bits_of((8, 8), "uint8"), True),
-        (bits_of((FEWEST - 1,)), False),
-        (lambda key: jax.random.split(key, FEWEST), True),
+        (bits_of((MIN_IN_LOOP - 1,)), False),
+        (lambda key: jax.random.split(key, MIN_IN_LOOP), True),
         (jax.random.split, False),
         (lambda key: jax.vmap(bits_of((40,)))(jax.random.split(key)), True),
     ],

@@ -29,7 +29,7 @@ def arrays_of_any_size_are_cut(monkeypatch):
         monkeypatch.setitem(MIN_SIZES["reduce"], kind, 0)
     # Floats are cut where XLA has a kernel that ignores NaNs.
     monkeypatch.setattr(reduce_cpu, "is_fault_lowered", lambda: True)
-    for name in ("_FEWEST_LANES", "_MIN_LENGTH_OF_SUM"):
+    for name in ("_MIN_LANES", "_MIN_LENGTH_OF_SUM"):
         monkeypatch.setattr(reduce_cpu, name, 0)
     hlofront.clear_caches()
     yield

@@ -105,10 +105,10 @@ def test_few_elements_are_sorted(size):
     check([special(np.float64, size)], [np.arange(size)], is_stable=False)
 
 
-@pytest.mark.parametrize("fewest", [1, 1000])
+@pytest.mark.parametrize("min_size", [1, 1000])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_any_axis_is_sorted(monkeypatch, axis, fewest):
-    monkeypatch.setattr(sort_cpu, "_MIN_SIZE_TRANSPOSED", fewest)
+def test_any_axis_is_sorted(monkeypatch, axis, min_size):
+    monkeypatch.setattr(sort_cpu, "_MIN_SIZE_TRANSPOSED", min_size)
     hlofront.clear_caches()
     x = special(np.float32, 4 * 5 * 6).reshape(4, 5, 6)
     check([x], [special(np.int16, 120).reshape(4, 5, 6)], axis)

@@ -49,7 +49,7 @@ DEEPEST = 256
 # XLA stores the factors of a sum of products with at least this many elements, which a library
 # computes. It recomputes a difference, such as that from a mean, for its other users, so that it
 # has to keep the original array as well: such differences are fenced.
-FEWEST_SUMMED = 4096
+MIN_SUMMED = 4096
 
 # The primitives that XLA recomputes freely. It stores the results of all others that have several
 # users: dots, reductions, exp, division, gather, concatenate, loops. This was measured by compiling
@@ -408,7 +408,7 @@ def _is_from_smaller(difference: Equation) -> bool:
     if any(type(aval.size) is not int for aval in avals):
         return False  # Sizes are not known yet.
     result, array, smaller = (aval.size for aval in avals)
-    return result >= FEWEST_SUMMED and smaller < array == result
+    return result >= MIN_SUMMED and smaller < array == result
 
 
 def _operands(difference: Equation, makers: Mapping[Atom, Equation]) -> Hashable:

@@ -55,7 +55,7 @@ _LANES = 16
 # The maximum number of parts of a block or slices of a line, each of which takes time to compile,
 # and the minimum number of parts.
 _MOST_PARTS = 40
-_FEWEST_PARTS = 8
+_MIN_PARTS = 8
 
 
 def _is_sliced(equation: Candidate) -> bool:
@@ -105,7 +105,7 @@ def _blocks(equation: Candidate) -> _Blocks | None:
     if not is_narrow_float(aval.dtype) and aval.dtype not in (np.int32, np.float64):
         return None
     parts = next(count for count in range(_MOST_PARTS, 0, -1) if length % count == 0)
-    if parts < _FEWEST_PARTS:
+    if parts < _MIN_PARTS:
         return None
     # The largest size of parts for which blocks are not longer than the square root.
     part_length = length // parts

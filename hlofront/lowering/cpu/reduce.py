@@ -27,13 +27,13 @@ from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.primitives.arrays import reducing as r
 
 # Fewer lanes of lines are not cut into rows once more.
-_FEWEST_LANES = 4_096
+_MIN_LANES = 4_096
 # The lanes of a row of long and of short lines, and the length of the shortest long line.
 _LANES, _FEW_LANES, _LONG = 32, 16, 512
 # Other numbers of lanes are better than leftover elements if operations are fused.
 _NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
 # LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
-_MOST_ROWS, _FEWEST_ROWS = 16, 4
+_MOST_ROWS, _MIN_ROWS = 16, 4
 # Sums of shorter lines take longer by lanes.
 _MIN_LENGTH_OF_SUM = 256
 
@@ -148,7 +148,7 @@ def _rows_of(lines: _Lines) -> _Rows | None:
     whole = [count for count in _NUMBERS_OF_LANES if count >= usual and length % count == 0]
     for lanes in whole if width == 1 else ():
         rows = max(n for n in range(1, _MOST_ROWS + 1) if length % (lanes * n) == 0)
-        if rows >= _FEWEST_ROWS:
+        if rows >= _MIN_ROWS:
             return _Rows(length // (lanes * rows), rows, lanes, 0)
     # As few elements as possible are left over.
     most = min(length // usual, _MOST_ROWS)
@@ -195,7 +195,7 @@ def _by_lanes(
         x = _by_lanes(build, x, combined, outer, body)
         combined = combined.update(shape=r.without_axes(combined.shape, outer))
         axis -= len(outer)
-    reduce = _by_lanes if combined.size >= _FEWEST_LANES else _at_once
+    reduce = _by_lanes if combined.size >= _MIN_LANES else _at_once
     return reduce(build, x, combined, (axis,), body)
 
 

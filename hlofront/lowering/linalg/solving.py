@@ -19,7 +19,7 @@ from hlofront.primitives.linalg import matrices
 from hlofront.primitives.linalg import solving as s
 
 # cuSPARSE supports no tridiagonal systems with fewer equations.
-_FEWEST_EQUATIONS = 3
+_MIN_EQUATIONS = 3
 
 
 @by_library(s.triangular_solve_p, of=(LAPACK,))
@@ -128,7 +128,7 @@ def _(
     if perturb_singular:
         name = f"{library.own}_tridiagonal_solve_perturbed"
         return library.kernel(build, name, operands, avals, (right,))[0]
-    if right.shape[-2] < _FEWEST_EQUATIONS:
+    if right.shape[-2] < _MIN_EQUATIONS:
         return _eliminate(build, *operands)
     name = f"{library.sparse}_gtsv2_ffi"
     return library.kernel(build, name, operands, avals, (right,), None, {0: 3})[0]

@@ -202,13 +202,13 @@ def delete(
 # An integer and a slice without a step leave two runs of rows at most.
 _MOST_RUNS = 2
 # Of fewer elements, as in short rows that a function is mapped over, a gather is as fast.
-_FEWEST_ELEMENTS = 256
+_MIN_ELEMENTS = 256
 
 
 def _is_copied_in_blocks(arr: Array, axis: int) -> bool:
     """Return whether rows in a run along an axis are a large block of memory."""
     shape = typeof(arr).shape
-    return math.prod(shape[:axis]) == 1 and math.prod(shape[axis:]) >= _FEWEST_ELEMENTS
+    return math.prod(shape[:axis]) == 1 and math.prod(shape[axis:]) >= _MIN_ELEMENTS
 
 
 def _joined_runs(arr: Array, runs: Sequence[tuple[int, int]], axis: int) -> Array:

@@ -29,7 +29,7 @@ _formulas, _fences = options["hlofront_cpu_formulas"], options["hlofront_fences"
 # Shorter vectors are sorted, and so are longer ones, whose kth element cannot be found by
 # bisection. Arrays of higher rank are sorted as well: they are not faster to partition, take longer
 # to compile, and flat indices would gather lines across devices.
-_FEWEST = 131_072
+_MIN_SIZE = 131_072
 _MOST = 1 << 26
 
 
@@ -39,7 +39,7 @@ def is_in_parts(aval: ShapedArray, axis: int) -> bool:
         return False
     if has_symbolic_size(aval.shape) or not issubdtype(aval.dtype, np.floating):
         return False
-    return aval.dtype.itemsize > 1 and _FEWEST <= aval.size == aval.shape[axis] < _MOST
+    return aval.dtype.itemsize > 1 and _MIN_SIZE <= aval.size == aval.shape[axis] < _MOST
 
 
 def in_parts(keys: Array, values: Array, kth: int) -> Array:
