@@ -171,7 +171,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "hlofront_progress": (
         True,
-        "says on a terminal what XLA or a command does, where that takes long",
+        "says what a command does, and on a terminal what XLA does, where that takes long",
     ),
     "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),

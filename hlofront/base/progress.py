@@ -88,9 +88,14 @@ class ProgressLine:
                     _terminal.draw(self._stream, f"hlofront: {self._describe()}", seconds, _NOTE)
 
 
+def is_enabled() -> bool:
+    """Return whether the option `hlofront_progress` is on."""
+    return _option.value
+
+
 def is_shown() -> bool:
     """Return whether lines of progress are shown: on a terminal, if the option is on."""
-    return _option.value and sys.stderr is not None and sys.stderr.isatty()
+    return is_enabled() and sys.stderr is not None and sys.stderr.isatty()
 
 
 def progress_line(describe: Callable[[], str]) -> contextlib.AbstractContextManager[None]:

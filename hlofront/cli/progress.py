@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from hlofront.base.progress import ProgressLine, is_shown
+from hlofront.base.progress import ProgressLine, is_enabled, is_shown
 
 # The seconds that an operation may take before its progress is printed.
 PATIENCE = 1.0
@@ -20,10 +20,13 @@ def say(text: str) -> None:
 def announce(text: str) -> None:
     """Say on stderr what is being done, if it takes long, until the next call or `finish`.
 
-    On a terminal the line counts the seconds, and is erased at the end.
+    On a terminal the line counts the seconds, and is erased at the end. Nothing is said if the
+    option `hlofront_progress` is off.
     """
     global _timer, _line
     finish()
+    if not is_enabled():
+        return
     if PATIENCE <= 0:
         say(text)
     elif is_shown():

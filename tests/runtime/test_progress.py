@@ -142,6 +142,16 @@ def test_a_command_says_on_a_terminal_what_it_does_and_for_how_long(terminal):
     assert "\n" not in terminal.text
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_command_says_it_elsewhere_on_a_line_of_its_own_unless_that_is_off(
+    is_on, monkeypatch, capsys
+):
+    monkeypatch.setattr(of_commands, "PATIENCE", 0)
+    with options["hlofront_progress"](is_on):
+        of_commands.announce("compiling")
+    assert capsys.readouterr().err == ("hlofront: compiling\n" if is_on else "")
+
+
 def test_errors_and_other_messages_begin_a_line(terminal, monkeypatch, capsys):
     def run(options, out):
         of_commands.announce("compiling")
