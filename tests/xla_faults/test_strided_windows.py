@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hlofront as jax
-from hlofront import lax
+from hlofront import export, lax
 from hlofront.base.config import options
 from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
@@ -57,6 +57,16 @@ def test_what_is_computed_with_such_windows_is_right():
     found = jax.jit(lambda x: [clipped(x, *case) for case in CASES])(X)
     for case, sums in zip(CASES, found, strict=True):
         np.testing.assert_array_equal(sums, np.maximum(expected(X, *case), -7), err_msg=str(case))
+
+
+def test_windows_of_unknown_numbers_of_rows_and_columns_are_exported():
+    def pooled(x):
+        return lax.reduce_window(x, np.float32(0), lax.add, (1, 2, 2), (1, 2, 2), "VALID")
+
+    shape = export.symbolic_shape("a, b, c", constraints=["b >= 2", "c >= 2"])
+    exported = export.export(jax.jit(pooled))(jax.ShapeDtypeStruct(shape, np.float32))
+    x = np.arange(2 * 6 * 4, dtype=np.float32).reshape(2, 6, 4)
+    np.testing.assert_array_equal(exported.call(x), pooled(x))
 
 
 def sums_of_products(a, b):

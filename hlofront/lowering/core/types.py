@@ -154,7 +154,10 @@ def _too_large(aval: ShapedArray) -> str:
 def check_padding(
     aval: ShapedArray, padding: Sequence[Sequence[int]], dilation: Sequence[int]
 ) -> None:
-    """Refuse padding of an operand of windows that XLA cannot represent, also if it cuts it again.
+    """Raise an error if an operand of windows is too large once it is padded.
+
+    XLA pads before it cuts what negative padding takes away, and ends the process if the array in
+    between has more bytes than it can represent. Symbolic sizes are not checked.
 
     Args:
       aval: the type of the operand.
@@ -162,15 +165,16 @@ def check_padding(
         from one of its elements to the next.
 
     Raises:
-      ValueError: if XLA, which adds all padding before it cuts, would end the process.
+      ValueError: if the padded operand is too large.
     """
+    if has_symbolic_size(aval.shape):
+        return
     first = aval.ndim - len(dilation)
     padded = [
         max(size - 1, 0) * step + 1 + sum(max(edge, 0) for edge in edges)
         for size, step, edges in zip(aval.shape[first:], dilation, padding, strict=True)
     ]
-    if not has_symbolic_size(aval.shape):
-        _array_type(aval.update(shape=(*aval.shape[:first], *padded)))
+    _array_type(aval.update(shape=(*aval.shape[:first], *padded)))
 
 
 type_handlers = TypeHandlers(

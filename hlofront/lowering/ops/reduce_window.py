@@ -55,14 +55,18 @@ def emit_reduce_window(
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
             "than the operand, with less padding"
         )
-    operand = results[0].update(shape=_shape_of(operands[0]))
-    types.check_padding(operand, windows.padding, windows.base_dilation)
-    operands, windows = _with_padded_operands(build, operands, inits, results, windows)
+    shape = _shape_of(operands[0])
+    if types.dynamic in shape:
+        # The operand's own sizes: no rule with symbolic sizes reshapes it before.
+        shape = build.avals_in[0].shape
+    else:
+        operand = results[0].update(shape=shape)
+        types.check_padding(operand, windows.padding, windows.base_dilation)
+        operands, windows = _with_padded_operands(build, operands, inits, results, windows)
+        shape = _shape_of(operands[0])
     if _strides_need_plain_operands(build, windows):
         # XLA would make padding between elements a dilation again, and would fuse products.
-        shape = _shape_of(operands[0])
-        avals = [result.update(shape=shape) for result in results]
-        operands = build.barrier(operands, avals)
+        operands = build.barrier(operands, [result.update(shape=shape) for result in results])
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),
@@ -100,7 +104,7 @@ def _with_padded_operands(
         or (several and before < 0 and (after > 0 or before % step != 0))
         for (before, after), step in zip(windows.padding, windows.base_dilation, strict=True)
     ]
-    if not any(done_first) or any(has_symbolic_size(result.shape) for result in results):
+    if not any(done_first):
         return operands, windows
     edges = [
         (*pads, step - 1) if done else (0, 0, 0)
@@ -128,6 +132,7 @@ def _with_padded_operands(
 
 
 def _strides_need_plain_operands(build: Builder, windows: Windows) -> bool:
+    """Return whether YNNPACK may get windows wrong unless their operands are stored first."""
     return (
         max(windows.window_strides, default=1) > 1
         and build.module.guards_for_cpu
