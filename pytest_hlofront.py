@@ -17,7 +17,7 @@ _asked_for = pytest.StashKey[dict]()
 # The goldens that this run wrote.
 _written = pytest.StashKey[list]()
 # The goldens that the summary lists by name.
-_MOST_LISTED = 10
+_MAX_LISTED = 10
 # The files of the tests of this run.
 _sources = pytest.StashKey[set]()
 
@@ -187,10 +187,10 @@ def hlo_golden(request):
 
 def pytest_terminal_summary(terminalreporter, config):
     written = config.stash[_written]
-    for path in written[:_MOST_LISTED]:
+    for path in written[:_MAX_LISTED]:
         terminalreporter.write_line(f"hlo_golden: wrote {path}")
-    if len(written) > _MOST_LISTED:
-        terminalreporter.write_line(f"hlo_golden: wrote {len(written) - _MOST_LISTED} more")
+    if len(written) > _MAX_LISTED:
+        terminalreporter.write_line(f"hlo_golden: wrote {len(written) - _MAX_LISTED} more")
     for versions, tests in config.stash[_unchanged].items():
         terminalreporter.write_line(
             f"hlo_golden: {len(tests)} program(s) are as their goldens say, although the versions "

@@ -14,7 +14,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.example_libraries.optimizers import adam
 
-GAMES, LENGTH, EPOCHS, PARTS, MOST_STEPS = 64, 64, 4, 4, 200
+GAMES, LENGTH, EPOCHS, PARTS, MAX_STEPS = 64, 64, 4, 4, 200
 DISCOUNT, TRACE, CLIP = 0.99, 0.95, 0.2
 OPTIMIZER = adam(3e-3)
 
@@ -34,7 +34,7 @@ def play(game, key, push):
     turn = (9.8 * sine - cosine * pull) / (0.5 * (4 / 3 - 0.1 * cosine**2 / 1.1))
     rates = jnp.stack([speed, pull - 0.05 * turn * cosine / 1.1, turning, turn, 50.0])
     after = game + rates / 50
-    over = (jnp.abs(after[0]) > 2.4) | (jnp.abs(after[2]) > 0.21) | (after[4] >= MOST_STEPS)
+    over = (jnp.abs(after[0]) > 2.4) | (jnp.abs(after[2]) > 0.21) | (after[4] >= MAX_STEPS)
     return jnp.where(over, reset(key), after), over
 
 
@@ -132,7 +132,7 @@ def main(updates=60):
     for number in range(1, updates + 1):
         state, games, length = update(state, games, jax.random.fold_in(key, number))
         if number % max(updates // 6, 1) == 0:
-            print(f"update {number}: the pole stays up for {length:.0f} steps of {MOST_STEPS}")
+            print(f"update {number}: the pole stays up for {length:.0f} steps of {MAX_STEPS}")
     print(jax.inspect.profile(update, runs=3)(state, games, key))
     return float(length)
 

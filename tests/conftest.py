@@ -28,7 +28,7 @@ def jax_stays_out():
 # Linux lets a process map 65,530 regions of memory, and each compiled program has three; XLA ends
 # the process when it gets no more. Tests compile some hundred programs a second at most, and the
 # regions are counted each second, or each 7 seconds if there are many.
-MOST_MAPPED = 40_000
+MAX_MAPPED = 40_000
 
 
 def pytest_collection_modifyitems(config, items):
@@ -48,7 +48,7 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def programs_do_not_fill_the_memory_map():
     yield
-    if memory.recently_mapped_regions() > MOST_MAPPED and "hlofront" in sys.modules:
+    if memory.recently_mapped_regions() > MAX_MAPPED and "hlofront" in sys.modules:
         sys.modules["hlofront"].clear_caches()
         gc.collect()
         memory.count_anew()

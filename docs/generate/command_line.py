@@ -35,7 +35,7 @@ CALLS = {
     "run": "run --processes 2 train.py",
     "completion": "completion bash",
 }
-_MOST_LINES = 40
+_MAX_LINES = 40
 _TRAIN = """import hlofront.as_jax
 import jax
 
@@ -94,8 +94,8 @@ def outputs() -> dict[str, str]:
 
 def _block(language: str, text: str) -> list[str]:
     lines = text.rstrip().split("\n")
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[:_MOST_LINES], f"... and {len(lines) - _MOST_LINES:,} more lines"]
+    if len(lines) > _MAX_LINES:
+        lines = [*lines[:_MAX_LINES], f"... and {len(lines) - _MAX_LINES:,} more lines"]
     return ["", f".. code-block:: {language}", "", *(f"   {line}".rstrip() for line in lines), ""]
 
 

@@ -395,13 +395,13 @@ def argument_table(operation: str, operands: Sequence[object]) -> str:
     return "\n".join(lines)
 
 
-_MOST_OPERANDS = 8
+_MAX_OPERANDS = 8
 
 
 def _rows(operands: Sequence[object], site: CallSite | None) -> list[tuple[str, str, str]]:
     written = _written_for(operands, site)
     rows: list[tuple[str, str, str]] = []
-    for index, operand in enumerate(operands[:_MOST_OPERANDS]):
+    for index, operand in enumerate(operands[:_MAX_OPERANDS]):
         made_at: Traceback | None = _attribute_of(operand, "_origin_traceback")
         origin = _attribute_of(operand, "_origin_argument") or _line("from", made_at)
         label = f"operand {index}"
@@ -512,7 +512,7 @@ def _short_dtype(name: str) -> str:
 
 _WIDTH = 96  # Of prose.
 _WIDTH_OF_LINES = 120  # Of lines that end in the user's source.
-_MOST_LINES = 20  # With a traceback of a few entries, a message then fits on one screen.
+_MAX_LINES = 20  # With a traceback of a few entries, a message then fits on one screen.
 
 
 def _fix(text: str) -> str:
@@ -525,7 +525,7 @@ def _cut(line: str) -> str:
 
 def _screen(parts: Sequence[str]) -> str:
     lines = "\n".join(part for part in parts if part).split("\n")
-    if len(lines) > _MOST_LINES:
-        left_out = len(lines) - _MOST_LINES + 1
-        lines[_MOST_LINES - 6 : -5] = [f"  ... ({left_out} lines left out)"]
+    if len(lines) > _MAX_LINES:
+        left_out = len(lines) - _MAX_LINES + 1
+        lines[_MAX_LINES - 6 : -5] = [f"  ... ({left_out} lines left out)"]
     return "\n".join(lines)

@@ -447,7 +447,7 @@ def _attributes(holder: object) -> dict[str, object]:
 # ---- where a name was bound ------------------------------------------------------------------
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
-_MOST_TREES = 16
+_MAX_TREES = 16
 
 
 def _tree(file: str) -> ast.Module | None:
@@ -455,7 +455,7 @@ def _tree(file: str) -> ast.Module | None:
     # linecache returns one list object until the file changes.
     parsed = _trees.get(file)
     if parsed is None or parsed[0] is not lines:
-        if len(_trees) >= _MOST_TREES:
+        if len(_trees) >= _MAX_TREES:
             _trees.clear()
         parsed = _trees[file] = (lines, _parsed("".join(lines)))
     return parsed[1]

@@ -64,7 +64,7 @@ Check = Callable[[CustomCall], None]
 _REAL = {"f32": "f32", "f64": "f64", "complex<f32>": "f32", "complex<f64>": "f64"}
 _COMPLEX = {"f32": "complex<f32>", "f64": "complex<f64>"}
 _LETTERS = {"s": "f32", "d": "f64", "c": "complex<f32>", "z": "complex<f64>"}
-_MOST_SIZE = 2**31 - 1
+_MAX_SIZE = 2**31 - 1
 
 
 def _element(kind: str, default: str) -> str:
@@ -136,7 +136,7 @@ def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
                 return None
             if expected is not None and not _may_equal(size, expected):
                 return None
-            if size is not None and size > _MOST_SIZE:
+            if size is not None and size > _MAX_SIZE:
                 return None
             sizes[letter] = size if known is None else known
     return sizes

@@ -17,7 +17,7 @@ JaxRuntimeError = state.JaxRuntimeError
 
 # number -> (exception, its description). The oldest are dropped, as they hold their frames.
 _failures: dict[int, tuple[BaseException, str]] = {}
-_MOST_KEPT = 64
+_MAX_KEPT = 64
 _numbers = itertools.count()
 _REPORT = re.compile(
     r"(?:Traceback \(most recent call last\):.*?)?File \"<host failure (\d+)>\"", re.DOTALL
@@ -44,7 +44,7 @@ def raise_recorded(error: BaseException, origin: str, text: str) -> None:
     """
     number = next(_numbers)
     _failures[number] = (error, text)
-    while len(_failures) > _MOST_KEPT:
+    while len(_failures) > _MAX_KEPT:
         _failures.pop(next(iter(_failures)), None)
     stand_in = type(type(error).__name__, (HostFailure,), {})(f"{_message(error)}\n{origin}")
     # jaxlib prints the innermost frame and its callers.

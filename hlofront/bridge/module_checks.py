@@ -26,7 +26,7 @@ _READ_ELSEWHERE = ("sym_name", "arg_attrs", "res_attrs")
 _DEVICE_NUMBERS = ("replica_groups", "source_target_pairs")
 _CUSTOM_CALL = "stablehlo.custom_call"
 # The maximum number of operations once all functions are inlined, as XLA does.
-_MOST_OPERATIONS = 20_000_000
+_MAX_OPERATIONS = 20_000_000
 
 
 def check_module(module: "ir.Module", registered: Collection[str], device_count: int) -> None:
@@ -180,7 +180,7 @@ def _check_size(counts: Mapping[str, _Count]) -> None:
         totals[name] = count.operations + sum(
             times * totals[callee] for callee, times in count.callees.items()
         )
-    if totals["main"] > _MOST_OPERATIONS:
+    if totals["main"] > _MAX_OPERATIONS:
         raise ValueError(
             f"its functions call each other so often that they are {totals['main']:.1e} operations "
             "when inlined"

@@ -18,7 +18,7 @@ from typing import Any
 from hlofront.bridge import state, worker_script
 
 JaxRuntimeError = state.JaxRuntimeError
-_MOST_WORDS = 300
+_MAX_WORDS = 300
 # The workers of the parent processes of a fork, which this process must not use or wait for.
 _of_others: list["WorkerProcess"] = []
 # All pools, which a fork and the end of the process empty.
@@ -185,7 +185,7 @@ class WorkerProcess:
         text = self._messages.read().decode(errors="replace")
         failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)
         words = failed.group(1) if failed else " ".join(text.split("\n")[-4:])
-        return words.strip()[:_MOST_WORDS]
+        return words.strip()[:_MAX_WORDS]
 
     def end(self) -> None:
         self._process.kill()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.cli.cache_text import ago, as_date, counted, shown_folder, shown_seconds, shown_size
 from hlofront.cli.cache_why import (
-    MOST_GROUPS,
+    MAX_GROUPS,
     by_file,
     fields_of,
     print_comparison,
@@ -206,12 +206,12 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
         print_reason(*groups[0], out)
         print_others([entries for _, entries in groups[1:]], out)
         return code
-    for i, (store, entries) in enumerate(groups[:MOST_GROUPS]):
+    for i, (store, entries) in enumerate(groups[:MAX_GROUPS]):
         if i:
             print(file=out)
         print_comparison(store, entries, out)
-    if len(groups) > MOST_GROUPS:
-        more = len(groups) - MOST_GROUPS
+    if len(groups) > MAX_GROUPS:
+        more = len(groups) - MAX_GROUPS
         print(f"\nand of {more} more files, which --json lists", file=out)
     return code
 

@@ -11,8 +11,8 @@ from hlofront.pjrt.cache_store import Entry, Store, abridged
 from hlotools.terminal_text import on_one_line
 
 # Limits on what is printed: functions with the same name, and values of one field.
-MOST_GROUPS = 8
-_MOST_VALUES = 4
+MAX_GROUPS = 8
+_MAX_VALUES = 4
 _IS_DIGEST = re.compile(r"(?:module )?[0-9a-f]{32,}")
 
 
@@ -114,10 +114,10 @@ def print_others(groups: list[list[Entry]], out: TextIO) -> None:
     if not groups:
         return
     listed = [f"{_function(entries[0])} ({counted(entries, 'entry')})" for entries in groups]
-    more = f" and {len(listed) - MOST_GROUPS} more" if len(listed) > MOST_GROUPS else ""
+    more = f" and {len(listed) - MAX_GROUPS} more" if len(listed) > MAX_GROUPS else ""
     file = on_one_line(os.path.basename(groups[0][0].file)) or "FILE"
     print(
-        f"Others have the name, too: {', '.join(listed[:MOST_GROUPS])}{more}. To choose one: "
+        f"Others have the name, too: {', '.join(listed[:MAX_GROUPS])}{more}. To choose one: "
         f"cache why {file}:{on_one_line(groups[0][0].name)}",
         file=out,
     )
@@ -183,11 +183,11 @@ def _print_values(field: str, values: list[str | None], out: TextIO) -> None:
     """Print the values of a field, the most frequent first, and how many entries have each."""
     counts = collections.Counter(values).most_common()
     print(f"  {on_one_line(field)}", file=out)
-    full = [value for value, _ in counts[:_MOST_VALUES] if value is not None]
+    full = [value for value, _ in counts[:_MAX_VALUES] if value is not None]
     short = [abridged(value) for value in full]
     texts = iter(cut(short if len(set(short)) == len(full) else full))
-    for value, count in counts[:_MOST_VALUES]:
+    for value, count in counts[:_MAX_VALUES]:
         text = "(not there)" if value is None else next(texts) or "(empty)"
         print(f"    {text}    {count} {'entry' if count == 1 else 'entries'}", file=out)
-    if len(counts) > _MOST_VALUES:
-        print(f"    and {len(counts) - _MOST_VALUES} more values", file=out)
+    if len(counts) > _MAX_VALUES:
+        print(f"    and {len(counts) - _MAX_VALUES} more values", file=out)

@@ -31,7 +31,7 @@ _JAXLIB_RANGE = (0, 10, 2), (0, 13)
 _PATIENCE_SECONDS = 60
 _LEAST = {"numpy": (2, 0), "ml_dtypes": (0, 5), "opt_einsum": (3, 3)}
 # The oldest driver for each major version of CUDA, from NVIDIA's release notes.
-_LEAST_DRIVER = {"13": 580, "12": 525}
+_MIN_DRIVER = {"13": 580, "12": 525}
 _VARIABLES = (
     "JAX_PLATFORMS",
     "JAX_PLATFORM_NAME",
@@ -358,7 +358,7 @@ def _tools() -> Iterator[Finding]:
     cuda = targets.cuda_of_plugin()
     driver = hardware.nvidia_driver()
     if driver is not None:
-        least = _LEAST_DRIVER.get(cuda, 0)
+        least = _MIN_DRIVER.get(cuda, 0)
         if has_plugin and _numbers(driver)[:1] < (least,):
             why = f"CUDA {cuda} needs {least} or newer. Update the driver, or use an older CUDA"
             version = jaxlib_version()

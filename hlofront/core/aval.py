@@ -345,7 +345,7 @@ token_aval = AbstractToken()
 
 _interned: dict[Hashable, ShapedArray] = {}
 # The size at which the table is cleared: a memory bound for programs of ever new shapes.
-_MOST_INTERNED = 1 << 16
+_MAX_INTERNED = 1 << 16
 
 
 def _remade(
@@ -437,7 +437,7 @@ def _intern(
     self.size = math.prod(shape)
     self._hash = hash(key)
     self._tangent = None
-    if len(_interned) >= _MOST_INTERNED:
+    if len(_interned) >= _MAX_INTERNED:
         _interned.clear()
     return _interned.setdefault(key, self)
 

@@ -36,7 +36,7 @@ Table = dict[tuple[Hashable, ...], HasConstants]
 # The records of each user function, by key. An entry is dropped with its function.
 _tables: "weakref.WeakKeyDictionary[Callable[..., PyTree], Table]" = weakref.WeakKeyDictionary()
 # The maximum number of records per function; the oldest record is dropped first.
-_MOST_RECORDS = 1024
+_MAX_RECORDS = 1024
 _trace_context = state.trace_context
 
 
@@ -72,7 +72,7 @@ def written_once(
         # The entry keeps the table alive, so that its id is not reused.
         enclosing[inner_key] = (written, table)
     else:
-        if len(table) >= _MOST_RECORDS:
+        if len(table) >= _MAX_RECORDS:
             table.pop(next(iter(table)), None)
         table[key] = written
     return written

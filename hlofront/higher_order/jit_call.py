@@ -104,7 +104,7 @@ class ClosedCallPrimitive(Primitive):
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
 # The number of equations, with those of all calls inside, above which a closed call is not inlined:
 # checkpointed functions that call one another twice at each level have 2**levels in all.
-_MOST_INLINED = 2000
+_MAX_INLINED = 2000
 # A program whose equations are inlined into the enclosing program when it is traced again.
 closed_call_p = ClosedCallPrimitive("closed_call", multiple_results=True, carries_programs=True)
 
@@ -358,6 +358,6 @@ def _(
 
 @rules.staged(closed_call_p)
 def _(trace: StagingTrace, *args: ArrayLike, call_jaxpr: ClosedJaxpr) -> list[ArrayLike]:
-    if equation_count(call_jaxpr.jaxpr) > _MOST_INLINED:
+    if equation_count(call_jaxpr.jaxpr) > _MAX_INLINED:
         return trace.write(closed_call_p, args, {"call_jaxpr": call_jaxpr})
     return jaxpr_as_fun(call_jaxpr, *args)

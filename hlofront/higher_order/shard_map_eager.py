@@ -177,7 +177,7 @@ class EagerStaging(StagingTrace):
 
 
 # The maximum number of cached programs per function; the next one clears the cache.
-_MOST_PROGRAMS = 256
+_MAX_PROGRAMS = 256
 
 
 def known_program(table: CacheTable, program: ClosedJaxpr, runs: bool) -> ClosedJaxpr:
@@ -191,7 +191,7 @@ def known_program(table: CacheTable, program: ClosedJaxpr, runs: bool) -> Closed
     """
     digest = program_digest(program)
     key = digest if runs and digest is not None else (digest, str(program))
-    if len(table) >= _MOST_PROGRAMS:
+    if len(table) >= _MAX_PROGRAMS:
         table.clear()
     return table.setdefault(key, program)
 

@@ -288,14 +288,14 @@ def _loop(
         traced_loop = _Loop(condition.program, body.program, carry_avals)
         # Tracers must not outlive the function that is being traced.
         if not any(isinstance(const, Tracer) for const in condition.consts):
-            if len(body.loops) >= _MOST_LOOPS:
+            if len(body.loops) >= _MAX_LOOPS:
                 body.loops.pop(next(iter(body.loops)))
             body.loops[condition.program] = traced_loop
     return traced_loop
 
 
 # A body may be used with any number of conditions, so that the number of loops is limited.
-_MOST_LOOPS = 8
+_MAX_LOOPS = 8
 
 
 class _Body:

@@ -19,7 +19,7 @@ VERSION = 1
 _HEADER = struct.Struct("<8sII")
 _FIELD = struct.Struct("<HQ")
 _CHECKSUM = 32
-_MOST_FIELDS = 2000
+_MAX_FIELDS = 2000
 _LONGEST_NAME = 255
 HEAD = 1 << 16
 """The number of bytes from the start of a file that are sure to hold its table of fields."""
@@ -44,8 +44,8 @@ def pack(fields: Mapping[str, bytes]) -> bytes:
       ValueError: if there are over 2,000 fields, a name is longer than 255 bytes, or the table of
         fields is longer than HEAD.
     """
-    if len(fields) > _MOST_FIELDS:
-        raise ValueError(f"an entry has at most {_MOST_FIELDS} fields, and was given {len(fields)}")
+    if len(fields) > _MAX_FIELDS:
+        raise ValueError(f"an entry has at most {_MAX_FIELDS} fields, and was given {len(fields)}")
     parts = [_HEADER.pack(MAGIC, VERSION, len(fields))]
     for name, value in fields.items():
         encoded = name.encode()
@@ -105,7 +105,7 @@ def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
         raise NewerEntry(
             f"has format version {version}, of a newer hlofront; this one reads up to {VERSION}"
         )
-    if version < 1 or count > _MOST_FIELDS:
+    if version < 1 or count > _MAX_FIELDS:
         raise DamagedEntry(f"claims format version {version} and {count} fields")
     lengths: dict[bytes, int] = {}
     offset = _HEADER.size

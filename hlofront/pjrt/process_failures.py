@@ -29,7 +29,7 @@ _ENDED = "hlofront/ended"
 _ADDRESSES = "hlofront/addresses"
 # Seconds between requests to the service, and the most requests of a group in a second.
 _PERIOD = 0.25
-_MOST_QUESTIONS = 256
+_MAX_QUESTIONS = 256
 
 
 class ProcessFailureError(JaxRuntimeError):
@@ -130,7 +130,7 @@ class ProcessWatch:
     def _watch(self) -> None:
         """Detect processes that have failed or left, until this one leaves the group."""
         known = set(range(self.process_count))
-        period = max(_PERIOD, self.process_count / _MOST_QUESTIONS)
+        period = max(_PERIOD, self.process_count / _MAX_QUESTIONS)
         for number in itertools.count():
             is_last = self._ends.wait(period)
             try:

@@ -27,7 +27,7 @@ from hlofront.pjrt.roll_call import Attendance, RollCall, attend
 logger = logging.getLogger(__name__)
 
 # The seconds that processes which have all come have to connect to the coordination service.
-_LEAST_TIME = 30
+_MIN_TIME = 30
 
 
 class ProcessGroup(ProcessWatch):
@@ -194,7 +194,7 @@ def initialize(
                 bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds
             )
         _wait_for_coordinator(address, initialization_timeout)
-        left = max(_LEAST_TIME, int(initialization_timeout - (time.monotonic() - started)))
+        left = max(_MIN_TIME, int(initialization_timeout - (time.monotonic() - started)))
         client = coordination_client(
             address, number, left, heartbeat_timeout_seconds, shutdown_timeout_seconds
         )

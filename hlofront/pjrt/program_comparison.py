@@ -42,7 +42,7 @@ _TELL_SECONDS = 30.0
 # wait for this one.
 _STUCK_SECONDS = 2.0
 # A compressed program of more bytes is not sent.
-_MOST_BYTES = 3 << 20
+_MAX_BYTES = 3 << 20
 _SAME, _DIFFERS = "same", "differs"
 
 _is_on = options["hlofront_compare_programs"]
@@ -250,7 +250,7 @@ class _Comparisons:
         client, me, first = self._client, self._group.process_id, self._processes[0]
         if me == first:
             compressed = zlib.compress(program.text().encode())
-            if len(compressed) > _MOST_BYTES:
+            if len(compressed) > _MAX_BYTES:
                 compressed = b""
             client.key_value_set_bytes(f"{site}/text", compressed)
             client.key_value_set(f"{site}/name", program.name)

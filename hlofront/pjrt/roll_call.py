@@ -28,7 +28,7 @@ _LONGEST_LINE = 16_384
 _GRACE = 5.0
 # The seconds after which a refused connection is tried again.
 _RETRY_AFTER = 0.1
-_MOST_LISTED = 10
+_MAX_LISTED = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ def _listed(numbers: Iterable[int]) -> str:
         else:
             ranges.append([number, number])
     parts = [str(a) if a == b else f"{a} to {b}" for a, b in ranges]
-    if len(parts) > _MOST_LISTED:
-        parts[_MOST_LISTED:] = [f"{len(parts) - _MOST_LISTED} more ranges"]
+    if len(parts) > _MAX_LISTED:
+        parts[_MAX_LISTED:] = [f"{len(parts) - _MAX_LISTED} more ranges"]
     several = len(ranges) > 1 or any(a != b for a, b in ranges)
     return ("processes " if several else "process ") + ", ".join(parts)

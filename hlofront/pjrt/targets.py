@@ -51,7 +51,7 @@ NAMES = (
     "cuda:b200",
 )
 _PER_HOST = 8
-_MOST_GPUS = 4096
+_MAX_GPUS = 4096
 _in_subprocess = settings["hlofront_compile_apart"]
 
 
@@ -408,11 +408,11 @@ def _parse_cuda(name: str, rest: list[str]) -> Target:
     is_number = number.isascii() and number.isdigit() and not number.startswith("0")
     count = int(number) if is_number and len(number) <= 6 else 0
     hosts, left = divmod(count, _PER_HOST)
-    if len(rest) > 2 or not 0 < count <= _MOST_GPUS or (hosts and left):
+    if len(rest) > 2 or not 0 < count <= _MAX_GPUS or (hosts and left):
         raise _unknown(
             name,
             f"after the GPU comes how many: 1 to {_PER_HOST}, or a multiple of {_PER_HOST} up to "
-            f"{_MOST_GPUS}",
+            f"{_MAX_GPUS}",
             f"cuda:{rest[0]}:{_PER_HOST}",
         )
     return Target(name, "cuda", chip, f"1x{hosts}x{_PER_HOST}" if hosts else f"1x1x{count}", count)

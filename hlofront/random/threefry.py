@@ -37,7 +37,7 @@ from hlofront.primitives.random.bits import threefry2x32
 from hlofront.primitives.random.keys import Generator
 from hlofront.runtime.dispatch.operation import operation
 
-_MOST_COUNTED = 2**32 - 1
+_MAX_COUNTED = 2**32 - 1
 
 
 def words_of(key: Array) -> list[Array]:
@@ -61,7 +61,7 @@ def seed(value: ArrayLike) -> Array:
 def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
     """Return the upper and lower 32 bits of each element's position in an array of a shape."""
     size = math.prod(shape)
-    if not isinstance(size, SymbolicSize) and size <= _MOST_COUNTED:
+    if not isinstance(size, SymbolicSize) and size <= _MAX_COUNTED:
         lower = full(shape, 0, uint32)
         stride = 1
         for axis in reversed(range(len(shape))):
@@ -128,10 +128,10 @@ def _joined(upper: ArrayLike, lower: ArrayLike) -> Array:
 def _bits_of_halves(key: Array, bit_width: int, shape: Shape) -> Array:
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
-    if words > _MOST_COUNTED:
+    if words > _MAX_COUNTED:
         raise ValueError(
             f"random bits of shape {shape} are {words:,} words, and without "
-            f"jax_threefry_partitionable there are at most {_MOST_COUNTED:,} from one key"
+            f"jax_threefry_partitionable there are at most {_MAX_COUNTED:,} from one key"
         )
     bits = encrypt(key, iota(uint32, words))
     if bit_width == 64:

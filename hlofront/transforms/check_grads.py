@@ -28,7 +28,7 @@ _NARROW_STEP = 0.1
 # A five-point stencil, exact to fourth order: pairs (offset in steps, weight).
 _STENCIL = ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
 # The maximum number of arguments that are varied one by one to locate a wrong derivative.
-_MOST_LOOKED_AT = 32
+_MAX_LEAVES = 32
 
 _MODES = ("fwd", "rev")
 
@@ -354,7 +354,7 @@ class _Point:
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
         """Return message lines on the arguments whose derivatives are wrong if only they vary."""
-        if len(self.differentiable) > _MOST_LOOKED_AT:
+        if len(self.differentiable) > _MAX_LEAVES:
             return [f"({len(self.differentiable)} arguments vary: too many to vary one at a time)"]
         off = {self.paths[i]: alone(i) for i in self.differentiable}
         wrong = [f"  {path}: off by {size:.3g}" for path, size in off.items() if size]

@@ -10,7 +10,7 @@ from typing import Any
 from hlofront.base import errors
 from hlofront.core.trace import Trace, Tracer
 
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
@@ -35,7 +35,7 @@ def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
     if not survivors:
         return
     function = survivors[0]._traced_function() or "a function"  # pyright: ignore[reportPrivateUsage]
-    lines = [_line(tracer, survivors) for tracer in survivors[:_MOST_SHOWN]]
+    lines = [_line(tracer, survivors) for tracer in survivors[:_MAX_SHOWN]]
     raise errors.TracerLeakError(
         f"Leaked trace: {len(survivors)} traced value(s) of {function} are still referred to after "
         "it returned:\n" + "\n".join(lines)

@@ -349,7 +349,7 @@ def _typed(value: Value, aval: Any) -> Value:
 
 
 # The maximum number of cached results of infer rules per primitive; the next one clears its cache.
-_MOST_INFERRED = 4096
+_MAX_INFERRED = 4096
 
 
 def _infer(
@@ -371,7 +371,7 @@ def _infer(
         return out
     is_constant = "axis_name" not in params and types_are_constant(primitive, avals, params, out)
     try:
-        if len(primitive.inferred) >= _MOST_INFERRED:
+        if len(primitive.inferred) >= _MAX_INFERRED:
             primitive.inferred.clear()
         primitive.inferred[key if is_constant else key_in_context] = out
     except TypeError:

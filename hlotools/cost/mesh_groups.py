@@ -17,7 +17,7 @@ _AXIS = re.compile(r"'((?:[^'\\]|\\.)*)'(?:=(\d+))?(?::\((\d+)\)(\d+))?")
 _ORDER = re.compile(r"\[([\d,]*)\](?:T\(([\d,]*)\))?")
 _GROUP = re.compile(r"\{([\d,\s]*)\}")
 # The greatest number of devices that are listed.
-_MOST_DEVICES = 1 << 16
+_MAX_DEVICES = 1 << 16
 
 
 class MeshAxes(NamedTuple):
@@ -100,7 +100,7 @@ def _transposed(dimensions: Sequence[int], order: Sequence[int]) -> list[int]:
         numbers.
     """
     order = order or range(len(dimensions))
-    if sorted(order) != list(range(len(dimensions))) or math.prod(dimensions) > _MOST_DEVICES:
+    if sorted(order) != list(range(len(dimensions))) or math.prod(dimensions) > _MAX_DEVICES:
         raise ValueError(f"no order of devices: {dimensions} transposed by {tuple(order)}")
     strides = [math.prod(dimensions[axis + 1 :]) for axis in range(len(dimensions))]
     coordinates = itertools.product(*(range(dimensions[axis]) for axis in order))
@@ -124,7 +124,7 @@ def _groups_of_mesh(axes: str, devices: str | None, chosen: str) -> Groups:
         numbers = _transposed(numbers_of(order[1]), numbers_of(order[2] or ""))
     else:
         numbers = list(numbers_of(devices or "")) or list(range(mesh.size))
-    if mesh.size > _MOST_DEVICES or len(numbers) != mesh.size:
+    if mesh.size > _MAX_DEVICES or len(numbers) != mesh.size:
         raise ValueError(f"a mesh of {mesh} has no devices {devices!r}")
     parts = list(_parts(mesh))
     wanted = [

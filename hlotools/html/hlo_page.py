@@ -121,7 +121,7 @@ def add_costs(
 
 
 # Buffers of a smaller share of the peak are not listed.
-_LEAST_SHARE = 1e-4
+_MIN_SHARE = 1e-4
 
 
 def add_memory(data: ProgramData, use: MemoryUse, module: HloModule) -> None:
@@ -134,7 +134,7 @@ def add_memory(data: ProgramData, use: MemoryUse, module: HloModule) -> None:
         "buffers": [
             [by_name[live.computation, live.buffer.name], *live.buffer[2:4], live.first, live.last]
             for live in use.buffers
-            if live.buffer.bytes >= _LEAST_SHARE * use.peak_bytes
+            if live.buffer.bytes >= _MIN_SHARE * use.peak_bytes
         ],
         "peak": use.peak,
         "assigned": use.assigned_bytes,

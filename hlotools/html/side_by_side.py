@@ -18,7 +18,7 @@ from hlotools.matching.roots import root_pairs
 # The states of a row: the same, changed, removed, added, part of a regrouping.
 SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"
 # The maximum number of rows of unchanged bodies on a page.
-_MOST_ROWS = 400_000
+_MAX_ROWS = 400_000
 
 
 class PairedRows:
@@ -186,7 +186,7 @@ class _HloRows:
             state = (CHANGED if changes else SAME) if both else REMOVED if b is None else ADDED
         row = section.add(first, second, state, changes)
         self.count += 1
-        if self.count < _MOST_ROWS:
+        if self.count < _MAX_ROWS:
             calls = self._calls(a, b, state)
             if calls:
                 section.calls[row] = calls

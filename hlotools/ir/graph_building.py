@@ -57,7 +57,7 @@ def parameters_of_regions(
     return pairs
 
 
-_MOST_PAIRS = 64
+_MAX_PAIRS = 64
 
 
 def operands_of_regions(
@@ -75,7 +75,7 @@ def operands_of_regions(
         if x.shape == y.shape and free(x, y)
     ]
     own = zip(a.operands[: ends[0]], b.operands[: ends[1]], strict=False)
-    return [*own, *pairs[:_MOST_PAIRS]]
+    return [*own, *pairs[:_MAX_PAIRS]]
 
 
 def several(shapes: Sequence[Shape]) -> Shape:

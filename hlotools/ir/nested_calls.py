@@ -71,7 +71,7 @@ def inline_all_calls(module: HloModule) -> bool:
 
 
 # Functions are inlined up to this number of operations, or to this multiple of the module's.
-_MOST_OPERATIONS, _MOST_TIMES = 2_000, 8
+_MAX_OPERATIONS, _MAX_GROWTH = 2_000, 8
 
 
 def _may_inline(module: HloModule, chosen: set[int]) -> bool:
@@ -85,7 +85,7 @@ def _may_inline(module: HloModule, chosen: set[int]) -> bool:
         inlined = sum(lengths[id(callee)] for callee in callees if id(callee) in chosen)
         lengths[id(computation)] = len(computation) + inlined
     before = sum(map(len, module.computations))
-    return sum(lengths.values()) <= max(_MOST_TIMES * before, _MOST_OPERATIONS)
+    return sum(lengths.values()) <= max(_MAX_GROWTH * before, _MAX_OPERATIONS)
 
 
 def _callee(instruction: Instruction) -> Computation | None:

@@ -73,7 +73,7 @@ class Effect(NamedTuple):
     seconds: float | None = None
 
     def __str__(self) -> str:
-        is_timed = self.seconds is not None and abs(self.seconds) > _LEAST_SECONDS
+        is_timed = self.seconds is not None and abs(self.seconds) > _MIN_SECONDS
         parts = [_scaled(1e9 * (self.seconds or 0.0), _SECONDS)] if is_timed else []
         parts += [
             _scaled(number, units, base)
@@ -88,7 +88,7 @@ class Effect(NamedTuple):
 
 _SECONDS = ("ns", "us", "ms", "s")
 # Times below are what rounding leaves of differences.
-_LEAST_SECONDS = 1e-13
+_MIN_SECONDS = 1e-13
 
 
 def _scaled(number: float, units: Sequence[str], base: int = 1000) -> str:

@@ -7,7 +7,7 @@ from hlotools.matching.changes import Change
 from hlotools.terminal_text import is_visible
 
 # Comments of pull requests are cut beyond some 65,000 characters.
-_MOST_CHANGES = 100
+_MAX_CHANGES = 100
 _LONGEST = 400
 
 
@@ -42,8 +42,8 @@ def diff_markdown(
     if rows:
         lines += ["", *table(("total", "before", "after", "change", ""), rows)]
     if changes:
-        lines += ["", *(f"- {_change_text(change)}" for change in changes[:_MOST_CHANGES])]
-        more = len(changes) - _MOST_CHANGES
+        lines += ["", *(f"- {_change_text(change)}" for change in changes[:_MAX_CHANGES])]
+        more = len(changes) - _MAX_CHANGES
         if more > 0:
             lines.append(f"- and {more} more")
     return "\n".join(lines)

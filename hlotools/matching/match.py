@@ -18,7 +18,7 @@ _ALIKE = 0.5
 # For regrouped fusions: the maximum number of operations, the minimum share of common opcodes.
 _FEW = 12
 _MOST = 0.7
-_MOST_PAIRS = 64
+_MAX_PAIRS = 64
 
 
 class Compared(NamedTuple):
@@ -353,7 +353,7 @@ class Matching:
             return zip(first.operands, second.operands, strict=False)
         mine = [x for x in first.operands if id(x) not in self.to]
         others = [y for y in second.operands if id(y) not in self.back]
-        if len(mine) < 2 or len(others) < 2 or len(mine) * len(others) > _MOST_PAIRS:
+        if len(mine) < 2 or len(others) < 2 or len(mine) * len(others) > _MAX_PAIRS:
             if free or len(mine) == len(others) == 1:
                 return [(x, y) for x in mine for y in others]
             return zip(first.operands, second.operands, strict=False)
@@ -556,7 +556,7 @@ class Matching:
         for x in self._left(a):
             if x.opcode in CONVERTS or not x.operands:
                 continue
-            for y in others[kind(x)][:_MOST_PAIRS]:
+            for y in others[kind(x)][:_MAX_PAIRS]:
                 pairs = zip(x.operands, y.operands, strict=True)
                 if self._free(x, y) and all(
                     self.same(unconverted(p), unconverted(q)) for p, q in pairs

@@ -12,7 +12,7 @@ from hlotools.run_log.records import Record, RunRecords
 from hlotools.run_log.summary import STAGES, RunSummary, reason_of, short_line
 
 # A browser draws this many rows; further ones are only counted.
-_MOST_ROWS = 5000
+_MAX_ROWS = 5000
 # The events of the timeline.
 _EVENTS = {
     "process": "begin",
@@ -143,7 +143,7 @@ def _timeline(summary: RunSummary, links: _Links) -> str:
     whole = max(summary.ended - summary.started, 1e-9)
     rows: list[str] = []
     several = len({record.process for record in shown}) > 1
-    for record in shown[:_MOST_ROWS]:
+    for record in shown[:_MAX_ROWS]:
         start = record.time - record.seconds - summary.started
         left, width = (min(max(100 * part / whole, 0.0), 100.0) for part in (start, record.seconds))
         bar = f"margin-left:{left:.2f}%;width:{min(width, 100 - left):.2f}%"

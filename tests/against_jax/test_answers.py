@@ -17,7 +17,7 @@ from tests.against_jax import (
 from tests.numpy import catalogue, catalogue_runner
 from tests.support.outcomes import Raised
 
-MOST_BYTES = 3_000_000
+MAX_BYTES = 3_000_000
 
 
 def keys_of_shelves():
@@ -52,7 +52,7 @@ def test_each_question_has_a_kept_answer(request):
 
 def test_answers_are_small():
     size = sum(path.stat().st_size for path in answers.FOLDER.iterdir())
-    assert size <= MOST_BYTES, f"{size} bytes: have programs of corpora give smaller arrays"
+    assert size <= MAX_BYTES, f"{size} bytes: have programs of corpora give smaller arrays"
 
 
 EVERYTHING = {

@@ -13,8 +13,8 @@ import signal
 import sys
 from collections.abc import Iterator
 
-MOST_FAILURES = 40
-MOST_ERROR_LINES = 6
+MAX_FAILURES = 40
+MAX_ERROR_LINES = 6
 STACK_LINES = 40
 LAST_LINES = 15
 # Lines that name a failure: of pytest, of pyright and ruff, and of a shell.
@@ -41,7 +41,7 @@ def errors(lines: list[str]) -> Iterator[str]:
         if title:
             yield line
             count = 0
-        elif line.startswith("E  ") and count < MOST_ERROR_LINES:
+        elif line.startswith("E  ") and count < MAX_ERROR_LINES:
             yield line
             count += 1
 
@@ -86,8 +86,8 @@ def summary(log: str, status: int, running_test: str = "") -> list[str]:
     else:
         result.append(f"exit status {status}")
     result += crash(log)
-    result += limited([line for line in lines if FAILURE.match(line)], MOST_FAILURES)
-    result += limited(list(errors(lines)), MOST_FAILURES)
+    result += limited([line for line in lines if FAILURE.match(line)], MAX_FAILURES)
+    result += limited(list(errors(lines)), MAX_FAILURES)
     if len(result) == 1 or (name and FATAL not in log):
         result += ["the end of its log:", *lines[-LAST_LINES:]]
     return result

@@ -15,8 +15,8 @@ import tempfile
 import hlotools
 from tests.inspect import chromium
 
-LEAST_OPEN_MS = 500
-LEAST_ANSWER_MS = 200
+MIN_OPEN_MS = 500
+MIN_ANSWER_MS = 200
 TRIES = 5
 SEARCHES = ("tanh", "op:dot", "op:dot line:37 shape:f32", "bytes>1e4", "fusion.33", "nothing")
 # Runs a statement; the time is until the browser has drawn its effect.
@@ -116,7 +116,7 @@ def main(operations):
                 print(f"{title}: {operations:,} operations, {len(text) / 1e6:.1f} MB")
                 for what, all_tries in times_of(browser, path).items():
                     median = statistics.median(all_tries)
-                    limit = LEAST_OPEN_MS if what == "open" else LEAST_ANSWER_MS
+                    limit = MIN_OPEN_MS if what == "open" else MIN_ANSWER_MS
                     slow += median >= limit
                     mark = "" if median < limit else "  SLOW"
                     print(f"  {what:<32} {median:6.0f} ms, at most {max(all_tries):.0f}{mark}")

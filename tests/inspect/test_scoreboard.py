@@ -5,7 +5,7 @@ import pytest
 import hlofront as jax
 from hlofront.pjrt.targets import install_hint
 from tests.inspect.scoreboard.planted import PLANTED, TARGETS
-from tests.inspect.scoreboard.scoring import MOST_LINES, score_of
+from tests.inspect.scoreboard.scoring import MAX_LINES, score_of
 
 
 def needing(target):
@@ -23,5 +23,5 @@ def test_a_planted_change_is_the_first_finding(case, target):
     assert score.is_first, f"the diff says first: {score.first}"
     assert score.is_first_in_text, "the diff of the programs' texts says something else first"
     assert score.causes == 1
-    assert score.lines <= MOST_LINES
+    assert score.lines <= MAX_LINES
     assert score.is_counted_once, "effects do not add up to what the programs cost more"

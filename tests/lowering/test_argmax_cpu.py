@@ -110,7 +110,7 @@ def test_others_are_reduced_with_their_indices(monkeypatch):
 @pytest.fixture
 def lines_of_any_length_are_cut(monkeypatch):
     monkeypatch.setitem(MIN_SIZES["argmax"], "line of blocks", 30)
-    for name, value in {"_MOST_PARTS": 4, "_MIN_PARTS": 2}.items():
+    for name, value in {"_MAX_PARTS": 4, "_MIN_PARTS": 2}.items():
         monkeypatch.setattr(argmax_cpu, name, value)
 
 

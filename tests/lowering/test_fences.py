@@ -12,7 +12,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.config import options
-from hlofront.lowering.core.fences import LONGEST_RUN, MIN_SUMMED, MOST_READ, Fences
+from hlofront.lowering.core.fences import LONGEST_RUN, MAX_ARRAYS_READ, MIN_SUMMED, Fences
 from hlofront.pjrt.compile import compile_options
 
 LINES = pathlib.Path(__file__).read_text().splitlines()
@@ -100,7 +100,7 @@ def test_other_programs_have_none():
         return total
 
     def shallow(x, w):
-        return stream(layer, MOST_READ // 2 - 1)(x, w)
+        return stream(layer, MAX_ARRAYS_READ // 2 - 1)(x, w)
 
     for f in (
         plain,
@@ -204,8 +204,8 @@ def test_calls_of_a_jitted_layer():
     assert 1 < barriers(text) == len(found.fences) <= 5
     assert {fence.function for fence in found.fences} == {"run"}
     without = lowered(stream(layer, 40), x, w).compile()
-    assert largest_fusion(found.compile()) <= 2 * MOST_READ
-    assert largest_fusion(without) <= 2 * MOST_READ
+    assert largest_fusion(found.compile()) <= 2 * MAX_ARRAYS_READ
+    assert largest_fusion(without) <= 2 * MAX_ARRAYS_READ
 
 
 def test_a_function_that_accumulates_inside_is_fenced_once():
@@ -233,7 +233,7 @@ def test_uses_inside_a_called_function_count():
     use = jax.jit(lambda x: (x.sum(), x * 2))
 
     def run(x, w):
-        terms = [jnp.tanh(x @ w) for _ in range(MOST_READ + 2)]
+        terms = [jnp.tanh(x @ w) for _ in range(MAX_ARRAYS_READ + 2)]
         return use(sum(terms))
 
     assert len(lowered(run, x, w).fences) == 1
@@ -264,7 +264,7 @@ def test_a_scan_that_is_unrolled_is_a_row_of_steps():
 
     found = lowered(run, x, w)
     assert found.fences
-    assert largest_fusion(found.compile()) <= 2 * MOST_READ
+    assert largest_fusion(found.compile()) <= 2 * MAX_ARRAYS_READ
 
 
 def test_under_grad_and_vmap():
@@ -275,7 +275,7 @@ def test_under_grad_and_vmap():
 
     gradient = lowered(jax.value_and_grad(loss), x, w)
     assert len(gradient.fences) > len(lowered(loss, x, w).fences)
-    assert largest_fusion(gradient.compile()) <= 2 * MOST_READ
+    assert largest_fusion(gradient.compile()) <= 2 * MAX_ARRAYS_READ
     assert len(lowered(jax.vmap(f, (0, None)), np.stack([x, x]), w).fences) == 2
 
 

@@ -20,7 +20,7 @@ INITS = {"add": 0, "max": -np.inf, "min": np.inf}
 def small_arrays_too(monkeypatch):
     for form in MIN_SIZES["reduce_window"]:
         monkeypatch.setitem(MIN_SIZES["reduce_window"], form, 1)
-    monkeypatch.setattr(reduce_window_cpu, "_LEAST_OVERLAP", 2)
+    monkeypatch.setattr(reduce_window_cpu, "_MIN_OVERLAP", 2)
 
 
 def reduced(x, name="max", window=(3, 3), strides=(1, 1), padding="VALID", **dilations):

@@ -16,7 +16,7 @@ def mapped_regions() -> int:
 
 
 # Counting takes up to 0.1 s where a process has many regions; this part of the time goes into it.
-MOST_TIME_COUNTING = 0.02
+MAX_SHARE_COUNTING = 0.02
 _last_count, _highest_count, _next_count_at = 0, 0, 0.0
 
 
@@ -28,7 +28,7 @@ def recently_mapped_regions() -> int:
         _last_count = mapped_regions()
         _highest_count = max(_highest_count, _last_count)
         ended = time.monotonic()
-        _next_count_at = ended + max(1.0, (ended - started) / MOST_TIME_COUNTING)
+        _next_count_at = ended + max(1.0, (ended - started) / MAX_SHARE_COUNTING)
     return _last_count
 
 

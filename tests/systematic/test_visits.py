@@ -17,7 +17,7 @@ from tests.support.visits import counting_visits
 
 DEPTH = 60
 # Per level. A pass that visits every call would need 2**60.
-MOST_VISITS = 400
+MAX_VISITS = 400
 
 
 def nested(level, depth=DEPTH):
@@ -155,5 +155,5 @@ def test_each_pass_visits_each_program_a_few_times(level):
         if name in LEFT_OUT.get(level, ()):
             continue
         few = level in SQUARED and name in DERIVATIVES
-        with counting_visits(MOST_VISITS * (FEW**2 if few else DEPTH)):
+        with counting_visits(MAX_VISITS * (FEW**2 if few else DEPTH)):
             run(shallow if few else deep)

@@ -32,7 +32,7 @@ DTYPES += ("int8",)
 SMALL = (1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9)
 LARGE = tuple(2**k + d for k in range(4, 16) for d in (-1, 0, 1)) + (257, 1000, 20_001, 40_001)
 LARGE += (65_535, 65_536, 65_537)
-MOST_ELEMENTS = 2**17
+MAX_ELEMENTS = 2**17
 
 
 class Node(NamedTuple):
@@ -240,10 +240,10 @@ class _Draft:
             sizes[int(self.random.integers(rank))] = self.one_of(LARGE)
         if rank > 1 and self.random.random() < 0.25:
             sizes[int(self.random.integers(rank))] = self.one_of(LARGE[:24])
-        while math.prod(sizes) > MOST_ELEMENTS:
+        while math.prod(sizes) > MAX_ELEMENTS:
             largest = sizes.index(max(sizes))
             others = math.prod(sizes) // sizes[largest]
-            fitting = [size for size in LARGE if size * others <= MOST_ELEMENTS]
+            fitting = [size for size in LARGE if size * others <= MAX_ELEMENTS]
             sizes[largest] = self.one_of(fitting or SMALL)
         return sizes
 
@@ -263,7 +263,7 @@ class _Draft:
         inner = self.one_of((2, 3, 3, 4, 5, 5, 7, 8, 9, 16, 17))
         few = self.one_of((1, 2, 2, 3, 3, 4, 4, 8, 17))
         batch = self.one_of((0, 0, 0, 0, 0, 2, 3, 8))
-        most = 2 * MOST_ELEMENTS // (max(batch, 1) * max(few, inner))
+        most = 2 * MAX_ELEMENTS // (max(batch, 1) * max(few, inner))
         sizes = {"i": min(large, most), "j": inner, "k": few}
         left = self.one_of(("ij", "ij", "ji"))
         right = self.one_of(("kj", "kj", "jk"))
@@ -304,7 +304,7 @@ class _Draft:
             found = Windows(sizes, strides, padding, dilation, window_dilation)
             whole = math.prod(map(w.padded_size, shape, found.edges))
             if min(found.counts(shape)) > 0 and math.prod(sizes) <= 60:
-                if whole <= max(2 * MOST_ELEMENTS, math.prod(shape)):
+                if whole <= max(2 * MAX_ELEMENTS, math.prod(shape)):
                     return found
         ones = (1,) * len(shape)
         return Windows(ones, ones, ((0, 0),) * len(shape), ones, ones)
@@ -330,7 +330,7 @@ class _Draft:
         batch = batch_groups * self.one_of((1, 1, 2, 3, 4))
         features = self.one_of((1, 1, 2, 3, 4, 8, 16))
         outputs = groups * batch_groups * self.one_of((1, 1, 2, 3, 4, 8, 17))
-        while math.prod(space) * batch * features * groups > MOST_ELEMENTS // 8:
+        while math.prod(space) * batch * features * groups > MAX_ELEMENTS // 8:
             space[space.index(max(space))] //= 2
         windows = self.windows(space, 5)
         sizes = {"N": batch, "C": features * groups, "O": outputs, "I": features}

@@ -377,7 +377,7 @@ def spellings(avoided: frozenset[str] = frozenset()) -> Iterator[str]:
 # ---- named programs --------------------------------------------------------------------------
 
 # The number of equations above which a program has its own name even if it occurs once.
-_MOST_EQUATIONS_INSIDE = 10
+_MAX_EQUATIONS_INSIDE = 10
 
 
 def _named_programs(jaxpr: AnyJaxpr) -> list[tuple[str, AnyJaxpr]]:
@@ -399,7 +399,7 @@ def _named_programs(jaxpr: AnyJaxpr) -> list[tuple[str, AnyJaxpr]]:
     visible = [
         key
         for key, program in met.items()
-        if key in repeated or len(program.eqns) > _MOST_EQUATIONS_INSIDE
+        if key in repeated or len(program.eqns) > _MAX_EQUATIONS_INSIDE
     ]
     names = _distinct(labels[key] for key in visible)
     return [(name, met[key]) for name, key in zip(names, visible)]

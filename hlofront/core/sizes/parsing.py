@@ -20,7 +20,7 @@ Size = int | SizeExpression
 
 _TOKEN = re.compile(r"\s*(\.\.\.|\d+|[^\W\d]\w*|\S)")
 _END = ""
-_MOST_POWER = 1000
+_MAX_POWER = 1000
 
 
 class Parser:
@@ -120,8 +120,8 @@ class Parser:
         if not self._take("^"):
             return base
         power = self._integer()
-        if power > _MOST_POWER:
-            raise self._error(f"a power is at most {_MOST_POWER}")
+        if power > _MAX_POWER:
+            raise self._error(f"a power is at most {_MAX_POWER}")
         return base**power
 
     def _factor(self) -> Size:

@@ -19,7 +19,7 @@ Bounds = tuple[float, float]
 SizeValue = Any
 
 # The maximum number of pairs of terms that a product of two sizes may multiply.
-_MOST_PRODUCTS = 100_000
+_MAX_PRODUCTS = 100_000
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
 
 
@@ -207,7 +207,7 @@ class SizeExpression(SymbolicSize):
         check_scopes(self.scope, other, "in a product")
         coefficients: dict[Term, int] = {}
         terms = terms_of(other)
-        if len(self.terms) * len(terms) > _MOST_PRODUCTS:
+        if len(self.terms) * len(terms) > _MAX_PRODUCTS:
             raise ValueError(f"a product of {len(self.terms)} and {len(terms)} terms is too long")
         for term, coefficient in self.terms:
             for other_term, other_coefficient in terms:

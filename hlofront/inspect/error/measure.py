@@ -7,7 +7,7 @@ from hlofront.base.typing import ArrayLike, DType, NumPyArray
 from hlofront.inspect.stepwise.operands import typed
 
 # The distribution of errors is computed from at most this many elements.
-_MOST_SAMPLED = 1 << 16
+_MAX_SAMPLED = 1 << 16
 
 
 def is_inexact(x: ArrayLike) -> bool:
@@ -64,8 +64,8 @@ def relative_size(amounts: NumPyArray, exact: NumPyArray) -> float:
         return float("inf")
     # Without the scaling, squares of large and of small elements would leave the range.
     whole = (most / largest) * _norm(amounts / most) / _norm(sizes / largest)
-    if amounts.size > _MOST_SAMPLED:
-        step = -(-amounts.size // _MOST_SAMPLED)
+    if amounts.size > _MAX_SAMPLED:
+        step = -(-amounts.size // _MAX_SAMPLED)
         amounts, sizes = amounts[::step], sizes[::step]
     nonzero = sizes[sizes > 0]
     if not nonzero.size:

@@ -21,7 +21,7 @@ from hlofront.inspect.stepwise.trails import Start, Trail, one_per_start
 from hlofront.runtime.checks.nan_search import NanSearch, nonfinite
 
 # The maximum number of described operations; later ones are only counted.
-_MOST_DESCRIBED = 100
+_MAX_DESCRIBED = 100
 
 
 class Value(StepValue):
@@ -174,7 +174,7 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         operation = None
         if which == "bad":
             self.times[key] = self.times.get(key, 0) + 1
-        if self.described < _MOST_DESCRIBED or self.times.get(key, 0) == 1:
+        if self.described < _MAX_DESCRIBED or self.times.get(key, 0) == 1:
             self.described += 1
             elements = host[mask] if host.shape else host
             kind = "inf" if which == "infinite" else self.kind_of(elements)

@@ -17,7 +17,7 @@ from hlofront.primitives.arrays.slicing import stack
 # Loops of at most this many operations over all steps run one operation at a time.
 SHORT = 2_000
 # The maximum number of steps of a long loop that run one operation at a time.
-_MOST_STEPS = 16
+_MAX_STEPS = 16
 
 
 class LoopRun(Generic[V]):
@@ -29,7 +29,7 @@ class LoopRun(Generic[V]):
         self.program = program
         self.path = inside(level, equation, program)
         # The number of steps that may still run one operation at a time, after a compiled one.
-        self.left = _MOST_STEPS
+        self.left = _MAX_STEPS
 
     def inside(self, index: int) -> tuple[Inside, ...]:
         """Return the loops, branches and calls that surround the operations of a step.

@@ -143,7 +143,7 @@ def written(line: SourceLine | None) -> str:
     return f"{line}:  {source.shortened(line.text)}" if line.text else str(line)
 
 
-_MOST_STEPS = 12
+_MAX_STEPS = 12
 
 
 def source_excerpt(line: SourceLine | None) -> list[str]:
@@ -171,9 +171,9 @@ def folded(way: Sequence[OperationStep]) -> list[str]:
         else:
             lines.append((at, [step.primitive]))
     texts = [f"{', '.join(names)} at {at}" if at else ", ".join(names) for at, names in lines]
-    if len(texts) <= _MOST_STEPS:
+    if len(texts) <= _MAX_STEPS:
         return texts
-    half = _MOST_STEPS // 2
+    half = _MAX_STEPS // 2
     return [*texts[:half], f"... {len(texts) - 2 * half} more lines ...", *texts[-half:]]
 
 

@@ -179,7 +179,7 @@ def results_of(equation: Equation, operands: Sequence[StepValue]) -> Sequence[Ar
 # ---- where an operand comes from -----------------------------------------------------------------
 
 # The maximum number of operations listed before an operand.
-_MOST_BEFORE = 3
+_MAX_OPERATIONS_BEFORE = 3
 
 
 def operation_facts(
@@ -253,7 +253,7 @@ def before(level: Level[V], definition: Equation, index: Shape | None) -> list[s
     """
     lines: list[str] = []
     equation = definition
-    for _ in range(_MOST_BEFORE):
+    for _ in range(_MAX_OPERATIONS_BEFORE):
         index = index_in_operands(equation, index)
         atoms = [atom for atom in equation.invars if type(atom) is not Literal]
         inexact = [a for a in atoms if issubdtype(getattr(a.aval, "dtype", bool), np.inexact)]

@@ -8,7 +8,7 @@ from hlofront.inspect.stepwise.operation_report import OperationReport
 from hlofront.inspect.stepwise.report_parts import OperationStep, source_line_of
 
 # The maximum number of trails of one array.
-_MOST_TRAILS = 8
+_MAX_TRAILS = 8
 
 
 class Start:
@@ -76,4 +76,4 @@ def one_per_start(trails: Iterable[Trail], order: Callable[[Trail], Any]) -> tup
         by_start.setdefault(trail.start, trail)
     if len(by_start) <= 1:
         return tuple(by_start.values())
-    return tuple(sorted(by_start.values(), key=order)[:_MOST_TRAILS])
+    return tuple(sorted(by_start.values(), key=order)[:_MAX_TRAILS])

@@ -49,7 +49,7 @@ from hlofront.transforms.stage import stage
 
 _create = Operation.create
 # How often a jaxpr that holds others is emitted in place before it becomes a function.
-_MOST_COPIES = 8
+_MAX_COPIES = 8
 
 
 class Builder(Emitter):
@@ -78,7 +78,7 @@ class Builder(Emitter):
             return False
         count = self.module.emitted.get(program, 0)
         self.module.emitted[program] = count + 1
-        return count >= _MOST_COPIES and any(True for _ in subprograms_in(program.jaxpr.eqns))
+        return count >= _MAX_COPIES and any(True for _ in subprograms_in(program.jaxpr.eqns))
 
     def inline(
         self, jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[Value], *scope: str

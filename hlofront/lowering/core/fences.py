@@ -39,7 +39,7 @@ from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.rules.derivatives import add_any_p
 
 # A value that is used more than once is stored if its kernel would read more arrays than this,
-MOST_READ = 16
+MAX_ARRAYS_READ = 16
 # or would compute more operations than this in a row, each only on the previous result, which XLA
 # duplicates without limit,
 LONGEST_RUN = 32
@@ -219,8 +219,8 @@ class _Cost(NamedTuple):
     of_smaller: bool
 
 
-# Represents any set of more than MOST_READ arrays, which are not distinguished.
-_MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
+# Represents any set of more than MAX_ARRAYS_READ arrays, which are not distinguished.
+_MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MAX_ARRAYS_READ + 1))
 
 
 _CONSTANT = _Cost(frozenset(), depth=0, run=0, start=None, of_smaller=True)
@@ -316,7 +316,7 @@ class _Program:
         # Scalars do not count: XLA compiles any number of them quickly.
         if elements != 1:
             depth += 1
-        if len(reads) > MOST_READ:
+        if len(reads) > MAX_ARRAYS_READ:
             reads = _MANY
         cost = _Cost(reads, depth, run, start, array is None)
         if reads is _MANY or run > LONGEST_RUN or depth > DEEPEST:
@@ -355,7 +355,7 @@ class _Program:
                 start = (equation, start)
             else:
                 run, start = run + operands[position].run, operands[position].start
-            seen = _MANY if len(reads) > MOST_READ else frozenset(reads)
+            seen = _MANY if len(reads) > MAX_ARRAYS_READ else frozenset(reads)
             self._settle(var, _Cost(seen, before + depth, run, start, of_smaller))
 
     def _settle(self, var: Var, cost: _Cost) -> None:

@@ -133,7 +133,7 @@ def _array_type(aval: ShapedArray) -> ir.Type:
     bytes_so_far = max(aval.dtype.itemsize, 1)
     for size in aval.shape:
         bytes_so_far *= size
-        if bytes_so_far > _MOST_BYTES:
+        if bytes_so_far > _MAX_BYTES:
             raise ValueError(_too_large(aval))
     return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
 
@@ -190,7 +190,7 @@ type_handlers = TypeHandlers(
 unknown = ir.Location.unknown(context)
 # The number that represents an unknown size in the type of an array.
 dynamic: int = ir.ShapedType.get_dynamic_size()
-_MOST_BYTES = 2**63 - 1
+_MAX_BYTES = 2**63 - 1
 
 
 def attribute(text: str) -> ir.Attribute:

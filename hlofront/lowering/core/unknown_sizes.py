@@ -229,7 +229,7 @@ def dimension_size(build: Emitting, x: Value, axis: int) -> Value:
 
 
 # The maximum number of sizes in a message that XLA's pass reads.
-_MOST_SIZES = 32
+_MAX_SIZES = 32
 
 
 def _emit_assertion(build: Emitting, check: Check) -> None:
@@ -240,7 +240,7 @@ def _emit_assertion(build: Emitting, check: Check) -> None:
     for part in check.message:
         if isinstance(part, str):
             text += part
-        elif part in inputs or len(inputs) < _MOST_SIZES:
+        elif part in inputs or len(inputs) < _MAX_SIZES:
             inputs.setdefault(part, size_value(build, part))
             text += "{" + str(list(inputs).index(part)) + "}"
         else:

@@ -54,7 +54,7 @@ _MIN_LENGTH_OF_SLICES = 64
 _LANES = 16
 # The maximum number of parts of a block or slices of a line, each of which takes time to compile,
 # and the minimum number of parts.
-_MOST_PARTS = 40
+_MAX_PARTS = 40
 _MIN_PARTS = 8
 
 
@@ -104,7 +104,7 @@ def _blocks(equation: Candidate) -> _Blocks | None:
         return None
     if not is_narrow_float(aval.dtype) and aval.dtype not in (np.int32, np.float64):
         return None
-    parts = next(count for count in range(_MOST_PARTS, 0, -1) if length % count == 0)
+    parts = next(count for count in range(_MAX_PARTS, 0, -1) if length % count == 0)
     if parts < _MIN_PARTS:
         return None
     # The largest size of parts for which blocks are not longer than the square root.
@@ -179,7 +179,7 @@ def _by_slices(x: Array, dtype: NumPyDType, is_max: bool) -> Array:
     lines = reshape(x, (x.size // length, length))
     if is_narrow_float(x.dtype):
         lines = convert(lines, float32, False)
-    size = _LANES * math.ceil(length / _MOST_PARTS / _LANES)
+    size = _LANES * math.ceil(length / _MAX_PARTS / _LANES)
     starts = [min(start, length - size) for start in range(0, length, size)]
     slices = [slice_in_dim(lines, start, start + size, axis=1) for start in starts]
     (lanes,) = optimization_barrier((_of_pairs(e.max if is_max else e.min, slices),))

@@ -29,9 +29,9 @@ from hlofront.primitives.linalg import conv as c
 from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
 # Kernels with more positions keep one operation: each takes time to compile.
-_MOST_POSITIONS = 64
+_MAX_POSITIONS = 64
 # So do convolutions of one input feature and several output features, which XLA multiplies fast.
-_MOST_FEATURES = 8
+_MAX_FEATURES = 8
 
 
 def _is_depthwise(equation: Candidate) -> bool:
@@ -43,11 +43,11 @@ def _is_depthwise(equation: Candidate) -> bool:
         return False
     if result.dtype == np.bool_:
         return False
-    if lhs.shape[lhs_spec[1]] == 1 and result.shape[out_spec[1]] > _MOST_FEATURES:
+    if lhs.shape[lhs_spec[1]] == 1 and result.shape[out_spec[1]] > _MAX_FEATURES:
         return False
     positions = math.prod(rhs.shape[axis] for axis in rhs_spec[2:])
     return (
-        positions <= _MOST_POSITIONS
+        positions <= _MAX_POSITIONS
         and positions * result.size >= MIN_SIZES["conv_general_dilated"]["depthwise"]
     )
 

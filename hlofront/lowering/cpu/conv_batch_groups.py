@@ -33,7 +33,7 @@ from hlofront.primitives.elementwise.elementwise import div, mul, rem
 from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
 # Groups of more elements keep XLA's operation.
-_MOST_IN_GROUP = 32
+_MAX_IN_GROUP = 32
 
 
 def has_small_groups(equation: Candidate) -> bool:
@@ -50,7 +50,7 @@ def has_small_groups(equation: Candidate) -> bool:
     )
     in_group = lhs.shape[numbers.lhs_spec[0]] // groups
     return (
-        in_group <= _MOST_IN_GROUP
+        in_group <= _MAX_IN_GROUP
         and rhs.size >= MIN_SIZES["conv_general_dilated"]["groups of a batch"]
         and window >= positions
     )

@@ -36,10 +36,10 @@ from hlofront.primitives.elementwise.converting import convert
 
 # Smaller arrays of lines of at most 16 elements keep XLA's operation, which is one loop.
 _LONGEST_OF_XLA = 16
-# Arrays larger than _FEW are cut into blocks of at most _MOST_IN_BLOCK elements; smaller ones are
+# Arrays larger than _FEW are cut into blocks of at most _MAX_IN_BLOCK elements; smaller ones are
 # combined by doubling.
 _FEW = 16_384
-_MOST_IN_BLOCK = 8
+_MAX_IN_BLOCK = 8
 
 
 class _Monoid(NamedTuple):
@@ -104,12 +104,12 @@ def _scanned(monoid: _Monoid, x: Array, sign: int) -> Array:
       sign: 1 to start at the first element, -1 at the last one.
     """
     outer, length, inner = x.shape
-    if x.size <= _FEW or (length <= _MOST_IN_BLOCK and not monoid.is_cheap):
+    if x.size <= _FEW or (length <= _MAX_IN_BLOCK and not monoid.is_cheap):
         return _doubled(monoid, x, sign)
-    if length <= _MOST_IN_BLOCK:
+    if length <= _MAX_IN_BLOCK:
         return _in_blocks(monoid, x, 1, sign)
     identity = monoid.identity(x.dtype)
-    size = math.ceil(length / math.ceil(length / _MOST_IN_BLOCK))
+    size = math.ceil(length / math.ceil(length / _MAX_IN_BLOCK))
     blocks = math.ceil(length / size)
     if missing := blocks * size - length:
         (x,) = optimization_barrier((pad(x, identity, ((0, 0, 0), (0, missing, 0), (0, 0, 0))),))

@@ -32,9 +32,9 @@ _int8, _uint8, _int32 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int32
 _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
 # Larger matrices are multiplied by XLA's calls as fast; of 2 x 2 and 3 x 3 it makes a loop.
-_MOST_IN_SMALL = 8
-_MOST_OF_BFLOAT16 = 7
-_MOST_IN_LOOP = 3
+_MAX_SMALL_SIZE = 8
+_MAX_SMALL_SIZE_BFLOAT16 = 7
+_MAX_IN_LOOP = 3
 # The least numbers of products of two numbers, also in each element of a batch.
 _MIN_SIZES = MIN_SIZES["dot_general"]
 
@@ -92,8 +92,8 @@ def _form_of(equation: Candidate) -> _Form | None:
         return None
     sizes = _sizes_of(lhs.shape, rhs.shape, params["dimension_numbers"])
     products = math.prod(sizes)
-    most = _MOST_OF_BFLOAT16 if result.dtype == _bfloat16 else _MOST_IN_SMALL
-    are_small = _MOST_IN_LOOP < max(sizes[1:]) and max(sizes[2:]) <= most
+    most = _MAX_SMALL_SIZE_BFLOAT16 if result.dtype == _bfloat16 else _MAX_SMALL_SIZE
+    are_small = _MAX_IN_LOOP < max(sizes[1:]) and max(sizes[2:]) <= most
     are_small = are_small and min(sizes[1:]) > 1 and result.dtype != np.bool_
     if are_small and products >= _MIN_SIZES["small"]:
         return _sum_of_products

@@ -99,7 +99,7 @@ def _hyperbolic_cosine(x: Formula) -> Formula:
 # ---- parts of other functions --------------------------------------------------------------------
 
 # The exponentials of more overflow, even as products with all numbers that are not subnormal.
-_GREATEST_OF_FACTOR = 1418.5
+_MAX_FACTOR_EXPONENT = 1418.5
 
 
 def powers_of_two(exponent: Formula) -> tuple[Formula, Formula]:
@@ -119,7 +119,7 @@ class ExponentialParts(NamedTuple):
 
 def exponential_parts(x: Formula) -> ExponentialParts:
     # Of less the exponential is zero, even if its second factor is not.
-    whole, sine, cosine = _of_remainder(clip(-740, x, _GREATEST_OF_FACTOR))
+    whole, sine, cosine = _of_remainder(clip(-740, x, _MAX_FACTOR_EXPONENT))
     first, second = powers_of_two(whole)
     terms = first * (sine + cosine)
     return ExponentialParts(first + terms, second, (first - 1 / second) + terms)
@@ -138,7 +138,7 @@ _QUOTIENT = [
     4.137481768308834e-08,
 ]
 # The exponentials of more are infinite, those of less at most half a unit in the last place of 1.
-_LEAST_AND_GREATEST = -40.0, 710.0
+_RANGE = -40.0, 710.0
 # To less, the result is the operand; of subnormal products the last bits would be missing.
 _LEAST = 1e-290
 
@@ -158,7 +158,7 @@ def _of_array(x: Array) -> Array:
 
 def _less_one(x: Formula) -> Formula:
     """Return exp(x) - 1, by a quotient, which XLA never computes twice: there is no barrier."""
-    least, greatest = _LEAST_AND_GREATEST
+    least, greatest = _RANGE
     whole, rest = _reduced(clip(least, x, greatest))
     quotient = (rest + rest) / (polynomial(rest * rest, _QUOTIENT) - rest)
     power = whole_power_of_two(whole - 1)

@@ -43,7 +43,7 @@ _SHORTEST = 512
 _LONGEST_BITS = 26
 _LONGEST = 1 << _LONGEST_BITS
 # The maximum number of parts of a line that one loop counts.
-_MOST_PARTS = 16
+_MAX_PARTS = 16
 # A half of an integer, which holds the count of elements of all parts at one position.
 _HALF_BITS = 16
 _HALF = 1 << _HALF_BITS
@@ -202,7 +202,7 @@ def _elements(rows: Array, ranks: Array) -> Array:
         ranks = concatenate([ranks, slice_in_dim(ranks, count - 1, count, axis=1)], 1)
     keys = ordered_integers(rows)
     dtype, limits = keys.dtype, np.iinfo(keys.dtype)
-    parts = min(_MOST_PARTS, length)
+    parts = min(_MAX_PARTS, length)
     size = math.ceil(length / parts)
     # The greatest integer is less than no candidate.
     filling = dtype.type(limits.max)

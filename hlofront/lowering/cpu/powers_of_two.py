@@ -27,7 +27,7 @@ def _bits(x: float) -> int:
 
 _MANTISSA_WIDTH = 52
 _ONE = _bits(1.0)
-_LEAST_MANTISSA = _bits(0.5**0.5)
+_MIN_MANTISSA = _bits(0.5**0.5)
 # The last bits of the sum of it and a whole number are those of that number as an integer.
 _BIG = 2.0**_MANTISSA_WIDTH
 
@@ -69,7 +69,7 @@ def in_powers_of_two(x: Formula) -> tuple[Formula, Formula]:
     It is from sqrt(1/2) to sqrt(2). For zero, infinity and NaN the results are finite.
     """
     bits = reinterpreted(x, int64)
-    biased = shifted_right(bits + (_ONE - _LEAST_MANTISSA), _MANTISSA_WIDTH)
+    biased = shifted_right(bits + (_ONE - _MIN_MANTISSA), _MANTISSA_WIDTH)
     mantissa = reinterpreted(bits - shifted_left(biased, _MANTISSA_WIDTH) + _ONE, float64)
     exponent = reinterpreted(biased + _bits(_BIG), float64) - (_BIG + 1023)
     return exponent, mantissa - 1
@@ -89,7 +89,7 @@ def power_of_two(x: Formula) -> Formula:
 
 # ---- in sums of two numbers ----------------------------------------------------------------------
 
-_LEAST_EXPONENT, _GREATEST_EXPONENT = -1022, 1024
+_MIN_EXPONENT, _MAX_EXPONENT = -1022, 1024
 # Products of float64 numbers are exact if this many of the last bits of both are zero.
 _DROPPED = 27
 
@@ -165,7 +165,7 @@ def precise_power(logarithm: Parts, y: Formula, more: Formula) -> Formula:
     product = y_first * logarithm.first + more
     rest = (y - y_first) * logarithm.first + y * logarithm.rest
     exponent = product + rest
-    whole = rounded(clip(_LEAST_EXPONENT, exponent, _GREATEST_EXPONENT))
+    whole = rounded(clip(_MIN_EXPONENT, exponent, _MAX_EXPONENT))
     fraction = product - whole
     # The product of the first bits and those of log(2) is exact, and its sum with 1 too.
     first = rounded(fraction * 2.0**26) * 2.0**-26
@@ -174,5 +174,5 @@ def precise_power(logarithm: Parts, y: Formula, more: Formula) -> Formula:
     later = fraction * fraction * parallel_polynomial(fraction, _PRECISE_EXPONENTIAL)
     later = first * _LOG_2_REST + rest * (_LOG_2 + _LOG_2_REST) + later
     result = times_power_of_two((1 + first * _LOG_2) + later, whole)
-    result = where(exponent < _GREATEST_EXPONENT, result, np.inf)
-    return where(exponent < _LEAST_EXPONENT, 0, result)
+    result = where(exponent < _MAX_EXPONENT, result, np.inf)
+    return where(exponent < _MIN_EXPONENT, 0, result)

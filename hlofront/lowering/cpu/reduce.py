@@ -33,7 +33,7 @@ _LANES, _FEW_LANES, _LONG = 32, 16, 512
 # Other numbers of lanes are better than leftover elements if operations are fused.
 _NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
 # LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
-_MOST_ROWS, _MIN_ROWS = 16, 4
+_MAX_ROWS, _MIN_ROWS = 16, 4
 # Sums of shorter lines take longer by lanes.
 _MIN_LENGTH_OF_SUM = 256
 
@@ -147,11 +147,11 @@ def _rows_of(lines: _Lines) -> _Rows | None:
         return None
     whole = [count for count in _NUMBERS_OF_LANES if count >= usual and length % count == 0]
     for lanes in whole if width == 1 else ():
-        rows = max(n for n in range(1, _MOST_ROWS + 1) if length % (lanes * n) == 0)
+        rows = max(n for n in range(1, _MAX_ROWS + 1) if length % (lanes * n) == 0)
         if rows >= _MIN_ROWS:
             return _Rows(length // (lanes * rows), rows, lanes, 0)
     # As few elements as possible are left over.
-    most = min(length // usual, _MOST_ROWS)
+    most = min(length // usual, _MAX_ROWS)
     rows = min(range(most, most // 2, -1), key=lambda rows: length % (rows * usual))
     parts, left = divmod(length, rows * usual)
     return _Rows(parts, rows, usual, left)

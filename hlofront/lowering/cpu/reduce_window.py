@@ -29,14 +29,14 @@ from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.compare import select
 
 # Windows of more elements keep one operation: each element takes time to compile.
-_MOST_POSITIONS = 64
-_LEAST_OVERLAP = 3
+_MAX_POSITIONS = 64
+_MIN_OVERLAP = 3
 _MIN_SIZES = MIN_SIZES["reduce_window"]
 
 
 def _are_small_and_many(positions: int, windows: Shape, min_size: int) -> bool:
     """Return whether windows with this many positions are small, and many elements are computed."""
-    return 1 < positions <= _MOST_POSITIONS and positions * math.prod(windows) >= min_size
+    return 1 < positions <= _MAX_POSITIONS and positions * math.prod(windows) >= min_size
 
 
 # ---- reductions ------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def _(equation: Candidate) -> Emit | None:
     between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
     are_many = _are_small_and_many(positions, result.shape, _MIN_SIZES["windows"])
     # Where few windows share an element, XLA's code is as fast, and faster for large arrays.
-    if positions < _LEAST_OVERLAP * between or not are_many:
+    if positions < _MIN_OVERLAP * between or not are_many:
         return None
 
     def of_array(x: Array) -> Array:

@@ -51,7 +51,7 @@ _SMALL = 10_000
 # gain little if they are transposed.
 _MIN_SIZE_TRANSPOSED = 65_536
 # Keys of more words are sorted by a comparator.
-_MOST_WORDS = 4
+_MAX_WORDS = 4
 
 
 def _is_packed_sort(equation: Candidate) -> bool:
@@ -59,7 +59,7 @@ def _is_packed_sort(equation: Candidate) -> bool:
     avals, params = equation.avals_in, equation.params
     if len(avals) == 1 and not issubdtype(avals[0].dtype, np.inexact):
         return False  # These are sorted by a plain less-than as they are.
-    if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MOST_WORDS:
+    if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MAX_WORDS:
         return False
     return _is_profitable(avals[0], params["dimension"])
 

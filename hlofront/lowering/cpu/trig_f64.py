@@ -28,7 +28,7 @@ from hlofront.primitives.elementwise import elementwise as e
 
 # Multiples of half of pi below it have 20 bits, so that their products with the first three parts
 # are exact.
-_LEAST_HUGE = 2.0**20
+_MIN_HUGE = 2.0**20
 _HALF_PI_PARTS = in_parts(HALF_PI, -HALF_PI_BITS, 33, 33, 33)
 
 # Interpolations at Chebyshev's points of (sin(x) - x) / x**3 and (cos(x) - 1 + x**2 / 2) / x**4, as
@@ -103,7 +103,7 @@ class _Angle(NamedTuple):
 
 
 def is_huge(x: Formula) -> Formula:
-    return abs(x) >= _LEAST_HUGE
+    return abs(x) >= _MIN_HUGE
 
 
 def _reduced(x: Formula) -> _Angle:

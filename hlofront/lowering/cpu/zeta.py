@@ -44,7 +44,7 @@ from hlofront.primitives.elementwise.converting import convert
 _SINGLE_POWERS, _SINGLE_TERMS = 4, 7
 _POWERS, _TERMS = 7, 12
 # The greatest order whose factorial is finite.
-_GREATEST_ORDER = 170
+_MAX_ORDER = 170
 
 # The reciprocals of numbers outside may be infinite or subnormal.
 _LEAST, _LIMIT = 1e-300, 1e300
@@ -197,8 +197,8 @@ def _as_dtype_of(x: Formula, result: Formula) -> Formula:
 def _factor(order: Formula) -> Formula:
     """Return the quotient of polygamma(order, x) and zeta(order + 1, x); NaN if there is none."""
     order = wide(order) if order.dtype == float32 else order
-    factorials = [*(float(math.factorial(k)) for k in range(_GREATEST_ORDER + 1)), math.inf]
-    index = convert(clip(0, order, _GREATEST_ORDER + 1).value, int32, False)
+    factorials = [*(float(math.factorial(k)) for k in range(_MAX_ORDER + 1)), math.inf]
+    index = convert(clip(0, order, _MAX_ORDER + 1).value, int32, False)
     dimensions = GatherDimensionNumbers((), collapsed_slice_dims=(0,), start_index_map=(0,))
     indices = expand_dims(index, (index.ndim,))
     result = Formula(gather(np.array(factorials), indices, dimensions, (1,), mode="clip"))

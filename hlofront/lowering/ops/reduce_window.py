@@ -34,7 +34,7 @@ from hlofront.primitives.elementwise import compare
 
 # XLA takes seconds for each window of this many elements, almost all of them padding: arrays as
 # large as that are rare.
-_MOST_POSITIONS = 2**31
+_MAX_POSITIONS = 2**31
 
 
 def emit_reduce_window(
@@ -49,7 +49,7 @@ def emit_reduce_window(
     if build.module.size_variables and has_symbolic_size(_sizes_of(windows)):
         return _reduce_unknown_windows(build, operands, inits, results, windows, body)
     positions = math.prod(windows.window_dimensions)
-    if positions >= _MOST_POSITIONS and build.module.cpu_settings.guards:
+    if positions >= _MAX_POSITIONS and build.module.cpu_settings.guards:
         raise ValueError(
             f"a window of {positions:,} elements, {tuple(windows.window_dimensions)}, would not be "
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "

@@ -48,7 +48,7 @@ _x64 = state.enable_x64
 _SCALARS = frozenset({bool, int, float, complex})
 
 # Up to this many elements are built on the host, which is faster than compiling a program.
-MOST_ON_HOST = 1 << 16
+MAX_ON_HOST = 1 << 16
 
 
 # ---- values of the host ------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def _with_leading_axes(x: ArrayLike, shape: Shape) -> Array:
 # ---- lists of arrays ---------------------------------------------------------------------------
 
 # Lists of more arrays are joined on the host.
-_MOST_STACKED = 32
+_MAX_STACKED = 32
 
 
 def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) -> Array:
@@ -348,7 +348,7 @@ def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) 
         dtype = _common_dtype(name, leaves, set(map(type, leaves)))
     if not is_eager() or any(isinstance(leaf, Tracer) for leaf in leaves):
         return _stack(name, object, dtype)
-    if len(leaves) > _MOST_STACKED or not all(map(is_value, leaves)):
+    if len(leaves) > _MAX_STACKED or not all(map(is_value, leaves)):
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if any(type(leaf) is int for leaf in leaves):
         # The dtype must hold the host's integers, which may exceed the default integer dtype.

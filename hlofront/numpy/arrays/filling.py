@@ -16,7 +16,7 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.sharding.requested_shardings import named_sharding
 from hlofront.core.sizes.dimensions import canonical_shape
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.numpy.arrays.creation import MOST_ON_HOST, asarray, check_placement, from_host
+from hlofront.numpy.arrays.creation import MAX_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.support.annotations import DeviceLike, OutSharding
 from hlofront.numpy.support.like import like
 from hlofront.numpy.support.promotion import as_operand, check_arraylike, with_shape
@@ -88,7 +88,7 @@ def _constant(
         return _put(result, device, len(shape))
     if is_eager():
         aval = ShapedArray(shape, dtype)
-        if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:
+        if aval.size <= MAX_ON_HOST and min(shape, default=0) >= 0:
             values = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
             if device is None:
                 return host_put(values, aval, default_placement(), False)

@@ -25,7 +25,7 @@ from hlofront.core.programs.extension import concrete_or_error
 from hlofront.core.sizes.dimensions import as_size, canonical_axis, canonical_shape
 from hlofront.core.sizes.symbolic import max_dim
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.numpy.arrays.creation import MOST_ON_HOST, asarray, check_placement, from_host
+from hlofront.numpy.arrays.creation import MAX_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.elementwise.ufuncs import scalar_like
 from hlofront.numpy.support.annotations import DeviceLike, OutSharding
 from hlofront.numpy.support.like import like
@@ -151,7 +151,7 @@ def _steps(
     by_one: bool,
     requested_sharding: object,
 ) -> Array:
-    if is_eager() and size <= MOST_ON_HOST:
+    if is_eager() and size <= MAX_ON_HOST:
         if from_zero and by_one:
             # The values do not come from the user, so that no transfer guard may refuse the copy.
             with Explicit("put"):

@@ -194,13 +194,13 @@ def delete(
     # Outside of programs one compiled gather serves all indices of an axis.
     if isinstance(arr, Tracer) and rows.size and _is_copied_in_blocks(arr, axis):
         runs = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
-        if len(runs) <= _MOST_RUNS:
+        if len(runs) <= _MAX_RUNS:
             return _joined_runs(arr, [(int(run[0]), int(run[-1]) + 1) for run in runs], axis)
     return _rows_at(arr, rows, axis)
 
 
 # An integer and a slice without a step leave two runs of rows at most.
-_MOST_RUNS = 2
+_MAX_RUNS = 2
 # Of fewer elements, as in short rows that a function is mapped over, a gather is as fast.
 _MIN_ELEMENTS = 256
 

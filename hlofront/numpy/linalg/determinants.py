@@ -160,7 +160,7 @@ def _of_diagonal(ends: Array, sign: Array) -> tuple[Array, Array]:
 
 # Matrices with at most this many rows are inverted by a formula instead of a kernel, which matters
 # most in loops and batches.
-_MOST_ROWS_BY_FORMULA = 2
+_MAX_ROWS_BY_FORMULA = 2
 
 
 def _divided(a: Array) -> tuple[Array, Array, Array]:
@@ -290,7 +290,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
         raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {shape}")
     if method not in (None, "lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' and 'qr'.")
-    if 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA:
+    if 0 < shape[-1] <= _MAX_ROWS_BY_FORMULA:
         # These are weakly typed where the matrices are, as JAX's are.
         return SlogdetResult(*_slogdet_by_formula(a))
     by_factors = _slogdet_by_qr if method == "qr" else _slogdet_by_lu

@@ -20,7 +20,7 @@ from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.sizes.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.numpy.arrays.creation import MOST_ON_HOST, asarray, check_placement, from_host
+from hlofront.numpy.arrays.creation import MAX_ON_HOST, asarray, check_placement, from_host
 from hlofront.numpy.arrays.ranges import arange
 from hlofront.numpy.elementwise.powers import power
 from hlofront.numpy.elementwise.ufuncs import any_operand
@@ -128,7 +128,7 @@ def eye(
     columns = rows if M is None else _size("eye", "M", M)
     k = _offset("eye", k)
     dtype = check_user_dtype_supported(float if dtype is None else dtype, "eye")
-    if is_eager() and rows * columns <= MOST_ON_HOST:
+    if is_eager() and rows * columns <= MAX_ON_HOST:
         result = from_host(exact_dtype(np.eye(rows, columns, k).astype(dtype)))
     else:
         down, along = _rows_and_columns((rows, columns))
@@ -154,7 +154,7 @@ def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None 
     columns = rows if M is None else _size("tri", "M", M, TypeError)
     k = _checked_offset("tri", k)
     dtype = check_user_dtype_supported(np.float32 if dtype is None else dtype, "tri")
-    if is_eager() and rows * columns <= MOST_ON_HOST:
+    if is_eager() and rows * columns <= MAX_ON_HOST:
         return from_host(exact_dtype(np.tri(rows, columns, k).astype(dtype)))
     return converting.convert(_below((rows, columns), k), dtype, False)
 

@@ -13,7 +13,7 @@ from hlofront.core.programs.subprograms import all_programs
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
 _report_frames = options["jax_captured_constants_report_frames"]
 # The warning lists the largest constants, at most this many.
-_MOST_REPORTED = 5
+_MAX_REPORTED = 5
 
 
 def warn_of_constants(program: ClosedJaxpr) -> None:
@@ -32,7 +32,7 @@ def warn_of_constants(program: ClosedJaxpr) -> None:
     )
     frames = _report_frames.value
     if frames:
-        largest = heapq.nlargest(_MOST_REPORTED, unique.values(), key=lambda pair: pair[0].nbytes)
+        largest = heapq.nlargest(_MAX_REPORTED, unique.values(), key=lambda pair: pair[0].nbytes)
         message += "".join([_reported(const, where, frames) for const, where in largest])
     else:
         message += " JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 reports where they are used."

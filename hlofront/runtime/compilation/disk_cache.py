@@ -42,8 +42,8 @@ SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 
 # By default only small programs are stored, with at most this many equations, and bytes when
 # compiled.
-_MOST_EQUATIONS = 200
-_MOST_BYTES = 256 * 1024
+_MAX_EQUATIONS = 200
+_MAX_BYTES = 256 * 1024
 
 # The modules of programs that call LAPACK contain one of these words: its functions must be
 # registered before XLA loads such a program, which else fails with this text.
@@ -51,7 +51,7 @@ _LAPACK = ("@lapack_", "hybrid_")
 NOT_REGISTERED = "No FFI handler registered"
 
 # The entries that a miss is compared with for the log of a run, which reads them at each miss.
-_MOST_FOR_LOG = 100
+_MAX_COMPARED_FOR_LOG = 100
 
 _least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
 _least_bytes = options["jax_persistent_cache_min_entry_size_bytes"]
@@ -185,7 +185,9 @@ class CacheEntry:
             return CompiledProgram(loaded, stored_call)
         events.record_event(MISSES)
         if run_log.current is not None:
-            run_log.current.record("disk_miss", self._name, why=self.why_missed(_MOST_FOR_LOG))
+            run_log.current.record(
+                "disk_miss", self._name, why=self.why_missed(_MAX_COMPARED_FOR_LOG)
+            )
         if _explain.value:
             level = logging.WARNING if folder_is_named() else logging.DEBUG
             if events.logger.isEnabledFor(level):
@@ -274,7 +276,7 @@ class CacheEntry:
         size = len(executable)
         if size < _least_bytes.value:
             whole = None
-        if size > _MOST_BYTES:
+        if size > _MAX_BYTES:
             small = None
         store = whole or small
         if store is None:
@@ -325,7 +327,7 @@ def has_digest(program: ClosedJaxpr) -> bool:
 
 def _stores_of(program: ClosedJaxpr) -> tuple[Store | None, Store | None]:
     """Return the stores that may have a program of as many equations: the small one, the whole."""
-    is_small = len(program.jaxpr.eqns) <= _MOST_EQUATIONS
+    is_small = len(program.jaxpr.eqns) <= _MAX_EQUATIONS
     return small_store() if is_small else None, whole_store()
 
 

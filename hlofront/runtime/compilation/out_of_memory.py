@@ -8,7 +8,7 @@ from hlofront.base.errors import JaxRuntimeError
 # The module that computes what is live when; only an error needs it.
 _MEMORY = "hlotools.cost.memory_use"
 _CODE = "RESOURCE_EXHAUSTED"
-_MOST_BUFFERS = 6
+_MAX_BUFFERS = 6
 
 
 def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxRuntimeError:
@@ -31,7 +31,7 @@ def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxR
         # HLO of a newer XLA may have syntax that is not known.
         return error
     optimized = "" if use.is_scheduled else ", before XLA's optimizations"
-    largest = "\n".join(use.peak_lines(_MOST_BUFFERS))
+    largest = "\n".join(use.peak_lines(_MAX_BUFFERS))
     return JaxRuntimeError(
         f"{_CODE}: {name} needs more memory than its device has. By the order of its "
         f"operations{optimized}, {largest}\nhlofront.inspect.memory_use(lowered) has the full "

@@ -22,9 +22,9 @@ _first_warning = options["hlofront_warn_recompiles"]
 _explain = options["jax_explain_cache_misses"]
 
 # The number of programs that a new one is compared with, and of functions and sites recorded.
-_MOST_COMPARED = 32
-_MOST_CODES = 1024
-_MOST_SITES = 2048
+_MAX_COMPARED = 32
+_MAX_CODES = 1024
+_MAX_SITES = 2048
 
 
 class TraceKey(NamedTuple):
@@ -297,10 +297,10 @@ def note(fun: Callable[..., object], maker: int, kind: TraceKey) -> None:
         return
     with _lock:
         seen = _seen[key] = _seen.pop(key, None) or TraceHistory()
-        while len(_seen) > _MOST_CODES:
+        while len(_seen) > _MAX_CODES:
             _seen.popitem(last=False)
         seen.kinds.append((maker, kind))
-        del seen.kinds[:-_MOST_COMPARED]
+        del seen.kinds[:-_MAX_COMPARED]
 
 
 def report(name: str, why: str | None) -> None:
@@ -339,7 +339,7 @@ def report(name: str, why: str | None) -> None:
     site = (frame.f_code.co_filename, frame.f_lineno)
     with _lock:
         count = _sites[site] = _sites.pop(site, 0) + 1
-        while len(_sites) > _MOST_SITES:
+        while len(_sites) > _MAX_SITES:
             _sites.popitem(last=False)
     # Warn at the Nth recompilation, and then at doubling counts.
     if count >= every and count % every == 0 and (count // every).bit_count() == 1:

@@ -137,7 +137,7 @@ class TracedProgram:
 
 
 # The number of programs cached per function; the oldest is evicted first.
-_MOST_TRACED = 4096
+_MAX_TRACED = 4096
 
 
 class TracedPrograms(dict[TracedKey, TracedProgram]):
@@ -161,7 +161,7 @@ class TracedPrograms(dict[TracedKey, TracedProgram]):
 
     def make_room(self) -> None:
         """Evict the oldest program if there are too many for another one."""
-        if len(self) >= _MOST_TRACED:
+        if len(self) >= _MAX_TRACED:
             self.pop(next(iter(self)), None)
 
 

@@ -25,7 +25,7 @@ _LINES = 10
 _COLUMNS_PER_LINE = 2.5
 # The shades of the default colors, and the number of devices after which they repeat.
 _SHADES = ((0.55, 0.45), (0.35, 0.75), (0.65, 0.3), (0.45, 0.6))
-_MOST_HUES = 8
+_MAX_HUES = 8
 
 
 class _Cell(NamedTuple):
@@ -200,6 +200,6 @@ def _style(color: Color) -> str:
 
 def _default_color(position: float) -> Color:
     """Return a color for a position between 0 and 1; neighboring ones differ in hue and shade."""
-    number = int(position * _MOST_HUES * len(_SHADES))
+    number = int(position * _MAX_HUES * len(_SHADES))
     lightness, saturation = _SHADES[number % len(_SHADES)]
     return (*colorsys.hls_to_rgb(position, lightness, saturation), 1.0)

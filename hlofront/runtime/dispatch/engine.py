@@ -20,7 +20,7 @@ from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.stage import EAGER
 
 # The number of compiled calls that each primitive caches, one per set of parameters.
-_MOST_KEPT = 1024
+_MAX_KEPT = 1024
 
 
 class Engine(RuleTrace):
@@ -114,7 +114,7 @@ def _compiled(primitive: Primitive, params: Params, key: object) -> Callable[...
     if primitive.carries_programs:
         return call
     try:
-        if len(primitive.eager) >= _MOST_KEPT:
+        if len(primitive.eager) >= _MAX_KEPT:
             primitive.eager.clear()
         primitive.eager[key] = call
     except TypeError:  # A parameter is unhashable: the operation is compiled at each call.

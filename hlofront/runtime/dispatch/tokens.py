@@ -24,7 +24,7 @@ _latest: dict[tuple[int, Effect], tuple[Device, Array]] = {}
 # The tokens of programs with unordered effects, the oldest first.
 _running: "deque[ShardedToken]" = deque()
 # The limit on running programs, beyond which a program waits for the oldest.
-_MOST_RUNNING = 32
+_MAX_RUNNING = 32
 # The errors that effects_barrier will raise.
 _failed: deque[Exception] = deque(maxlen=8)
 _token_aval = ShapedArray((0,), np.dtype(np.bool_))
@@ -68,7 +68,7 @@ def keep_tokens(effects: Iterable[Effect], device: Device, tokens: Iterable[Arra
 def keep_running(token: "ShardedToken") -> None:
     """Store the token of a running program, for which effects_barrier waits."""
     _running.append(token)
-    while len(_running) > _MOST_RUNNING:
+    while len(_running) > _MAX_RUNNING:
         _has_failed(_running.popleft())
 
 

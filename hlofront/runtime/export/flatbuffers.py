@@ -100,9 +100,9 @@ def _write(
 # ---- reading -------------------------------------------------------------------------------------
 
 # Programs of JAX refer to some tables often: to the mesh of all shardings, and to equal types.
-_MOST_TIMES_READ = 64
-_LEAST_READ = 1 << 16
-_LEAST_OF_TABLE = 4
+_MAX_READS_PER_BYTE = 64
+_MIN_READ = 1 << 16
+_MIN_TABLE_BYTES = 4
 
 
 class TableView:
@@ -126,7 +126,7 @@ class TableView:
         self._data = data
         self._start = start
         self._left = left
-        self._spend(_LEAST_OF_TABLE)
+        self._spend(_MIN_TABLE_BYTES)
         self._vtable = start - self._number("i", start)
 
     @classmethod
@@ -135,7 +135,7 @@ class TableView:
         if len(data) < 8:
             raise DamagedBuffer(f"has {len(data)} bytes")
         (start,) = struct.unpack_from("<I", data)
-        return cls(data, start, [_LEAST_READ + _MOST_TIMES_READ * len(data)])
+        return cls(data, start, [_MIN_READ + _MAX_READS_PER_BYTE * len(data)])
 
     def number(self, field: int, kind: NumberType, default: int = 0) -> int:
         """Return a field that is a number; `default` if it is absent."""

@@ -18,10 +18,10 @@ from hlofront.core.sharding.partition import UnreducedKind
 # Raise a HeaderError unless a value, which is at `where` in a header, is valid.
 Check = Callable[[Any, str], None]
 
-_MOST_DEPTH = 400
-_MOST_RANK = 64
+_MAX_DEPTH = 400
+_MAX_RANK = 64
 _LONGEST_SIZE = 500
-_MOST_CONSTRAINTS = 100
+_MAX_CONSTRAINTS = 100
 _INT64 = 2**63 - 1
 
 
@@ -240,7 +240,7 @@ def _size(value: Any, where: str) -> None:
 def constraints(value: Any, where: str) -> None:
     """Check the constraints of symbolic sizes."""
     many(text)(value, where)
-    if len(value) > _MOST_CONSTRAINTS or any(
+    if len(value) > _MAX_CONSTRAINTS or any(
         len(constraint) > _LONGEST_SIZE for constraint in value
     ):
         raise HeaderError(f"{where} has constraints that are too many or too long")
@@ -248,7 +248,7 @@ def constraints(value: Any, where: str) -> None:
 
 def _shape(value: Any, where: str) -> None:
     many(_size)(value, where)
-    if len(value) > _MOST_RANK:
+    if len(value) > _MAX_RANK:
         raise HeaderError(f"{where} has {len(value)} axes")
 
 
@@ -257,7 +257,7 @@ def structure(value: Any, where: str) -> None:
     waiting: list[tuple[Any, int]] = [(value, 0)]
     while waiting:
         node, depth = waiting.pop()
-        if not isinstance(node, list) or not node or depth > _MOST_DEPTH:
+        if not isinstance(node, list) or not node or depth > _MAX_DEPTH:
             raise HeaderError(f"{where} has a node that is {_short(node)}, at depth {depth}")
         kind, *rest = node
         children: Sequence[Any] = ()

@@ -35,7 +35,7 @@ Member = TypeVar("Member")
 
 # The version that JAX writes, whatever newer fields there are: old readers require 2 or 3.
 _VERSION = 3
-_MOST_ARGUMENTS = 1 << 16
+_MAX_ARGUMENTS = 1 << 16
 
 _TREE_KINDS = ["leaf", "none", "tuple", "list", "dict", "custom"]
 _PLATFORM_CHECK, _CUSTOM_CALL_CHECK = 0, 1
@@ -79,10 +79,10 @@ def serialized(exported: ExportedFields, vjp_order: int) -> bytes:
 
 
 def _exported_table(exported: ExportedFields, vjp_order: int) -> Table:
-    if len(exported.in_avals) > _MOST_ARGUMENTS:
+    if len(exported.in_avals) > _MAX_ARGUMENTS:
         raise ValueError(
             f"{exported.fun_name} has {len(exported.in_avals)} arguments, and JAX's format numbers "
-            f"up to {_MOST_ARGUMENTS}: serialize it in the format 'hlofront'"
+            f"up to {_MAX_ARGUMENTS}: serialize it in the format 'hlofront'"
         )
     avals = list(dict.fromkeys(map(_unsplit, (*exported.in_avals, *exported.out_avals))))
     splits = [*exported.in_splits, *exported.out_splits]

@@ -61,7 +61,7 @@ def deserialize(blob: bytes | bytearray, *, trust: bool = False) -> Exported:
 def read(data: bytes, trust: bool) -> Exported:
     """Read a program as `deserialize` does, and start no process."""
     # Few bytes may be a part of either format.
-    if data.startswith(cache_file.MAGIC[:4]) or len(data) < _LEAST_OF_JAX:
+    if data.startswith(cache_file.MAGIC[:4]) or len(data) < _MIN_JAX_BYTES:
         return _deserialized(data, trust)
     try:
         fields = jax_format.read_fields(data)
@@ -74,7 +74,7 @@ def read(data: bytes, trust: bool) -> Exported:
 
 
 # A FlatBuffer with fewer bytes has no table with the fields of a program.
-_LEAST_OF_JAX = 64
+_MIN_JAX_BYTES = 64
 
 
 def _from_jax(fields: JSONObject, trust: bool) -> Exported:
@@ -178,7 +178,7 @@ def _checked(exported: Exported) -> Exported:
     taken = exported.module_kept_var_idx
     if any(not 0 <= position < len(exported.in_avals) for position in taken):
         raise HeaderError(f"its module takes the arguments {taken} of {len(exported.in_avals)}")
-    if not exported.platforms or not 1 <= exported.nr_devices < _MOST_DEVICES:
+    if not exported.platforms or not 1 <= exported.nr_devices < _MAX_DEVICES:
         raise HeaderError(f"it is for {exported.nr_devices} devices of {exported.platforms}")
     solution = exported.unknown_sizes
     known = set() if solution is None else set(solution.values)
@@ -194,7 +194,7 @@ def variables_of(shape: Sequence[int | SizeExpression]) -> set[str]:
     return {name for size in shape if isinstance(size, SizeExpression) for name in size.variables()}
 
 
-_MOST_DEVICES = 1 << 24
+_MAX_DEVICES = 1 << 24
 
 
 def _as_program(reason: str) -> str:

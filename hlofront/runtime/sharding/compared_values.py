@@ -12,7 +12,7 @@ from hlofront.pjrt.program_comparison import ComparedValue
 
 # The maximum size of an array that an error shows whole; of larger ones it shows the first and the
 # last three numbers.
-_MOST_NUMBERS = 20
+_MAX_NUMBERS = 20
 
 
 def compare_values(value: np.ndarray, sharding: Sharding) -> None:
@@ -33,7 +33,7 @@ def compare_values(value: np.ndarray, sharding: Sharding) -> None:
     digest = hashlib.sha256(kind.encode() + np.ascontiguousarray(value).tobytes()).hexdigest()
 
     def text() -> str:
-        with np.printoptions(threshold=_MOST_NUMBERS):
+        with np.printoptions(threshold=_MAX_NUMBERS):
             return f"{kind} {value!r}"
 
     compared = ComparedValue(f"device_put of {kind}", digest, text, _values_text)

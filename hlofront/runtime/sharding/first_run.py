@@ -11,7 +11,7 @@ from hlofront.pjrt.program_comparison import CallbackFailure, CallbackOutcome, C
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
 # The maximum number of changes that an error lists.
-_MOST_CHANGES = 12
+_MAX_CHANGES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +116,4 @@ def difference(first: str, second: str, labels: tuple[str, str]) -> str:
         return "\n".join(f"{line[0]} in {of}" for line, of in zip(lines, labels, strict=True))
     sides = [Side("stablehlo", of, line[1]) for line, of in zip(lines, labels, strict=True)]
     changes = diff_of_sides(*sides)
-    return "" if changes.equal else changes.text(limit=_MOST_CHANGES)
+    return "" if changes.equal else changes.text(limit=_MAX_CHANGES)

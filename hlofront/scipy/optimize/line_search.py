@@ -18,7 +18,7 @@ _FLAT_ENOUGH = 0.9
 # A point of a cubic or a parabola keeps this fraction of an interval's width from its ends.
 _CUBIC_MARGIN = 0.2
 _PARABOLA_MARGIN = 0.1
-_MOST_ZOOMS = 30
+_MAX_ZOOMS = 30
 
 
 # A function and its gradient: x -> (value, gradient).
@@ -194,7 +194,7 @@ def _zoom(line: _Line, low: _Point, high: _Point, needed: Array) -> _Zoom:
             last_value=replaced.value,
             best=_choose(good, here, state.best),
             done=state.done | good,
-            failed=state.failed | (width <= narrow) | (state.count + 1 >= _MOST_ZOOMS),
+            failed=state.failed | (width <= narrow) | (state.count + 1 >= _MAX_ZOOMS),
             count=state.count + 1,
         )
 

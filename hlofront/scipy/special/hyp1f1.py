@@ -25,7 +25,7 @@ from hlofront.scipy.special.some_elements import apply_where
 
 # Steps along the differential equation: the number of Taylor coefficients of each, and the greatest
 # number of steps.
-_ORDER, _MOST_STEPS = 22, 20000
+_ORDER, _MAX_STEPS = 22, 20000
 # The least abs(x) for which the asymptotic series is used, and the number of its terms, by
 # the width of the dtype.
 _FAR = {4: (40.0, 16), 8: (100.0, 32)}
@@ -155,7 +155,7 @@ def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
     downwards = downwards & (whole | ((size <= 30) & (size < -8 * top)))
     waves = regular & (size * -top > 12 * jnp.abs(b) + 25) & (size < 8 * -top)
     longest = (12 + 2 * jnp.abs(b)) * jnp.sqrt(size * jnp.abs(top))
-    by_steps = waves & ~downwards & (longest < _MOST_STEPS)
+    by_steps = waves & ~downwards & (longest < _MAX_STEPS)
     plain = ~(far | by_steps | undefined)
     degree = jnp.where(whole, -top, jnp.floor(-top - size / 8))
     degree = jnp.where(downwards, degree, 0.0)

@@ -190,7 +190,7 @@ def _is_power(a: Array, b: Array, c: Array) -> Array:
 # Steps along the differential equation: the number of Taylor coefficients per step by the width of
 # the dtype, the largest number of steps, and the least loss of precision of the other methods for
 # which they are used.
-_ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
+_ORDER, _MAX_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
 
 
 def _gauss_by_steps(used: Array, a: Array, b: Array, c: Array, x: Array) -> Array:
@@ -309,7 +309,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     result, loss = apply_where(close | by_logarithm | at_one, near_one, operands, (result, loss))
     by_steps = (plain | close) & ~(loss <= _LOST) & jnp.isfinite(result)
     by_steps = by_steps & ~ends & ~other_ends & ~is_pole(c) & (x != 0) & (x < 1)
-    by_steps = by_steps & (jnp.abs(x) < 1e6) & (_steps_of_unit(a, b, c) < _MOST_STEPS / 30)
+    by_steps = by_steps & (jnp.abs(x) < 1e6) & (_steps_of_unit(a, b, c) < _MAX_STEPS / 30)
     (result,) = apply_where(
         by_steps,
         lambda used, *values: [_gauss_by_steps(used, *values)],

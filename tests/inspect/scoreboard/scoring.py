@@ -8,7 +8,7 @@ from hlotools.cost.costs import costs
 from tests.inspect.scoreboard.planted import pair_of
 
 # The lines of a screen.
-MOST_LINES = 40
+MAX_LINES = 40
 
 
 class Score(NamedTuple):
@@ -25,7 +25,7 @@ class Score(NamedTuple):
 
     @property
     def is_right(self):
-        is_short = self.lines <= MOST_LINES
+        is_short = self.lines <= MAX_LINES
         return (
             self.is_first
             and is_short
