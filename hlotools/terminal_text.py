@@ -36,6 +36,12 @@ def _escape(character: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things as text, such as "1 entry" or "1,200 entries"."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def is_visible(function: Callable[_P, str]) -> Callable[_P, str]:
     """Decorate a function that returns a text for people, which then is as `visible` makes it."""
 

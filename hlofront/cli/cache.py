@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.cli.cache_text import ago, as_date, counted, shown_folder, shown_seconds, shown_size
+from hlofront.cli.cache_text import ago, as_date, shown_folder, shown_seconds, shown_size
 from hlofront.cli.cache_why import (
     MAX_GROUPS,
     by_file,
@@ -23,7 +23,7 @@ from hlofront.cli.cache_why import (
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt import configured_stores
 from hlofront.pjrt.cache_store import Entry, Removed, Store
-from hlotools.terminal_text import on_one_line, visible
+from hlotools.terminal_text import counted, on_one_line, visible
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -132,9 +132,7 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
         if store.refusal:
             code = _say_refusal(store)
             continue
-        entries = sorted(
-            _with_progress(store.entries(), "entries read"), key=lambda each: -each.last_used
-        )
+        entries = sorted(_with_progress(store.entries(), "read"), key=lambda each: -each.last_used)
         shown.append((store, entries))
         if any(entry.damaged for entry in entries):
             code = max(code, DAMAGED)
@@ -153,7 +151,7 @@ def _list(options: argparse.Namespace, out: TextIO) -> int:
         total = sum(entry.size for entry in entries)
         limit = f" of {shown_size(store.max_bytes)}" if store.max_bytes >= 0 else ""
         print(
-            f"{shown_folder(store)}: {counted(entries, 'entry')}, {shown_size(total)}{limit}",
+            f"{shown_folder(store)}: {counted(len(entries), 'entry')}, {shown_size(total)}{limit}",
             file=out,
         )
         if entries:
@@ -189,7 +187,7 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
         if store.refusal:
             code = _say_refusal(store)
             continue
-        entries = list(_with_progress(store.entries(), "entries read"))
+        entries = list(_with_progress(store.entries(), "read"))
         if any(entry.damaged for entry in entries):
             code = max(code, DAMAGED)
         entries = [entry for entry in entries if entry.problem is None]
@@ -237,7 +235,7 @@ def _verify(options: argparse.Namespace, out: TextIO) -> int:
         if store.refusal:
             code = _say_refusal(store)
             continue
-        entries = list(_with_progress(store.verify(), "entries verified"))
+        entries = list(_with_progress(store.verify(), "verified"))
         damaged = [entry for entry in entries if entry.damaged]
         unread = [entry for entry in entries if entry.problem and not entry.damaged]
         if damaged:
@@ -263,7 +261,7 @@ def _verify(options: argparse.Namespace, out: TextIO) -> int:
             verdict += f", set aside in {on_one_line(store.damaged_folder)}"
         if unread:
             verdict += f", {len(unread)} not read"
-        print(f"{shown_folder(store)}: {counted(entries, 'entry')} read, {verdict}", file=out)
+        print(f"{shown_folder(store)}: {counted(len(entries), 'entry')} read, {verdict}", file=out)
     return code
 
 
@@ -298,11 +296,10 @@ def _remove(
         _print_json({"stores": removals}, out)
         return code
     for store, removed in reports:
-        entries = f"{removed.entries} {'entry' if removed.entries == 1 else 'entries'}"
-        files = "file" if removed.temporaries == 1 else "files"
+        entries = counted(removed.entries, "entry")
         extra = ""
         if removed.temporaries:
-            extra += f", {removed.temporaries} {files} of interrupted writes"
+            extra += f", {counted(removed.temporaries, 'file')} of interrupted writes"
         if removed.damaged:
             extra += f", {removed.damaged} damaged ones"
         print(
@@ -365,7 +362,8 @@ def _with_progress(items: Iterable[T], doing: str) -> Iterator[T]:
     for count, item in enumerate(items, 1):
         yield item
         if time.monotonic() >= due:
-            print(f"{style.start}{count} {doing}", end=style.end, file=sys.stderr, flush=True)
+            text = f"{style.start}{counted(count, 'entry')} {doing}"
+            print(text, end=style.end, file=sys.stderr, flush=True)
             due = time.monotonic() + style.every_seconds
             said = True
     if said and terminal:

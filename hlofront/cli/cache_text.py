@@ -2,7 +2,6 @@
 
 import datetime
 import time
-from collections.abc import Sequence
 
 from hlofront.pjrt.cache_store import Store
 from hlotools.terminal_text import on_one_line
@@ -25,10 +24,6 @@ def cut(values: list[str], width: int = 72) -> list[str]:
 
 def shown_folder(store: Store) -> str:
     return on_one_line(store.folder)
-
-
-def counted(items: Sequence[object], name: str) -> str:
-    return f"{len(items)} {name if len(items) == 1 else name[:-1] + 'ies'}"
 
 
 def shown_size(count: int) -> str:

@@ -5,10 +5,10 @@ import os
 import re
 from typing import TextIO
 
-from hlofront.cli.cache_text import ago, counted, cut, shown_folder
+from hlofront.cli.cache_text import ago, cut, shown_folder
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt.cache_store import Entry, Store, abridged
-from hlotools.terminal_text import on_one_line
+from hlotools.terminal_text import counted, on_one_line
 
 # Limits on what is printed: functions with the same name, and values of one field.
 MAX_GROUPS = 8
@@ -89,7 +89,7 @@ def print_reason(store: Store, entries: list[Entry], out: TextIO) -> None:
     reason = f"by {'; '.join(clauses)}" if clauses else "in no field of its key"
     print(
         f"{_function(entry)}, last used {ago(entry.last_used)}, differs from the most similar of "
-        f"{counted(others, 'other entry')} {reason}.",
+        f"{counted(len(others), 'other entry')} {reason}.",
         file=out,
     )
 
@@ -113,7 +113,7 @@ def print_others(groups: list[list[Entry]], out: TextIO) -> None:
     """Print which other files have functions of the name."""
     if not groups:
         return
-    listed = [f"{_function(entries[0])} ({counted(entries, 'entry')})" for entries in groups]
+    listed = [f"{_function(entries[0])} ({counted(len(entries), 'entry')})" for entries in groups]
     more = f" and {len(listed) - MAX_GROUPS} more" if len(listed) > MAX_GROUPS else ""
     file = on_one_line(os.path.basename(groups[0][0].file)) or "FILE"
     print(
@@ -142,7 +142,7 @@ def fields_of(entries: list[Entry]) -> tuple[list[str], list[str]]:
 def print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
     differing, same = fields_of(entries)
     used = ago(max(entry.last_used for entry in entries))
-    count = counted(entries, "entry")
+    count = counted(len(entries), "entry")
     print(f"{_function(entries[0])}: {count} in {shown_folder(store)}, last used {used}", file=out)
     if len(entries) == 1:
         print("There is no other to compare it with. Its key:", file=out)
@@ -188,6 +188,6 @@ def _print_values(field: str, values: list[str | None], out: TextIO) -> None:
     texts = iter(cut(short if len(set(short)) == len(full) else full))
     for value, count in counts[:_MAX_VALUES]:
         text = "(not there)" if value is None else next(texts) or "(empty)"
-        print(f"    {text}    {count} {'entry' if count == 1 else 'entries'}", file=out)
+        print(f"    {text}    {counted(count, 'entry')}", file=out)
     if len(counts) > _MAX_VALUES:
         print(f"    and {len(counts) - _MAX_VALUES} more values", file=out)

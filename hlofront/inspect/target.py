@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from hlofront.inspect.argument_specs import parse_specs
+from hlotools.terminal_text import counted
 
 
 class UsageError(Exception):
@@ -101,7 +102,7 @@ def arguments_for(
     try:
         signature.bind(*args)
     except TypeError as error:
-        count = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
+        count = counted(len(args), "argument")
         names = ", ".join(map(str, signature.parameters.values()))
         raise UsageError(
             f"{target} takes ({names}), and {origin} has {count}: {error}. Give all of them in "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hlotools.cost.costs import time_text
 from hlotools.html.page_model import cut
 from hlotools.run_log.records import Record, RunRecords
-from hlotools.terminal_text import is_visible
+from hlotools.terminal_text import counted, is_visible
 
 STAGES = {
     "trace": "tracing",
@@ -80,17 +80,17 @@ class RunSummary:
         lines = [self.title()]
         for stage, title in STAGES.items():
             count = self.counts[stage]
-            lines.append(f"  {time_text(self.stages[stage]):>10}  {title}, {count:,} times")
+            lines.append(
+                f"  {time_text(self.stages[stage]):>10}  {title}, {counted(count, 'time')}"
+            )
         lines.append(f"caches: {self.cache_text()}")
         again = sum(function.count for function in self.recompiled)
-        functions = len(self.recompiled)
-        lines.append(f"recompilations: {again:,} of {functions:,} function{'s' * (functions != 1)}")
+        functions = counted(len(self.recompiled), "function")
+        lines.append(f"recompilations: {again:,} of {functions}")
         for function in self.recompiled[:most]:
             where = short_line(function.lines.most_common(1)[0][0])
-            lines.append(
-                f"  {function.name}  {function.count:,} times, {time_text(function.seconds)}  "
-                f"{where}".rstrip()
-            )
+            times = f"{counted(function.count, 'time')}, {time_text(function.seconds)}"
+            lines.append(f"  {function.name}  {times}  {where}".rstrip())
             lines += [
                 f"    {count:,}x  {cut(why, _LONGEST_REASON)}"
                 for why, count in function.reasons.most_common(3)

@@ -76,7 +76,7 @@ def test_sums_in_the_terminal(folder, capsys):
     for line in (
         "1 process, 6.00 s from first to last event",
         "1.11 s  tracing, 5 times",
-        "2.00 s  XLA's compilation, 1 times",
+        "2.00 s  XLA's compilation, 1 time",
         "caches: disk 1 hits, 1 misses, 1.50 s saved; memory 6 hits besides those of C++",
         "recompilations: 2 of 1 function",
         "step  2 times, 700.00 ms  train.py:7",

@@ -439,7 +439,7 @@ def test_what_takes_long_says_how_far_it_is(filled, monkeypatch, capsys):
     clock = iter(range(0, 1000, 3))
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     assert run("verify", "--dir", filled.folder)[0] == 0
-    assert "1 entries verified" in capsys.readouterr().err
+    assert "1 entry verified" in capsys.readouterr().err
 
 
 def test_it_needs_neither_mlir_nor_a_client(filled):

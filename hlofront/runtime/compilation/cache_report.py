@@ -62,7 +62,8 @@ class CacheReport(NamedTuple):
         ]
         for entry in self.entries:
             lines.append(f"  {entry.arguments or 'no arguments'}")
-            lines.append(f"    {entry.why}; reused {entry.hits} times by Python; {entry.timings}")
+            times = f"{entry.hits} time{'s' * (entry.hits != 1)}"
+            lines.append(f"    {entry.why}; reused {times} by Python; {entry.timings}")
         return "\n".join(lines)
 
     __repr__ = __str__
