@@ -34,7 +34,7 @@ trap 'rm -rf "$work"' EXIT
 say "hlofront $version"
 grep -q "^## $version ([0-9-]*)$" CHANGELOG.md ||
   fail "CHANGELOG.md has no section '## $version (DATE)': write it"
-[ -d "tests/export/artifacts/hlofront-$version" ] ||
+compgen -G "tests/export/artifacts/hlofront-$version-jaxlib-*" >/dev/null ||
   fail "there are no saved programs of $version: run python -m tests.export.releases --write"
 [ -z "$(git status --porcelain --untracked-files=no)" ] ||
   fail "there are changes that are not committed, which a release would not have"

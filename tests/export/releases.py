@@ -3,12 +3,14 @@
     python -m tests.export.releases           reads all of them, under this Python's jaxlib
     python -m tests.export.releases --write   writes those of this release, before it is made
 
-A release has a folder in tests/export/artifacts, with a file for each kind of program, and the
-SHA-256 of the StableHLO of each order of derivatives. Values are compared with NumPy's.
+A release has a folder in tests/export/artifacts for each jaxlib that it was written under, with a
+file for each kind of program, and the SHA-256 of the StableHLO of each order of derivatives. Values
+are compared with NumPy's.
 """
 
 import argparse
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -243,6 +245,11 @@ def differing(name: str, pairs: Sequence[tuple[Any, Any]]) -> list[str]:
     return problems
 
 
+def folder_of_this_release(jaxlib: str) -> pathlib.Path:
+    """Return the folder of what this release writes under a version of jaxlib."""
+    return ARTIFACTS / f"hlofront-{__version__}-jaxlib-{jaxlib}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the artifacts of this release")
@@ -252,11 +259,11 @@ def main() -> None:
         own = [sys.executable, "-m", "tests.export.releases", *sys.argv[1:]]
         os.execve(sys.executable, own, {**os.environ, **ENVIRONMENT})
     if options.write:
-        write(ARTIFACTS / f"hlofront-{__version__}")
+        write(folder_of_this_release(importlib.metadata.version("jaxlib")))
         return
     folders = sorted(path for path in ARTIFACTS.glob("hlofront-*") if path.is_dir())
     problems = [f"{path.name}: {each}" for path in folders for each in wrong(path)]
-    print(*problems, f"{len(folders)} releases, {len(problems)} problems", sep="\n")
+    print(*problems, f"{len(folders)} folders, {len(problems)} problems", sep="\n")
     sys.exit(bool(problems))
 
 

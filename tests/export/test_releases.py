@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from hlofront.base.version import __version__
 from tests.export import releases
 
 
@@ -24,8 +23,9 @@ def test_programs_of_each_release_are_read():
     assert "0 problems" in done.stdout
 
 
-def test_this_release_has_a_program_of_each_kind():
-    folder = releases.ARTIFACTS / f"hlofront-{__version__}"
+@pytest.mark.parametrize("jaxlib", ["0.10.2", "0.12.0.1"])
+def test_this_release_has_a_program_of_each_kind(jaxlib):
+    folder = releases.folder_of_this_release(jaxlib)
     assert folder.is_dir(), "run python -m tests.export.releases --write"
     names = {path.name for path in folder.iterdir()}
     assert names == {*releases.KINDS, releases.BUNDLE, releases.DIGESTS}
