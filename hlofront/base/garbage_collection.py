@@ -12,17 +12,19 @@ def collection_paused() -> Generator[None]:
     An import makes classes and functions that are never dropped; walking them after every 700 new
     objects would make the import of hlofront noticeably slower. At the end all objects count as
     old, as if they had survived the collections, so that the next collection of young ones does not
-    walk them either. If the program has disabled the collector or frozen objects, the block changes
-    nothing.
+    walk them either. Where objects are frozen, which they then would no longer be, new ones stay
+    young: Python 3.12 starts with some hundred frozen objects of its own. If the program has
+    disabled the collector, the block changes nothing.
     """
-    if not gc.isenabled() or gc.get_freeze_count():
+    if not gc.isenabled():
         yield
         return
     gc.disable()
     try:
         yield
     finally:
-        # Frozen objects that are thawed belong to the oldest generation, without a walk.
-        gc.freeze()
-        gc.unfreeze()
+        if not gc.get_freeze_count():
+            # Frozen objects that are thawed belong to the oldest generation, without a walk.
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

@@ -46,7 +46,8 @@ def test_objects_that_the_program_froze_stay_frozen(collector):
     gc.freeze()
     frozen = gc.get_freeze_count()
     with collection_paused():
-        assert gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
     assert gc.get_freeze_count() >= frozen > 0
 
 
@@ -56,11 +57,12 @@ def test_the_import_of_hlofront_walks_few_objects():
 import gc
 collections = []
 gc.callbacks.append(lambda phase, details: collections.append(phase))
+frozen = gc.get_freeze_count()  # Python 3.12 starts with some hundred frozen objects
 import hlofront
-print(len(collections) // 2, gc.isenabled(), gc.get_freeze_count())
+print(len(collections) // 2, gc.isenabled(), gc.get_freeze_count() - frozen)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    count, enabled, frozen = done.stdout.split()
+    count, enabled, newly_frozen = done.stdout.split()
     # Without the pause there are about a hundred.
     assert int(count) < 20
-    assert (enabled, frozen) == ("True", "0")
+    assert (enabled, newly_frozen) == ("True", "0")
