@@ -2,9 +2,9 @@
 
 Most tests compile thousands of programs of a few operations, each run once, to test what hlofront
 says to XLA. Two settings more than halve the time of such a compilation: no optimizations by LLVM,
-and XLA's older emitters of loops, which write LLVM's instructions where the present ones write
-MLIR and transform it. Programs with an operation that the older emitters write wrongly keep the
-present ones. `check` names the tests that run the code that users get.
+and, in jaxlibs that have them, XLA's older emitters of loops, which write LLVM's instructions where
+the present ones write MLIR and transform it. Programs with an operation that the older emitters
+write wrongly keep the present ones. `check` names the tests that run the code that users get.
 
 Code without fusions, `--xla_disable_hlo_passes=fusion,fusion-wrapper`, would take a fifth of the
 time for dots and convolutions, but has wrong results for samples of comparisons, and takes seven
@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.xla_options import PRESENT_EMITTERS, has_option
 
 if TYPE_CHECKING:
     from hlofront.bridge.client import Client, CompileOptions, Device, LoadedExecutable
@@ -32,8 +34,6 @@ FLAGS = (
 
 # XLA reads the variable once, when the first client starts.
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *FLAGS]).strip()
-
-PRESENT_EMITTERS = "xla_cpu_use_fusion_emitters"
 
 # The operations that the older emitters may write wrongly: see `is_wrong_by_older_emitters`.
 SUSPECTS = (b"scatter", b"clamp", b"reduce_window", b"reduce_precision")
@@ -60,6 +60,7 @@ def older_emitters():
         if (
             client.platform == "cpu"
             and PRESENT_EMITTERS not in named
+            and has_option(client, PRESENT_EMITTERS, False)
             and not needs_present_emitters(ir_module)
         ):
             options.env_option_overrides = [*flags, (PRESENT_EMITTERS, False)]

@@ -20,6 +20,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tests.support.xla_options import PRESENT_EMITTERS, has_option
+
 WRONG, DEAD, ENDLESS, ERROR = "wrong", "ends the process", "does not end", "is an error"
 # Under the options by which most modules are compiled.
 AMONG_OTHERS = "fails among others"
@@ -30,8 +32,7 @@ QUICKLY = {
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
-# Later jaxlibs than 0.10 have no older emitters.
-OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
+OLDER_EMITTERS = {PRESENT_EMITTERS: False}
 
 
 class Settings(NamedTuple):
@@ -53,7 +54,6 @@ def work(first: int, count: int, settings: Settings) -> None:
     import numpy as np
 
     import hlofront as jax
-    from hlofront.bridge.state import jaxlib_version
     from hlofront.sharding import AxisType, NamedSharding, PartitionSpec
     from tests.xla_faults.programs import arguments_of, exact, random_program, traced
 
@@ -68,7 +68,8 @@ def work(first: int, count: int, settings: Settings) -> None:
         spec = PartitionSpec(*[None] * axes[number % len(axes)], "x")
         return jax.device_put(x, NamedSharding(mesh, spec))
 
-    fast = QUICKLY if jaxlib_version >= (0, 11) else QUICKLY | OLDER_EMITTERS
+    has_older = has_option(jax.devices()[0].client, PRESENT_EMITTERS, False)
+    fast = QUICKLY | OLDER_EMITTERS if has_older else QUICKLY
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for start in range(first, first + count, together):
