@@ -113,7 +113,7 @@ def make_cpu_client(**options: object) -> Client:
 def set_effort(build_options: object, name: str, effort: float) -> bool:
     """Set an effort of XLA's compiler, from -1 to 1; return whether this jaxlib has efforts.
 
-    Versions of jaxlib before 0.12 have efforts and levels, later ones only levels.
+    Versions of jaxlib before 0.11 have efforts and levels, later ones only levels.
 
     Args:
       build_options: jaxlib's ExecutableBuildOptions.

@@ -8,7 +8,6 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
-from hlofront.bridge import state
 from hlofront.experimental import io_callback
 from hlofront.inspect import ErrorReport, find_error
 from tests.inspect.programs import gpt_arguments, gpt_step, resnet_arguments, resnet_step
@@ -131,12 +130,12 @@ def test_an_error_that_grows_slowly_has_no_operation():
     assert "No single operation loses them" in str(report)
 
 
-@pytest.mark.skipif(
-    state.jaxlib_version >= (0, 12), reason="XLA of jaxlib 0.12 does not reorder sums of floats"
-)
 def test_what_compiles_to_something_else_is_said():
     """XLA adds the two constants before it adds x."""
-    report = find_error(lambda x: (x + 1e6) - 1e6)(points)
+    there_and_back = lambda x: (x + 1e6) - 1e6
+    if (jax.jit(there_and_back)(points) != points).any():
+        pytest.skip("this jaxlib's XLA keeps the order of sums: docs/reference/versions.md")
+    report = find_error(there_and_back)(points)
     assert report and report.results[0].compiled_error == 0
     assert "Compiled as a whole, the program computes in another way" in str(report)
 

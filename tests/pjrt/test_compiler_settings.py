@@ -34,7 +34,7 @@ def build_option(name):
     return lambda options: getattr(options.executable_build_options, name)
 
 
-# jaxlib 0.12 has levels alone.
+# Since 0.11, jaxlib has only levels.
 HAS_EFFORTS = "memory_fitting_effort" in dir(
     compile_options(jax.devices()[:1]).executable_build_options
 )
