@@ -1,97 +1,27 @@
-"""The public names against JAX's list: how much is there, and that finished modules stay whole."""
+"""The public names against JAX's lists: none is missing, and finished modules stay whole."""
 
 import functools
-import importlib
-import inspect
-import json
 import pathlib
-import re
 
 import pytest
 
-from tests.house.source import ROOT
+from tests.support.api_names import (
+    ADDED,
+    LIST,
+    absent_names,
+    find,
+    main,
+    read_lists,
+    signature_differences,
+)
 
-LIST = ROOT / "tests" / "as_jax" / "jax_0.10.2.json"
 FINISHED = pathlib.Path(__file__).with_name("finished_modules.txt")
 
 
 @functools.cache
 def reference():
-    return json.loads(LIST.read_text())["modules"]
-
-
-def find(module_name):
-    """Our module for one of the list, or None."""
-    name = "hlofront" + module_name.removeprefix("jax")
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if name.startswith(error.name or "?"):
-            return None
-        raise
-
-
-def wanted_parameters(signature):
-    """[(name, kind)] of a signature's text; kind: '' by position or name, 'name', '*', '**'."""
-    parts, depth, current = [], 0, ""
-    body = re.sub(r"<[^<>]*>", "None", signature).partition("(")[2]
-    for character in body:
-        depth += character in "([{"
-        depth -= character in ")]}"
-        if depth < 0:
-            break
-        if character == "," and not depth:
-            parts.append(current)
-            current = ""
-        else:
-            current += character
-    result, by_name = [], False
-    for part in [*map(str.strip, parts), current.strip()]:
-        stars, name = re.match(r"(\**)(\w*)", part).groups()
-        if name:
-            result.append((name, stars or ("name" if by_name else "")))
-        by_name |= stars == "*"
-    return result
-
-
-def differences(ours, signature):
-    """What a caller who follows the reference's signature could not do with ours."""
-    try:
-        parameters = inspect.signature(ours).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    kinds = {parameter.kind for parameter in parameters}
-    by_position = [
-        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    names = {parameter.name for parameter in parameters}
-    found = []
-    wanted = wanted_parameters(signature)
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        found += [
-            f"no parameter {name}"
-            for name, how in wanted
-            if how in ("", "name") and name not in names
-        ]
-    positional = [name for name, how in wanted if not how]
-    if (
-        inspect.Parameter.VAR_POSITIONAL not in kinds
-        and by_position[: len(positional)] != positional
-    ):
-        found.append(f"positional parameters {by_position}, expected {positional}")
-    return found
-
-
-def missing_from(module_name):
-    """Names, and differing signatures, that ours lacks of a module."""
-    ours, found = find(module_name), []
-    for name, signature in reference()[module_name].items():
-        value = getattr(ours, name, None)
-        if value is None and not hasattr(ours, name):
-            found.append(f"{module_name}.{name} is missing")
-        elif isinstance(signature, str) and not inspect.isclass(value):
-            found += [f"{module_name}.{name}: {what}" for what in differences(value, signature)]
-    return found
+    """The names of jax 0.10.2 and of 0.12.0.1, with the signatures of the latter."""
+    return read_lists([LIST, ADDED])
 
 
 def finished_modules():
@@ -101,23 +31,27 @@ def finished_modules():
 
 @pytest.mark.parametrize("module_name", finished_modules())
 def test_finished_modules_stay_whole(module_name):
-    missing = missing_from(module_name)
+    names = read_lists([LIST])[module_name]
+    missing = [f"{name} is missing" for name in absent_names(module_name, names)]
+    missing += signature_differences(module_name, names)
     assert not missing, "\n".join(missing)
 
 
-def test_coverage(record_property):
-    """Reports, by module, how many of the reference's names we have."""
-    total = have = 0
-    lines = []
-    for module_name, names in sorted(reference().items()):
-        ours = find(module_name)
-        here = sum(hasattr(ours, name) for name in names) if ours else 0
-        lines.append(f"{module_name:34} {here:4}/{len(names)}")
-        total, have = total + len(names), have + here
-    record_property("public_names", f"{have}/{total}")
-    print("\n".join([*lines, f"{'all':34} {have:4}/{total}"]))
-    whole = set(finished_modules())
-    assert whole <= set(reference()), "finished_modules.txt names modules that JAX does not have"
+def test_no_name_is_missing_without_a_reason(capsys, record_property):
+    status = main([])
+    output = capsys.readouterr().out
+    record_property("public_names", output.splitlines()[-3])
+    assert status == 0, output
+    assert set(finished_modules()) <= set(reference()), "finished_modules.txt names other modules"
+
+
+def test_a_missing_name_is_printed(capsys, tmp_path):
+    names = tmp_path / "names.json"
+    names.write_text('{"modules": {"jax.lax": {"add": "(x, z)", "no_such_name": null}}}')
+    assert main([str(names), "--signatures"]) == 1
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["jax.lax", "1/2"] in lines and ["absent:", "no_such_name"] in lines
+    assert ["jax.lax.add:", "no", "parameter", "z"] in lines
 
 
 def test_our_modules_export_what_they_list():
