@@ -68,6 +68,14 @@ class HiType(AbstractValue):
         raise _must_override(self, "dec_rank")
 
 
+class MappingSpec:
+    """The base class of specs that say how a batch of values of a HiType consists of them.
+
+    Rules pass them to the methods `inc_rank` and `dec_rank` of the type. They are not in_axes of
+    `vmap`: it maps the low values of high ones over integer axes.
+    """
+
+
 class HiPspec:
     """The base class of the specs by which `shard_map` splits values of a HiType.
 

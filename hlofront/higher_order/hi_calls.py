@@ -1,8 +1,8 @@
-"""The primitives of equations that call VJPHiPrimitives, whose rules come with that class."""
+"""The primitives of equations that call HiPrims, whose rules come with that class."""
 
 from hlofront.core.primitive import Primitive
 
-# The parameter `_prim` is a VJPHiPrimitive. The operands and results are the arrays that its own
+# The parameter `_prim` is a HiPrim. The operands and results are the arrays that its own
 # values consist of.
 call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, carries_programs=True)
 # The derivative in programs: from primals and tangents to results and their tangents.

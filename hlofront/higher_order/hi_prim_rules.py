@@ -1,4 +1,4 @@
-"""The rules of VJPHiPrimitives, by which interpreters call their methods with raised values."""
+"""The rules of HiPrims, by which interpreters call their methods with raised values."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +17,7 @@ from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import current_trace
+from hlofront.higher_order.accumulators import NullAccum, ValAccum
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.checkpoint_splitting import InTwo, OwnRecomputation, own_recomputation
 from hlofront.higher_order.hi_calls import (
@@ -24,11 +25,8 @@ from hlofront.higher_order.hi_calls import (
     call_hi_primitive_linearized_p,
     call_hi_primitive_p,
 )
-from hlofront.higher_order.jit_call import closed_call_p, split_captured
-from hlofront.higher_order.selecting import where, with_zeros
-from hlofront.higher_order.vjp_primitive import (
-    CotangentSum,
-    VJPHiPrimitive,
+from hlofront.higher_order.hi_prim import (
+    HiPrim,
     cotangent_type,
     flags_of_operands,
     groups_of,
@@ -40,6 +38,8 @@ from hlofront.higher_order.vjp_primitive import (
     tangents_of_result,
     with_axis_at,
 )
+from hlofront.higher_order.jit_call import closed_call_p, split_captured
+from hlofront.higher_order.selecting import where, with_zeros
 from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linear_transpose import linear_transpose
@@ -55,23 +55,23 @@ for _primitive in (call_hi_primitive_p, call_hi_primitive_jvp_p, call_hi_primiti
 # ---- the operation -------------------------------------------------------------------------------
 
 
-def _expanded(*low: Value, _prim: VJPHiPrimitive) -> list[Value]:
+def _expanded(*low: Value, _prim: HiPrim) -> list[Value]:
     return _prim.low_result(_prim.expand(*_prim.raised_args(low)))
 
 
 @rules.infer(call_hi_primitive_p)
-def _(*_: AbstractValue, _prim: VJPHiPrimitive) -> list[AbstractValue]:
+def _(*_: AbstractValue, _prim: HiPrim) -> list[AbstractValue]:
     return _prim.low_types_out
 
 
 @rules.effects(call_hi_primitive_p)
-def _(*_: AbstractValue, _prim: VJPHiPrimitive) -> Effects:
+def _(*_: AbstractValue, _prim: HiPrim) -> Effects:
     return frozenset(_prim.effects)
 
 
 @rules.jvp(call_hi_primitive_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, _prim: VJPHiPrimitive
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, _prim: HiPrim
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     trace = current_trace()
     if isinstance(trace, SplitTrace):
@@ -88,7 +88,7 @@ def _(
 
 
 def _linearized(
-    prim: VJPHiPrimitive,
+    prim: HiPrim,
     primals: Sequence[ArrayLike],
     tangents: Sequence[Tangent],
     runs_forward: bool,
@@ -118,7 +118,7 @@ def _linearized(
 
 
 def _bind_linearized(
-    prim: VJPHiPrimitive, residuals: PyTree, tangents: Sequence[Tangent], flags: Sequence[bool]
+    prim: HiPrim, residuals: PyTree, tangents: Sequence[Tangent], flags: Sequence[bool]
 ) -> list[Tangent]:
     leaves, residuals_tree = tree.tree_flatten(residuals)
     groups = groups_of(prim.in_avals_flat, tangents)
@@ -133,7 +133,7 @@ def _bind_linearized(
 
 
 @rules.staged(call_hi_primitive_p)
-def _(trace: StagingTrace, *low: Value, _prim: VJPHiPrimitive) -> list[Value]:
+def _(trace: StagingTrace, *low: Value, _prim: HiPrim) -> list[Value]:
     if not _prim.defines("staging"):
         return trace.write(call_hi_primitive_p, low, {"_prim": _prim})
     source_info = trace.source_info()
@@ -142,13 +142,13 @@ def _(trace: StagingTrace, *low: Value, _prim: VJPHiPrimitive) -> list[Value]:
 
 def _recomputed(equation: Equation, policy: Policy | None) -> InTwo:
     """Split an operation of a checkpointed program as its method remat says."""
-    prim: VJPHiPrimitive = equation.params["_prim"]
+    prim: HiPrim = equation.params["_prim"]
     again: Any = None
     captured: list[Any] = []
 
     def forward(*low: Value) -> list[Value]:
         nonlocal again, captured
-        result, recompute = prim.remat(policy, *prim.raised_args(low))
+        result, recompute = prim.recomputed(policy, *prim.raised_args(low))
 
         def backward(*low: Value) -> list[Value]:
             return prim.low_result(recompute(*prim.raised_args(low)))
@@ -167,7 +167,7 @@ def _recomputed(equation: Equation, policy: Policy | None) -> InTwo:
 
 
 def _defines_remat(equation: Equation) -> bool:
-    prim: VJPHiPrimitive = equation.params["_prim"]
+    prim: HiPrim = equation.params["_prim"]
     return prim.defines("remat")
 
 
@@ -175,29 +175,27 @@ own_recomputation[call_hi_primitive_p] = OwnRecomputation(_defines_remat, _recom
 
 
 @rules.transpose(call_hi_primitive_p)
-def _(
-    cotangents: Sequence[Cotangent], *operands: Value, _prim: VJPHiPrimitive
-) -> list[Cotangent | None]:
+def _(cotangents: Sequence[Cotangent], *operands: Value, _prim: HiPrim) -> list[Cotangent | None]:
     types = _prim.in_avals_flat
     values: list[Any] = []
     for t, group in zip(types, groups_of(types, operands), strict=True):
         if any(type(x) is UndefinedPrimal for x in group):
-            values.append(CotangentSum(cotangent_type(t)))
+            values.append(ValAccum(cotangent_type(t)))
         else:
             values += raised([t], group)
     arriving = raised_tangents([cotangent_type(t) for t in _prim.out_avals_flat], cotangents)
     _prim.transpose(_prim.out_tree.unflatten(arriving), *_prim.in_tree.unflatten(values))
     departing: list[Cotangent | None] = []
     for value, group in zip(values, groups_of(types, operands), strict=True):
-        departing += value.low if isinstance(value, CotangentSum) else [None] * len(group)
+        departing += value.low if isinstance(value, ValAccum) else [None] * len(group)
     return departing
 
 
 @rules.simplify(call_hi_primitive_p)
 def _(used: Sequence[bool], equation: Equation) -> SmallerEquation:
-    prim: VJPHiPrimitive = equation.params["_prim"]
+    prim: HiPrim = equation.params["_prim"]
     read = [any(group) for group in groups_of(prim.out_avals_flat, used)]
-    operands, results, smaller = prim.dce(prim.out_tree.unflatten(read))
+    operands, results, smaller = prim.without_dead_code(prim.out_tree.unflatten(read))
     if smaller is None and equation.effects:
         return [True] * len(equation.invars), equation
     if smaller is None:
@@ -223,20 +221,20 @@ def _split_operands(
     return operands[:count], with_zeros(operands[count:], present, avals)
 
 
-def _jvp_of_low(*operands: Value, _prim: VJPHiPrimitive, present: Sequence[bool]) -> list[Value]:
+def _jvp_of_low(*operands: Value, _prim: HiPrim, present: Sequence[bool]) -> list[Value]:
     primals, tangents = _split_operands(operands, present, low_types(_prim.in_avals_flat))
     results, tangents_out = run_jvp(_prim, primals, tangents)
     return [*results, *[instantiate(t) for t in where(tangents_out, results_with_tangents(_prim))]]
 
 
 @rules.infer(call_hi_primitive_jvp_p)
-def _(*_: AbstractValue, _prim: VJPHiPrimitive, present: Sequence[bool]) -> list[AbstractValue]:
+def _(*_: AbstractValue, _prim: HiPrim, present: Sequence[bool]) -> list[AbstractValue]:
     types = _prim.low_types_out
     return [*types, *[t.to_tangent_aval() for t in where(types, results_with_tangents(_prim))]]
 
 
 @rules.effects(call_hi_primitive_jvp_p)
-def _(*_: AbstractValue, _prim: VJPHiPrimitive, present: Sequence[bool]) -> Effects:
+def _(*_: AbstractValue, _prim: HiPrim, present: Sequence[bool]) -> Effects:
     return frozenset(_prim.effects)
 
 
@@ -253,7 +251,7 @@ def _(
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
-    _prim: VJPHiPrimitive,
+    _prim: HiPrim,
     present: Sequence[bool],
 ) -> BatchResult:
     count = len(present)
@@ -283,7 +281,7 @@ def _(
 
 @rules.partial_eval(call_hi_primitive_jvp_p)
 def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
-    prim: VJPHiPrimitive = equation.params["_prim"]
+    prim: HiPrim = equation.params["_prim"]
     present: Sequence[bool] = equation.params["present"]
     primals, outvars = equation.invars[: len(present)], equation.outvars
     if any(unknown[: len(present)]):
@@ -341,12 +339,12 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
 
 
 @rules.infer(call_hi_primitive_linearized_p)
-def _(*_: AbstractValue, _prim: VJPHiPrimitive, **__: object) -> list[AbstractValue]:
+def _(*_: AbstractValue, _prim: HiPrim, **__: object) -> list[AbstractValue]:
     return [t.to_tangent_aval() for t in where(_prim.low_types_out, results_with_tangents(_prim))]
 
 
 def _cotangents_of_operands(
-    prim: VJPHiPrimitive,
+    prim: HiPrim,
     residuals: PyTree,
     cotangents: Sequence[Cotangent],
     flags: Sequence[bool],
@@ -357,18 +355,18 @@ def _cotangents_of_operands(
         with_zeros(cotangents, results_with_tangents(prim), prim.low_types_out),  # pyright: ignore[reportArgumentType]
     )
     sums = [
-        CotangentSum(cotangent_type(t), flag)
+        (ValAccum if flag else NullAccum)(cotangent_type(t))
         for t, flag in zip(prim.in_avals_flat, flags, strict=True)
     ]
     prim.vjp_bwd(residuals, prim.out_tree.unflatten(arriving), *prim.in_tree.unflatten(sums))
-    return [low for total in sums if total.is_wanted for low in total.low]
+    return [low for total in sums if isinstance(total, ValAccum) for low in total.low]
 
 
 @rules.transpose(call_hi_primitive_linearized_p)
 def _(
     cotangents: Sequence[Cotangent],
     *operands: Value,
-    _prim: VJPHiPrimitive,
+    _prim: HiPrim,
     residuals_tree: PyTreeDef,
     nz_in_flat: Sequence[bool],
 ) -> list[Cotangent | None]:
@@ -380,7 +378,7 @@ def _(
 
 def _run_forward(
     *operands: Value,
-    _prim: VJPHiPrimitive,
+    _prim: HiPrim,
     residuals_tree: PyTreeDef,
     nz_in_flat: Sequence[bool],
 ) -> Sequence[Value]:
@@ -402,7 +400,7 @@ def _run_forward(
 
 def _no_forward(*_: object, **__: object) -> NoReturn:
     raise TypeError(
-        "can't apply forward-mode autodiff (jvp) to the backward rule of a VJPHiPrimitive: use "
+        "can't apply forward-mode autodiff (jvp) to the backward rule of a HiPrim: use "
         "reverse mode (vjp, grad, jacrev), or define its methods lin and linearized."
     )
 
@@ -419,13 +417,13 @@ def _(
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
-    _prim: VJPHiPrimitive,
+    _prim: HiPrim,
 ) -> BatchResult:
     return _batched(_prim, axis, values, axes)
 
 
 def _batched(
-    prim: VJPHiPrimitive, axis: AxisData, low: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+    prim: HiPrim, axis: AxisData, low: Sequence[ArrayLike], axes: Sequence[BatchAxis]
 ) -> tuple[list[Value], list[BatchAxis]]:
     """Run the method batch on low values; return those of the result, and their batch axes."""
     if all(a is None for a in axes):
