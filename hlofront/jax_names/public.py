@@ -13,7 +13,7 @@ _MODULES_BY_PACKAGE = {
     "jax.experimental": """
         array_serialization buffer_callback checkify colocated_python compilation_cache compute_on
         control_deps custom_partitioning fused hijax jet key_reuse layout mesh_utils
-        multihost_utils ode pallas pjit profiler random rnn roofline scheduling_groups
+        multihost_utils ode overlap pallas pjit profiler random rnn roofline scheduling_groups
         serialize_executable shard_alike shard_map source_mapper sparse topologies transfer
         xla_metadata
         """,

@@ -81,6 +81,7 @@ MODULES: dict[str, str] = {
     "ops.device_put": "device_put",
     "special.polynomials": "polynomial",
     "ops.process_parts": "global_array_to_host_local_array host_local_array_to_global_array",
+    "ops.program_order": "program_order",
     "ops.programs": (
         "call call_hi_primitive call_hi_primitive_jvp call_hi_primitive_linearized "
         "closed_call custom_jvp_call custom_lin custom_linear_solve custom_vjp_call "
