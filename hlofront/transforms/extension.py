@@ -119,6 +119,7 @@ def linearize(
     primals_ft: Sequence[ArrayLike],
     has_aux: bool = False,
     is_vjp: bool = False,
+    in_nzs: Sequence[bool] | None = None,
 ) -> PyTree:
     """Run a function, and record its derivative as a program that is linear in tangents.
 
@@ -126,7 +127,9 @@ def linearize(
       traceable: a function of pytrees, or a wrapped one.
       primals_ft: its arguments, as a sequence.
       has_aux: whether it returns a pair, whose second member is not differentiated.
-      is_vjp: whether the program is transposed later, which rules of VJPHiPrimitives need to know.
+      is_vjp: whether the program is transposed later, which rules of HiPrims need to know.
+      in_nzs: per leaf of the arguments, whether its tangent may be other than zero; None if all
+        may.
 
     Returns:
       The result; per leaf of it whether its tangent is a symbolic zero; the jaxpr from the tangents
@@ -135,7 +138,7 @@ def linearize(
     """
     leaves, structure = tree.tree_flatten(tuple(primals_ft))
     flat = _FlatFunction(traceable, structure, has_aux)
-    linear = linearize_flat(flat, leaves, runs_forward=not is_vjp)
+    linear = linearize_flat(flat, leaves, runs_forward=not is_vjp, nonzero=in_nzs)
     results, auxiliary = flat.split(linear.outputs)
     program = linear.program
     inputs = iter(program.jaxpr.invars)

@@ -2,27 +2,23 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import host_number
-from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike, NumPyArray, is_tuple_or_list
+from hlofront.base.typing import is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
-from hlofront.core.jaxpr import Atom, DebugInfo, Jaxpr, Literal, Value
+from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import JVP, transformed
-from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.core.sharding.requested_shardings import cotangent_sharding
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.core.typed_scalars import typed
-from hlofront.primitives.rules.derivatives import instantiate, zeros_of
+from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.primitives.sharding.resharding import bind_reshard
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.differentiated_dtypes import (
@@ -32,8 +28,14 @@ from hlofront.transforms.differentiated_dtypes import (
 )
 from hlofront.transforms.flatten import check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
+from hlofront.transforms.linear_function import LinearFunction, LinearFunctionSpec, as_returned
 from hlofront.transforms.linearize import Linearized, linearize_flat
-from hlofront.transforms.pullback import Pullback, PullbackSpec, residuals_by_source
+from hlofront.transforms.pullback import (
+    Pullback,
+    PullbackSpec,
+    flags_of_leaves,
+    residuals_by_source,
+)
 from hlofront.transforms.simplify import dead_code, without_unused_constants
 from hlofront.transforms.vmap import documented
 
@@ -89,7 +91,7 @@ class FlatCall:
     def split(self, outputs: Sequence[Value]) -> tuple[PyTree, PyTree]:
         """Return (result, auxiliary value) as pytrees, from the flat outputs of a call."""
         count = self.out_tree.num_leaves
-        result = self.out_tree.unflatten(map(_as_returned, outputs[:count]))
+        result = self.out_tree.unflatten(map(as_returned, outputs[:count]))
         if not self.has_aux:
             return result, None
         # Leaves of the auxiliary value that are not traced are returned unchanged.
@@ -97,15 +99,6 @@ class FlatCall:
         traced = iter(outputs[count:])
         aux = [as_result(next(traced)) if x is _TRACED else x for x in leaves]
         return result, aux_tree.unflatten(aux)
-
-
-def _as_returned(x: Value) -> Value:
-    """Return a result of a differentiated function: a host value of an array's dtype as it is."""
-    if isinstance(x, np.ndarray | np.generic):
-        value = cast(NumPyArray, x)
-        if value.dtype == typeof(value).dtype:
-            return value
-    return as_result(x)
 
 
 def _check_values(signature: Signature, args: tuple[object, ...], leaves: Sequence[object]) -> None:
@@ -175,7 +168,7 @@ def jvp(
         [
             as_array(instantiate(t))
             if type(t) is Zero
-            else (_as_returned if id(t) in handed_in else as_result)(t)
+            else (as_returned if id(t) in handed_in else as_result)(t)
             for t in tangents_out[: call.out_tree.num_leaves]
         ]
     )
@@ -200,13 +193,18 @@ def _check_tangent(primal: ShapedArray, tangent: ShapedArray) -> None:
 
 
 @boundary
-def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = False) -> PyTree:
+def linearize(
+    fun: Callable[..., PyTree], *primals: object, has_aux: bool = False, in_nzs: PyTree = None
+) -> PyTree:
     """Return the value of a function, and its derivative as a linear function of tangents.
 
     Args:
       fun: a function of pytrees of arrays.
       primals: the arguments at which to linearize.
       has_aux: whether `fun` returns (result, auxiliary data).
+      in_nzs: which arguments may have a tangent other than zero: a boolean, or a tuple of them with
+        an entry per argument, each a boolean or a tree that is a prefix of the argument, in which
+        tuples stand for any containers. None if all may.
 
     Returns:
       (result, f_jvp), or with `has_aux` (result, f_jvp, auxiliary data). `f_jvp(*tangents)`
@@ -222,7 +220,7 @@ def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = Fals
       (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable(fun)
-    linearized, call = _linearize(fun, primals, has_aux, "linearize")
+    linearized, call = _linearize(fun, primals, has_aux, "linearize", in_nzs)
     result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
     # f_jvp may be called often, and holds its residuals, so dead code is removed.
@@ -244,85 +242,21 @@ def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = Fals
 
 
 def _linearize(
-    fun: Callable[..., PyTree], primals: tuple[object, ...], has_aux: bool, traced_for: str
+    fun: Callable[..., PyTree],
+    primals: tuple[object, ...],
+    has_aux: bool,
+    traced_for: str,
+    in_nzs: PyTree = None,
 ) -> tuple[Linearized, FlatCall]:
     leaves, in_tree = tree.tree_flatten(primals)
+    nonzero = None if in_nzs is None else flags_of_leaves(in_nzs, in_tree, "in_nzs", traced_for)
     signature = Signature(fun)
     _check_values(signature, primals, leaves)
     if traced_for != "linearize":
         leaves = list(map(typed, leaves))
     call = FlatCall(fun, signature, in_tree, has_aux)
     info = DebugInfo(traced_for, signature.find_where, lambda: signature.names_in(in_tree))
-    return linearize_flat(call, leaves, info, traced_for == "linearize"), call
-
-
-class LinearFunctionSpec(NamedTuple):
-    """The auxiliary data of the pytree LinearFunction: its jaxpr, structures and avals."""
-
-    # The jaxpr of the tangents; its constants are the residuals.
-    jaxpr: Jaxpr
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]
-    # Per leaf of the arguments, whether its tangent is an input of the program.
-    has_tangent: tuple[bool, ...]
-    # Per leaf of the result, whether its tangent is an output of the program; zero otherwise.
-    present: tuple[bool, ...]
-    out_avals: tuple[ShapedArray, ...]
-
-
-class LinearFunction:
-    """A linear function of tangents, as linearize returns it; a pytree of its residuals."""
-
-    # jit keeps a weak reference to the functions that it compiles.
-    __slots__ = ("__weakref__", "residuals", "spec")
-
-    def __init__(self, residuals: Sequence[Value], spec: LinearFunctionSpec):
-        self.residuals = residuals
-        self.spec = spec
-
-    @boundary
-    def __call__(self, *tangents: PyTree) -> PyTree:
-        spec = self.spec
-        leaves, given_tree = tree.tree_flatten(tangents)
-        if given_tree != spec.in_tree:
-            raise TypeError(
-                "the linearized function was given tangents of another structure than its "
-                f"primals: expected {spec.in_tree}, got {given_tree}"
-            )
-        for leaf, aval in zip(leaves, spec.in_avals, strict=True):
-            tangent_aval, expected = typeof(leaf), aval.to_tangent_aval()
-            if tangent_aval.shape != expected.shape or tangent_aval.dtype != expected.dtype:
-                raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original "
-                    f"primal values: got tangent aval {tangent_aval} for primal aval {aval} but "
-                    f"expected {expected}."
-                )
-        nonzero_tangents = [x for x, flag in zip(leaves, spec.has_tangent, strict=True) if flag]
-        results = zip(spec.jaxpr.outvars, eval_jaxpr(spec.jaxpr, self.residuals, *nonzero_tangents))
-        return spec.out_tree.unflatten(
-            [
-                _linear_result(*next(results))
-                if there
-                else as_array(zeros_of(aval.to_tangent_aval()))
-                for there, aval in zip(spec.present, spec.out_avals, strict=True)
-            ]
-        )
-
-    def __repr__(self) -> str:
-        return f"LinearFunction(\n{self.spec.jaxpr}\n)"
-
-
-def _linear_result(atom: Atom, tangent: ArrayLike) -> ArrayLike:
-    """Return a result of a linear program as an array, unless it is a host value passed through."""
-    return as_array(tangent) if type(atom) is Literal else _as_returned(tangent)
-
-
-tree.register_pytree_node(
-    LinearFunction,
-    lambda f: ((f.residuals,), f.spec),
-    lambda spec, children: LinearFunction(children[0], spec),
-)
+    return linearize_flat(call, leaves, info, traced_for == "linearize", nonzero), call
 
 
 # ---- reverse -------------------------------------------------------------------------------------
@@ -334,6 +268,8 @@ def vjp(
     *primals: object,
     has_aux: bool = False,
     reduce_axes: Sequence[object] = (),
+    saveable_args: PyTree = True,
+    in_nzs: PyTree = None,
 ) -> PyTree:
     """Return the value of a function, and its vector-Jacobian product as a linear function.
 
@@ -342,6 +278,14 @@ def vjp(
       primals: the arguments at which to differentiate.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
       reduce_axes: () only.
+      saveable_args: which arguments f_vjp may hold for the backward pass: a boolean, or a tuple of
+        them with an entry per argument, each a boolean or a tree that is a prefix of the argument,
+        in which tuples stand for any containers. Where it is False, `f_vjp.args_res` has
+        NotSaveable() instead of an array that the backward pass reads, and the caller sets that
+        entry again before f_vjp is called. What is computed of arguments is held in any case.
+      in_nzs: which arguments may have a tangent other than zero, in the same form; None if all may.
+        The cotangents of others are zero, and `f_vjp.out_nzs` says which results depend on an
+        argument that has one.
 
     Returns:
       (result, f_vjp), or with `has_aux` (result, f_vjp, auxiliary data). `f_vjp(cotangent)`
@@ -358,19 +302,27 @@ def vjp(
     """
     check_callable(fun)
     refuse_reduce_axes("vjp", reduce_axes)
-    result, pullback, aux = pull_back(fun, primals, has_aux, "vjp")
+    result, pullback, aux = pull_back(fun, primals, has_aux, "vjp", saveable_args, in_nzs)
     return (result, pullback, aux) if has_aux else (result, pullback)
 
 
 def pull_back(
-    fun: Callable[..., PyTree], primals: tuple[object, ...], has_aux: bool, traced_for: str
+    fun: Callable[..., PyTree],
+    primals: tuple[object, ...],
+    has_aux: bool,
+    traced_for: str,
+    saveable_args: PyTree = True,
+    in_nzs: PyTree = None,
 ) -> tuple[PyTree, "Pullback", PyTree]:
     """Return (result, pullback, auxiliary value or None) of `fun` at `primals`."""
-    linearized, call = _linearize(fun, primals, has_aux, traced_for)
+    linearized, call = _linearize(fun, primals, has_aux, traced_for, in_nzs)
     result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
+    saveable = None
+    if saveable_args is not True:
+        saveable = flags_of_leaves(saveable_args, call.in_tree, "saveable_args", traced_for)
     args_res, opaque_residuals, sources = residuals_by_source(
-        linearized.program.consts, call.in_tree, tree.tree_leaves(primals)
+        linearized.program.consts, call.in_tree, tree.tree_leaves(primals), saveable
     )
     pullback = Pullback(
         args_res,

@@ -122,6 +122,7 @@ def linearize_flat(
     primals: Sequence[ArrayLike],
     debug_info: DebugInfo | None = None,
     runs_forward: bool = False,
+    nonzero: Sequence[bool] | None = None,
 ) -> Linearized:
     """Run a flat function on primals, and stage its linear operations on tangents.
 
@@ -130,6 +131,7 @@ def linearize_flat(
       primals: its arguments.
       debug_info: of the function.
       runs_forward: whether the staged program is run, and not transposed.
+      nonzero: per primal, whether its tangent may be other than zero; None if all may.
     """
     parent = current_trace()
     tangents = StagingTrace(debug_info)
@@ -138,9 +140,10 @@ def linearize_flat(
     avals = [typeof(x) for x in primals]
     has_tangent: list[bool] = []
     arguments: list[Value] = []
-    for x, aval in zip(primals, avals, strict=True):
+    flags = [True] * len(avals) if nonzero is None else nonzero
+    for x, aval, may_vary in zip(primals, avals, flags, strict=True):
         tangent_aval: AbstractValue = aval.to_tangent_aval()
-        flag = getattr(tangent_aval, "dtype", float0) != float0
+        flag = may_vary and getattr(tangent_aval, "dtype", float0) != float0
         has_tangent.append(flag)
         arguments.append(trace.wrap(x, tangents.new_arg(tangent_aval)) if flag else x)
     try:

@@ -1,6 +1,7 @@
 """Pullbacks, as vjp returns them: linear functions of cotangents, and pytrees of residuals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -60,6 +61,15 @@ class NotNeeded(_Mark):
     __slots__ = ()
 
 
+class NotSaveable(_Mark):
+    """A marker instead of an argument that is a residual, which `saveable_args` excludes.
+
+    It is a pytree without leaves. The caller of vjp replaces it by the argument.
+    """
+
+    __slots__ = ()
+
+
 class GradRef(_Mark):
     """A marker instead of a cotangent that was accumulated in a reference.
 
@@ -69,12 +79,15 @@ class GradRef(_Mark):
     __slots__ = ()
 
 
-for _mark in (DidntWant, GradRef, NotNeeded):
+for _mark in (DidntWant, GradRef, NotNeeded, NotSaveable):
     tree.register_pytree_node(_mark, lambda _: ((), None), lambda _, __, of=_mark: of())
 
 
 def residuals_by_source(
-    residuals: Sequence[Value], in_tree: PyTreeDef, leaves: Sequence[Value]
+    residuals: Sequence[Value],
+    in_tree: PyTreeDef,
+    leaves: Sequence[Value],
+    saveable: Sequence[bool] | None = None,
 ) -> tuple[list[Value], list[Value], tuple[int, ...]]:
     """Split residuals into those that are arguments and others.
 
@@ -82,10 +95,12 @@ def residuals_by_source(
       residuals: arrays that the backward pass reads.
       in_tree: the structure of the tuple of arguments.
       leaves: the arguments' leaves.
+      saveable: per leaf, whether it may be held; None if all may.
 
     Returns:
-      Per argument a pytree of its residual leaves, with NotNeeded() for the rest; the other
-      residuals; and per residual the index n of its argument leaf, or ~n among the others.
+      Per argument a pytree of its residual leaves, with NotNeeded() for the rest and NotSaveable()
+      for those that may not be held; the other residuals; and per residual the index n of its
+      argument leaf, or ~n among the others.
     """
     positions = {id(leaf): position for position, leaf in enumerate(leaves)}
     sources: list[int] = []
@@ -98,9 +113,68 @@ def residuals_by_source(
         sources.append(position)
     # One array may be several arguments.
     used = {id(leaves[position]) for position in sources if position >= 0}
-    residual_leaves = [x if id(x) in used else NotNeeded() for x in leaves]
+    residual_leaves = [
+        NotNeeded()
+        if id(x) not in used
+        else x
+        if saveable is None or saveable[position]
+        else NotSaveable()
+        for position, x in enumerate(leaves)
+    ]
     by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, residual_leaves)
     return list(by_argument), others, tuple(sources)
+
+
+def flags_of_leaves(
+    flags: PyTree, structure: PyTreeDef, argument: str, function: str
+) -> list[bool]:
+    """Return one boolean per leaf of a pytree, from a tree of them that is a prefix of it.
+
+    Containers of the prefix may be of other classes than those that they stand for.
+
+    Args:
+      flags: the prefix: a boolean, or a tree of booleans.
+      structure: the structure of the pytree.
+      argument: the name of the argument that the flags are, for messages.
+      function: the name of its function, for messages.
+
+    Raises:
+      ValueError: if it is not a prefix, or a leaf is not a boolean.
+    """
+    where = f"the {argument} argument to jax.{function}"
+    if isinstance(flags, bool):
+        return [flags] * structure.num_leaves
+    children, node = tree.tree_flatten(flags, is_leaf=lambda x: x is not flags)
+    if tree.treedef_is_leaf(node):
+        raise ValueError(
+            f"{where} must be a tree of bools, like a tuple-tree (made of bools and tuples only), "
+            f"but it has a leaf {flags!r} of type {type(flags).__name__}"
+        )
+    parts = structure.children()
+    if tree.treedef_is_leaf(structure) or len(parts) != len(children):
+        raise ValueError(
+            f"{where} must form a tree prefix of the corresponding values (up to container types, "
+            f"so containers need only match in their number of children), but {flags!r} has "
+            f"{len(children)} children while the values have the structure {structure}"
+        )
+    return [
+        flag
+        for child, part in zip(children, parts, strict=True)
+        for flag in flags_of_leaves(child, part, argument, function)
+    ]
+
+
+def _mirrored(structure: PyTreeDef, flags: Iterator[bool]) -> PyTree:
+    """Return flags of the leaves of a pytree in a tree of tuples, lists and dicts."""
+    if tree.treedef_is_leaf(structure):
+        return next(flags)
+    node = structure.node_data()
+    children = [_mirrored(child, flags) for child in structure.children()]
+    kind, data = (tuple, ()) if node is None else node
+    if kind is dict:
+        keys: Any = data
+        return dict(zip(keys, children, strict=True))
+    return children if kind is list else tuple(children)
 
 
 class PullbackSpec(NamedTuple):
@@ -165,9 +239,28 @@ class Pullback:
         return self.spec.jaxpr
 
     @property
+    def out_nzs(self) -> PyTree:
+        """A tree like the result of booleans: whether it depends on arguments that may vary.
+
+        Containers other than tuples, lists and dicts are tuples in it.
+        """
+        return _mirrored(self.spec.out_tree, iter(self.spec.present))
+
+    @property
     def residuals(self) -> list[Value]:
         """The residuals, in the order of the jaxpr's constants."""
-        leaves = tree.tree_leaves(self.args_res, is_leaf=lambda x: type(x) is NotNeeded)
+        leaves = tree.tree_leaves(
+            self.args_res, is_leaf=lambda x: type(x) is NotNeeded or type(x) is NotSaveable
+        )
+        missing = [n for n in self.spec.sources if n >= 0 and type(leaves[n]) is NotSaveable]
+        if missing:
+            signature = self.spec.signature
+            numbers = ", ".join(map(str, dict.fromkeys(missing)))
+            raise ValueError(
+                "the VJP function was applied before restoring its not-saveable residuals: "
+                f"arrays number {numbers} of the arguments of {signature.where}, which "
+                "saveable_args excludes. Assign the arguments to entries of its `args_res` first."
+            )
         others = self.opaque_residuals
         return [leaves[n] if n >= 0 else others[~n] for n in self.spec.sources]
 
