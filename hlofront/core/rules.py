@@ -1,6 +1,7 @@
 """The rule tables of primitives: one table per question, such as batch, jvp and lower."""
 
 import importlib
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
@@ -384,6 +385,23 @@ class AxisNameRules:
         return primitive in self._table
 
 
+class _SimplifyTable(RuleTable[SimplifyRule]):
+    """The table of dead-code rules, which other packages also write with jax 0.12's signature."""
+
+    def __setitem__(self, primitive: PrimitiveLike, rule: Callable[..., Any]) -> None:
+        if _is_ours(rule) or len(inspect.signature(rule).parameters) != 3:
+            return super().__setitem__(primitive, rule)
+
+        def with_live_inputs(used: list[bool], *live_and_equation: Any) -> tuple[Any, Any]:
+            *live, equation = live_and_equation
+            # Whether a reference is read afterwards is not known: it may be.
+            return rule(used, *(live or [[True] * len(equation.invars)]), equation)
+
+        super().__setitem__(primitive, with_live_inputs)
+        self.foreign.add(primitive)
+        return None
+
+
 def _everything_saveable(*_: object, **__: object) -> bool:
     return True
 
@@ -542,7 +560,7 @@ run: RuleTable[RunRule] = RuleTable(
 show: RuleTable[ShowRule] = RuleTable(
     "show", "hlofront/core/programs/print.py", "(equation, context) -> its text"
 )
-simplify: RuleTable[SimplifyRule] = RuleTable(
+simplify = _SimplifyTable(
     "simplify", "hlofront/higher_order", "(used outputs, equation) -> used inputs, equation"
 )
 subprograms: RuleTable[SubprogramsRule] = RuleTable(

@@ -16,7 +16,11 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.bodies import debug_info_of
 from hlofront.higher_order.jit_call import CallRules, split_captured
-from hlofront.primitives.calls.metadata import compute_attributes, frontend_attributes
+from hlofront.primitives.calls.metadata import (
+    compute_attributes,
+    compute_in_block,
+    frontend_attributes,
+)
 from hlofront.primitives.sharding.placing import CopySemantics, device_put
 from hlofront.transforms.flatten import stage_tree
 
@@ -128,3 +132,76 @@ def compute_on2(
         return out_tree.unflatten(device_put(results, spaces, [None] * count, copies))
 
     return named_as(computed, fun)
+
+
+@overload
+def compute_on(
+    f: None = None,
+    *,
+    compute_type: str,
+    out_memory_spaces: PyTree,
+    compiler_options: dict[str, object] | None = None,
+) -> Callable[[Callable[..., PyTree]], Callable[..., PyTree]]: ...
+
+
+@overload
+def compute_on(
+    f: Callable[..., PyTree],
+    *,
+    compute_type: str,
+    out_memory_spaces: PyTree,
+    compiler_options: dict[str, object] | None = None,
+) -> Callable[..., PyTree]: ...
+
+
+@overload
+def compute_on(compute_type: str, /) -> frontend_attributes: ...
+
+
+@overload
+def compute_on(*, compute_type: str) -> frontend_attributes: ...
+
+
+def compute_on(
+    f: Any = None,
+    *,
+    compute_type: Any = None,
+    out_memory_spaces: PyTree = None,
+    compiler_options: dict[str, object] | None = None,
+) -> Any:
+    """Return a function whose calls are computed on a chosen processor, such as the host's.
+
+    With a compute type only, as before jax 0.12, it is a context manager and decorator, and says
+    which processor computes the operations in its block:
+
+        @compute_on("device_host")
+        @jax.jit
+        def on_host(x):
+            return x * 2
+
+    Args:
+      f: a function of pytrees of arrays; None to use this as a decorator.
+      compute_type: "device_host", the processor of the device's host; "device", the device;
+        "tpu_sparsecore"; or "gpu_stream:1", a stream of the GPU. Devices without such a processor
+        compute the operations as they compute others.
+      out_memory_spaces: a MemorySpace, or a prefix of the result with some.
+      compiler_options: options for the compiler of that processor, which gets them as JSON.
+
+    Raises:
+      TypeError: if `f` is a function, and `compute_type` or `out_memory_spaces` is missing.
+      ValueError: if there is no such compute type; when the function is called, if
+        `out_memory_spaces` is not a prefix of the result.
+    """
+    if not callable(f) and out_memory_spaces is None:
+        return compute_in_block(compute_type if f is None else f)
+    if compute_type is None or out_memory_spaces is None:
+        raise TypeError(
+            "compute_on of a function requires compute_type and out_memory_spaces: got "
+            f"compute_type={compute_type!r} and out_memory_spaces={out_memory_spaces!r}"
+        )
+    return compute_on2(
+        f,
+        compute_type=compute_type,
+        out_memory_spaces=out_memory_spaces,
+        compiler_options=compiler_options,
+    )

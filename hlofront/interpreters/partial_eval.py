@@ -17,12 +17,12 @@ from hlofront.transforms.partial_tracers import (
 from hlofront.transforms.partial_tracers import lower_jaxpr as lower_jaxpr
 from hlofront.transforms.partial_tracers import lower_jaxpr2 as lower_jaxpr2
 from hlofront.transforms.partial_tracers import new_eqn_recipe as new_eqn_recipe
+from hlofront.transforms.partial_values import dce_jaxpr as dce_jaxpr
 from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_call_rule
 from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_closed_call_rule
 from hlofront.transforms.partial_values import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
 from hlofront.transforms.partial_values import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from hlofront.transforms.simplify import dce_jaxpr_consts as dce_jaxpr_consts
-from hlofront.transforms.simplify import dead_code as dce_jaxpr
 from hlofront.transforms.simplify import forwarded as forwarded_inputs
 from hlofront.transforms.simplify import inline_jaxpr as inline_jaxpr
 from hlofront.transforms.stage import JitTracer as DynamicJaxprTracer

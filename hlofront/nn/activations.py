@@ -19,12 +19,14 @@ from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import as_custom_jvp, custom_jvp
+from hlofront.numpy.support.annotations import OutSharding
 from hlofront.numpy.support.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives.arrays import creation
 from hlofront.primitives.collectives.collectives import axis_index, axis_size
 from hlofront.primitives.elementwise import elementwise
 from hlofront.primitives.elementwise.converting import as_array_of_trace, convert
 from hlofront.primitives.elementwise.special import erfc
+from hlofront.primitives.sharding.resharding import reshard
 from hlofront.runtime.dispatch.operation import operation
 
 # ---- rectifiers ----------------------------------------------------------------------------------
@@ -465,6 +467,7 @@ def one_hot(
     *,
     dtype: DTypeLike | None = None,
     axis: int | Hashable = -1,
+    out_sharding: OutSharding = None,
 ) -> Array:
     """Return one-hot vectors of indices: 1 at the index of each element of x, and 0 elsewhere.
 
@@ -476,6 +479,7 @@ def one_hot(
       dtype: the dtype of the result; None is the default floating-point dtype.
       axis: the position of the new axis; or the name of a mapped axis of size `num_classes`, or
         a tuple of names, along which the vectors are split.
+      out_sharding: how the result is split over a mesh; None to leave it to `x`.
 
     Returns:
       An array with one more axis than `x`; with a named axis, an array with the shape of `x`.
@@ -508,10 +512,12 @@ def one_hot(
             stacklevel=source.frames_to_user(),
         )
     if isinstance(axis, SupportsIndex):
-        return _one_hot(x, count, dtype, operator.index(axis))
+        vectors = _one_hot(x, count, dtype, operator.index(axis))
+        return vectors if out_sharding is None else reshard(vectors, out_sharding)
     size = axis_size(axis)
     if size != count:
         raise ValueError(
             f"Expected num_classes to match the size of axis {axis}, but {count} != {size}"
         )
-    return convert(jnp.equal(x, axis_index(axis)), dtype, False)
+    vectors = convert(jnp.equal(x, axis_index(axis)), dtype, False)
+    return vectors if out_sharding is None else reshard(vectors, out_sharding)

@@ -4,7 +4,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -256,32 +256,62 @@ def _axis_size(size: SupportsIndex | float | str) -> int:
     return operator.index(size)
 
 
+@overload
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: Sequence[str],
     axis_types: tuple[AxisType, ...] | None = None,
     *,
     devices: Sequence[Device] | None = None,
+) -> Mesh: ...
+
+
+@overload
+def make_mesh(
+    *,
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[str],
+    axis_types: tuple[AxisType, ...] | None = None,
+    devices: Sequence[Device] | None = None,
+) -> Mesh: ...
+
+
+def make_mesh(
+    axis_sizes: Any = None,
+    axis_names: Any = None,
+    axis_types: tuple[AxisType, ...] | None = None,
+    *,
+    devices: Sequence[Device] | None = None,
+    axis_shapes: Any = None,
 ) -> Mesh:
     """Return a mesh of devices that are arranged for fast communication along its axes.
 
     Args:
-      axis_shapes: the number of devices along each axis.
+      axis_sizes: the number of devices along each axis.
       axis_names: the name of each axis.
       axis_types: the type of each axis; as in JAX, all are Explicit by default. Arrays are
         split along axes of type Auto: pass `(AxisType.Auto,) * len(axis_names)`.
       devices: the devices, by default all; also those of a target. The mesh uses the first of
         them, as many as it needs.
+      axis_shapes: the name of `axis_sizes` before jax 0.12.
 
     Raises:
+      TypeError: if sizes or names are missing, or sizes are given twice.
       ValueError: if there are too few devices, the numbers of names or types and of axes differ, or
           a size is not an integer.
     """
+    if (axis_sizes is None) == (axis_shapes is None) or axis_names is None:
+        raise TypeError(
+            "make_mesh requires axis_sizes and axis_names; axis_shapes is a former name of "
+            f"axis_sizes: got axis_sizes={axis_sizes!r}, axis_shapes={axis_shapes!r} and "
+            f"axis_names={axis_names!r}"
+        )
+    sizes: Any = axis_shapes if axis_sizes is None else axis_sizes
     try:
-        shape = tuple(map(_axis_size, axis_shapes))
+        shape = tuple(map(_axis_size, sizes))
     except (TypeError, ValueError):
         raise ValueError(
-            f"axis_shapes of make_mesh is a sequence of integers, one per axis: got {axis_shapes!r}"
+            f"axis_sizes of make_mesh is a sequence of integers, one per axis: got {sizes!r}"
         ) from None
     available = list(clients.devices() if devices is None else devices)
     count = math.prod(shape)

@@ -1,6 +1,7 @@
 """Tracing of wrapped functions to jaxprs, with known and unknown arguments."""
 
 from collections.abc import Sequence
+from typing import Any, overload
 
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.jaxpr import DebugInfo, Equation, Jaxpr, Value
@@ -88,14 +89,45 @@ def _described(fun: WrappedFun) -> DebugInfo:
     return DebugInfo(info.traced_for, lambda: info.func_src_info, lambda: info.arg_names)
 
 
+def dce_jaxpr(
+    jaxpr: Jaxpr,
+    used_outputs: bool | Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+    live_inputs: bool | Sequence[bool] = True,
+) -> tuple[Jaxpr, list[bool]]:
+    """Return a jaxpr without dead code and unused inputs, and per input whether it stayed.
+
+    Args:
+      jaxpr: the program.
+      used_outputs: per output, or for all, whether it stays.
+      instantiate: per input, or for all, whether it stays even if it is unused.
+      live_inputs: per input, or for all, whether it may be read after the program, if it is a
+        reference. Writes to references stay in any case.
+    """
+    return dead_code(jaxpr, used_outputs, instantiate)
+
+
+@overload
 def dce_jaxpr_call_rule(
-    used_outputs: list[bool], eqn: Equation
+    used_outputs: list[bool], live_ins: Sequence[bool], eqn: Equation, /
+) -> tuple[list[bool], Equation | None]: ...
+
+
+@overload
+def dce_jaxpr_call_rule(
+    used_outputs: list[bool], eqn: Equation, /
+) -> tuple[list[bool], Equation | None]: ...
+
+
+def dce_jaxpr_call_rule(
+    used_outputs: list[bool], *live_ins_and_eqn: Any
 ) -> tuple[list[bool], Equation | None]:
     """Remove dead code from an equation that calls a program, as a dead-code rule.
 
     Args:
       used_outputs: per result of the equation, whether it is used.
-      eqn: an equation that calls one program with all its operands.
+      live_ins_and_eqn: an equation that calls one program with all its operands. From jax 0.12 on
+        one flag per operand comes before it, whether a reference is read later; it has no effect.
 
     Returns:
       Per operand whether it is still used, and the smaller equation, or None if no result is
@@ -104,6 +136,7 @@ def dce_jaxpr_call_rule(
     Raises:
       TypeError: if the equation calls no program.
     """
+    eqn: Equation = live_ins_and_eqn[-1]
     part = called_by(eqn)
     if part is None:
         raise TypeError(f"{eqn.primitive} calls no program that could be made smaller")

@@ -130,8 +130,8 @@ def argsort(
     return indices if index_dtype is None else convert(indices, index_dtype, False)
 
 
-@operation(static_argnames=("axis",))
-def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
+@operation(static_argnames=("axis", "batch_size"))
+def _lexsort(keys: Sequence[ArrayLike], axis: int, batch_size: int) -> Array:
     check_arraylike("lexsort", *keys)
     shapes = [typeof(key).shape for key in keys]
     if any(shape != shapes[0] for shape in shapes):
@@ -141,25 +141,37 @@ def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
         return as_array(exact_dtype(np.zeros((), dtype)))
     axis = canonical_axis(axis, len(shapes[0]))
     indices = creation.index_like(keys[0], axis, dtype)
-    return sorting.sort((*keys[::-1], indices), axis, True, len(keys))[-1]
+    for start in range(0, len(keys), batch_size):
+        batch = keys[start : start + batch_size]
+        if start:
+            at = shaping.expand_dims(indices, (len(shapes[0]),))
+            batch = [sorting.take_along(key, at, axis) for key in batch]
+        indices = sorting.sort((*batch[::-1], indices), axis, True, len(batch))[-1]
+    return indices
 
 
 @like(np.lexsort)
-def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
+def lexsort(
+    keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16
+) -> Array:
     """Return the indices that sort by several keys, with the last key as the primary one.
 
     Args:
       keys: arrays of equal shape, or an array with them along its first axis.
       axis: the axis to sort along.
+      batch_size: the number of keys that one sort compares. More keys are sorted by the least
+        significant ones first, as the time to compile a sort grows with the number of its keys.
 
     Raises:
       TypeError: if there are no keys.
-      ValueError: if the keys differ in shape.
+      ValueError: if the keys differ in shape, or `batch_size` is not positive.
     """
+    if batch_size < 1:
+        raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}")
     keys = list(keys)
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
-    return _lexsort(keys, axis)
+    return _lexsort(keys, axis, batch_size)
 
 
 @operation_like(np.sort_complex)

@@ -24,6 +24,7 @@ from hlofront.numpy.statistics.reductions import (
     fold_axes,
     working_dtype,
 )
+from hlofront.numpy.support.annotations import OutSharding
 from hlofront.numpy.support.like import like
 from hlofront.numpy.support.promotion import (
     choose,
@@ -40,6 +41,7 @@ from hlofront.primitives.arrays.shaping import broadcast_in_dim, expand_dims, re
 from hlofront.primitives.arrays.slicing import concatenate, index_in_dim, slice_in_dim
 from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import as_array_of_trace, convert
+from hlofront.primitives.sharding.resharding import reshard
 from hlofront.runtime.dispatch.operation import operation
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -215,6 +217,7 @@ def histogram(
     range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
+    out_sharding: OutSharding = None,
 ) -> tuple[Array, Array]:
     """Count the numbers in each bin, and return the counts and the bin edges.
 
@@ -224,6 +227,7 @@ def histogram(
       range: the least and the greatest limit; by default the least and the greatest number.
       weights: the weight of each number, instead of 1.
       density: whether to return densities, whose integral is 1, instead of counts.
+      out_sharding: how the counts are split over a mesh.
 
     Returns:
       (counts, limits): counts in the floating-point dtype of `a` and the weights, and one limit
@@ -237,7 +241,8 @@ def histogram(
       (Array([1., 2.], dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
     """
     limits, count = _split(bins)
-    return _histogram(a, limits, _pair(range), weights, count=count, density=bool(density))
+    counts, edges = _histogram(a, limits, _pair(range), weights, count=count, density=bool(density))
+    return counts if out_sharding is None else reshard(counts, out_sharding), edges
 
 
 # ---- in several dimensions ---------------------------------------------------------------------

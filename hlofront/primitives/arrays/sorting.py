@@ -118,7 +118,7 @@ top_k_p = Primitive("top_k", multiple_results=True)
 
 
 @boundary
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """Return the k greatest elements along an axis, in descending order, and their indices.
 
     Equal elements keep their order. NaN counts as the greatest.
@@ -127,6 +127,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
       operand: a real array of at least one axis.
       k: the number of elements, from 0 to the size of the axis.
       axis: the axis to select along.
+      is_stable: False permits devices to return equal elements in another order; those that
+        hlofront has programs for keep it.
 
     Returns:
       [values, indices], of the operand's shape but size k along the axis; indices are int32.
@@ -321,7 +323,7 @@ def _(
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) -> Array:
+def take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) -> Array:
     """Return the elements of x at in-bounds indices along an axis, as take_along_axis does.
 
     Args:
@@ -359,7 +361,7 @@ def _(
     *results, indices = process(sort_p, (*operands, positions), params)
     indices = expand_dims(indices, (typeof(indices).ndim,))
     return results, [
-        Zero.of(result) if type(tangent) is Zero else _take_along(tangent, indices, axis)
+        Zero.of(result) if type(tangent) is Zero else take_along(tangent, indices, axis)
         for result, tangent in zip(results, tangents, strict=True)
     ]
 
@@ -370,7 +372,7 @@ def _(
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     results = process(top_k_p, tuple(primals), {"k": k, "axis": axis})
     indices = expand_dims(results[1], (typeof(results[1]).ndim,))
-    return results, [_take_along(instantiate(tangents[0]), indices, axis), Zero.of(results[1])]
+    return results, [take_along(instantiate(tangents[0]), indices, axis), Zero.of(results[1])]
 
 
 @rules.jvp(approx_top_k_p)
@@ -382,7 +384,7 @@ def _(
     axis = canonical_axis(params["reduction_dimension"], ndim)
     indices = expand_dims(results[1], (ndim,))
     # Without aggregation, empty candidates may repeat an index.
-    tangent = _take_along(
+    tangent = take_along(
         instantiate(tangents[0]), indices, axis, unique=params["aggregate_to_topk"]
     )
     return results, [tangent, Zero.of(results[1])]

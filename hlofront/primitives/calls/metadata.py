@@ -163,18 +163,8 @@ def compute_attributes(compute_type: str) -> dict[str, str]:
     )
 
 
-def compute_on(compute_type: str) -> frontend_attributes:
+def compute_in_block(compute_type: str) -> frontend_attributes:
     """Return a context manager and decorator that says which processor computes operations.
-
-        @compute_on("device_host")
-        @jax.jit
-        def on_host(x):
-            return x * 2
-
-    Args:
-      compute_type: "device_host", the processor of the device's host; "device", the device;
-        "tpu_sparsecore"; or "gpu_stream:1", a stream of the GPU. Devices without such a processor
-        compute the operations as they compute others.
 
     Raises:
       ValueError: if there is no such compute type.
