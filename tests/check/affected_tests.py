@@ -3,7 +3,7 @@
     python -m tests.check.affected_tests hlofront/transforms/jvp.py
 
 A changed test file comes first; then tests named for a changed module, in the folder that mirrors
-its floor; then tests that import a changed module; then the other tests of that folder. A change of
+its layer; then tests that import a changed module; then the other tests of that folder. A change of
 a helper of tests is followed to the tests that import it.
 """
 
@@ -67,10 +67,10 @@ def importers(modules: Iterable[str]) -> set[str]:
 def mirrored_folders(path: str) -> list[str]:
     """Return the folders of the tests that mirror the folder of a file of the packages."""
     parts = pathlib.PurePosixPath(path).parts
-    floor = parts[1] if len(parts) > 2 else ""
-    if parts[0] == "hlotools" or floor in ("cli", "inspect"):
+    layer = parts[1] if len(parts) > 2 else ""
+    if parts[0] == "hlotools" or layer in ("cli", "inspect"):
         return ["tests/inspect/"]
-    return [f"tests/{floor}/"] if floor and (TESTS / floor).is_dir() else []
+    return [f"tests/{layer}/"] if layer and (TESTS / layer).is_dir() else []
 
 
 def affected_tests(changed: Iterable[str]) -> list[str]:
@@ -100,12 +100,17 @@ def affected_tests(changed: Iterable[str]) -> list[str]:
 
 def words_of(changed: Iterable[str]) -> list[str]:
     """Return the words by which pytest's -k chooses samples and corpora of changed modules."""
-    stems = {
-        pathlib.PurePosixPath(path).stem
+    paths = [
+        pathlib.PurePosixPath(path)
         for path in changed
         if path.startswith(("hlofront/", "tests/samples/", "tests/against_jax/corpus_"))
+    ]
+    # The rules of a folder's subject, and those of another module's.
+    words = {
+        path.parent.name if path.stem == "rules" else path.stem.removesuffix("_rules")
+        for path in paths
     }
-    return sorted(stem for stem in stems if stem.isidentifier() and not stem.startswith("__"))
+    return sorted(word for word in words if word.isidentifier() and not word.startswith("__"))
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ try:
     sin(np.ones(3, "float32"))
 except NoEngineError as error:
     print("NoEngineError:", error)
-above = tuple(f"hlofront.{floor}" for floor in ("lowering", "pjrt", "runtime", "numpy"))
+above = tuple(f"hlofront.{layer}" for layer in ("lowering", "pjrt", "runtime", "numpy"))
 loaded = [name for name in sys.modules if name.startswith(above)]
 assert not loaded, loaded
 assert "hlofront.bridge.mlir" not in sys.modules and "hlofront.bridge.client" not in sys.modules
