@@ -1,7 +1,7 @@
 """What a group of processes sends to its coordination service, and how that grows with the group.
 
     python benchmarks/processes.py messages 2 4 8    counts each process's messages, by method
-    python benchmarks/processes.py roll-call 4096    the roll call of so many processes, played
+    python benchmarks/processes.py rendezvous 4096    the rendezvous of so many processes, simulated
     python benchmarks/processes.py service 64 256    so many clients of one service, played
     python benchmarks/processes.py step 1 2 4        seconds per training step over processes
 
@@ -22,7 +22,7 @@ import time
 
 from hlofront.bridge.coordination import coordination_client, start_coordinator
 from hlofront.cli.run import free_port, run_group
-from hlofront.pjrt import roll_call
+from hlofront.pjrt import rendezvous
 
 HERE = pathlib.Path(__file__)
 
@@ -131,27 +131,27 @@ def step(count: int) -> None:
     print(f"{count} processes of one device: {medians[-1]:.2f} ms per step")
 
 
-def play_roll_call(count: int) -> None:
+def play_rendezvous(count: int) -> None:
     address = f"127.0.0.1:{free_port()}"
-    own = roll_call.Attendance.of_this_process(0, count, 300.0)
+    own = rendezvous.Participant.of_this_process(0, count, 300.0)
 
-    async def attend(number: int) -> bytes:
+    async def register(number: int) -> bytes:
         reader, writer = await asyncio.open_connection(*address.split(":"))
         record = dataclasses.asdict(dataclasses.replace(own, process_id=number))
-        writer.write(roll_call.PROTOCOL + json.dumps(record).encode() + b"\n")
+        writer.write(rendezvous.PROTOCOL + json.dumps(record).encode() + b"\n")
         answer = await reader.readline()
         writer.close()
         return answer
 
-    async def all_attend() -> list[bytes]:
-        return await asyncio.gather(*map(attend, range(count)))
+    async def all_register() -> list[bytes]:
+        return await asyncio.gather(*map(register, range(count)))
 
     started = time.perf_counter()
-    call = roll_call.RollCall(address, own)
-    answers = asyncio.run(all_attend())
+    call = rendezvous.Rendezvous(address, own)
+    answers = asyncio.run(all_register())
     call.join()
-    assert set(answers) == {roll_call.PROTOCOL + b"\n"}
-    print(f"{count} processes: roll call in {time.perf_counter() - started:.2f} s")
+    assert set(answers) == {rendezvous.PROTOCOL + b"\n"}
+    print(f"{count} processes: rendezvous in {time.perf_counter() - started:.2f} s")
 
 
 def play_service(count: int) -> None:
@@ -176,7 +176,7 @@ def play_service(count: int) -> None:
 if __name__ == "__main__":
     kinds = {
         "messages": messages,
-        "roll-call": play_roll_call,
+        "rendezvous": play_rendezvous,
         "service": play_service,
         "step": step,
     }

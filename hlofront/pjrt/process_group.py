@@ -22,7 +22,7 @@ from hlofront.pjrt.cluster_environments import detected
 from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailureError
 from hlofront.pjrt.process_failures import ProcessWatch
 from hlofront.pjrt.program_comparison import ProgramComparisons
-from hlofront.pjrt.roll_call import Attendance, RollCall, attend
+from hlofront.pjrt.rendezvous import Participant, Rendezvous, register
 
 logger = logging.getLogger(__name__)
 
@@ -182,14 +182,14 @@ def initialize(
         partition = _or_variable(_or_variable(None, "JAX_PARTITION_INDEX"), "JAX_SLICE_INDEX")
     bind = coordinator_bind_address or variables.get("JAX_COORDINATOR_BIND_ADDRESS")
     bind = bind or f"[::]:{address.rpartition(':')[2]}"
-    attendance = Attendance.of_this_process(number, count, initialization_timeout)
-    roll_call = RollCall(bind, attendance) if number == 0 else None
+    participant = Participant.of_this_process(number, count, initialization_timeout)
+    rendezvous = Rendezvous(bind, participant) if number == 0 else None
     coordinator = None
     started = time.monotonic()
     try:
-        attend(address, attendance)
-        if roll_call is not None:
-            roll_call.join()
+        register(address, participant)
+        if rendezvous is not None:
+            rendezvous.join()
             coordinator = start_coordinator(
                 bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds
             )
@@ -202,8 +202,8 @@ def initialize(
     except (JaxRuntimeError, RuntimeError, OSError) as error:
         if coordinator is not None:
             coordinator.stop()
-        if roll_call is not None:
-            roll_call.join()  # This process may end now, and the others wait for its answer.
+        if rendezvous is not None:
+            rendezvous.join()  # This process may end now, and the others wait for its answer.
         raise RuntimeError(
             f"process {number} of {count} could not join its group at {address} within "
             f"{initialization_timeout} s: {_first_line(error)}"

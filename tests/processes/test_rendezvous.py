@@ -10,24 +10,24 @@ import time
 import pytest
 
 from hlofront.cli.run import free_port
-from hlofront.pjrt.roll_call import PROTOCOL, Attendance, RollCall, _listed, attend
+from hlofront.pjrt.rendezvous import PROTOCOL, Participant, Rendezvous, _listed, register
 
 
-def attendance(number, count=3, seconds=20.0, **changes):
+def participant(number, count=3, seconds=20.0, **changes):
     changes = {"pid": 100 + number, **changes}
-    return dataclasses.replace(Attendance.of_this_process(number, count, seconds), **changes)
+    return dataclasses.replace(Participant.of_this_process(number, count, seconds), **changes)
 
 
 class Outcomes:
-    """What became of processes that attend the roll call of one address, each in a thread."""
+    """What became of processes that register at one address, each in a thread."""
 
-    def __init__(self, *attendances, count=3, seconds=20.0):
+    def __init__(self, *participants, count=3, seconds=20.0):
         self.address = f"127.0.0.1:{free_port()}"
         self.errors = {}
-        self.roll_call = RollCall(self.address, attendance(0, count, seconds))
+        self.rendezvous = Rendezvous(self.address, participant(0, count, seconds))
         threads = [
-            threading.Thread(target=self._attend, args=(i, one))
-            for i, one in enumerate((attendance(0, count, seconds), *attendances))
+            threading.Thread(target=self._register, args=(i, one))
+            for i, one in enumerate((participant(0, count, seconds), *participants))
         ]
         started = time.monotonic()
         for thread in reversed(threads):  # Process 0 is the last.
@@ -35,12 +35,12 @@ class Outcomes:
             time.sleep(0.05)
         for thread in threads:
             thread.join()
-        self.roll_call.join()
+        self.rendezvous.join()
         self.seconds = time.monotonic() - started
 
-    def _attend(self, position, one):
+    def _register(self, position, one):
         try:
-            attend(self.address, one)
+            register(self.address, one)
         except RuntimeError as error:
             self.errors[position] = str(error)
 
@@ -56,13 +56,13 @@ def is_free(address):
 
 
 def test_a_group_that_comes_together_frees_the_address_for_the_service():
-    outcomes = Outcomes(attendance(2), attendance(1))
+    outcomes = Outcomes(participant(2), participant(1))
     assert outcomes.errors == {}
     assert is_free(outcomes.address)
 
 
 def test_missing_processes_are_named_to_all_when_the_first_has_no_more_time():
-    outcomes = Outcomes(attendance(2, 8, seconds=1.0), count=8)
+    outcomes = Outcomes(participant(2, 8, seconds=1.0), count=8)
     assert sorted(outcomes.errors) == [0, 1]
     for error in outcomes.errors.values():
         assert error.startswith("processes 1, 3 to 7 of 8 have not come.")
@@ -71,11 +71,11 @@ def test_missing_processes_are_named_to_all_when_the_first_has_no_more_time():
 @pytest.mark.parametrize(
     ("others", "text"),
     [
-        ([attendance(1, pid=1), attendance(1, pid=2)], "two processes have the number 1: pid "),
-        ([attendance(0, host="other")], "two processes have the number 0: pid "),
-        ([attendance(1, 4)], "has num_processes 4, and process 0 (pid "),
-        ([attendance(1, jaxlib="0.11.2")], "has jaxlib 0.11.2, and process 0 (pid "),
-        ([attendance(1, hlofront="0.0.9")], "has hlofront 0.0.9, and process 0 (pid "),
+        ([participant(1, pid=1), participant(1, pid=2)], "two processes have the number 1: pid "),
+        ([participant(0, host="other")], "two processes have the number 0: pid "),
+        ([participant(1, 4)], "has num_processes 4, and process 0 (pid "),
+        ([participant(1, jaxlib="0.11.2")], "has jaxlib 0.11.2, and process 0 (pid "),
+        ([participant(1, hlofront="0.0.9")], "has hlofront 0.0.9, and process 0 (pid "),
     ],
 )
 def test_processes_that_do_not_fit_are_named_to_all_at_once(others, text):
@@ -87,16 +87,16 @@ def test_processes_that_do_not_fit_are_named_to_all_at_once(others, text):
 
 def test_a_process_that_ends_and_starts_again_is_counted_once():
     address = f"127.0.0.1:{free_port()}"
-    roll_call = RollCall(address, attendance(0, 2))
+    rendezvous = Rendezvous(address, participant(0, 2))
     host, port = address.split(":")
     with socket.create_connection((host, int(port))) as connection:
-        record = json.dumps(dataclasses.asdict(attendance(1, 2)))
+        record = json.dumps(dataclasses.asdict(participant(1, 2)))
         connection.sendall(PROTOCOL + record.encode() + b"\n")
     time.sleep(0.2)
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        answers = threads.map(lambda n: attend(address, attendance(n, 2)), (0, 1))
+        answers = threads.map(lambda n: register(address, participant(n, 2)), (0, 1))
         assert list(answers) == [None, None]
-    roll_call.join()
+    rendezvous.join()
     assert is_free(address)
 
 
@@ -105,20 +105,20 @@ def test_a_process_that_ends_and_starts_again_is_counted_once():
 )
 def test_strangers_do_not_disturb(said):
     address = f"127.0.0.1:{free_port()}"
-    roll_call = RollCall(address, attendance(0, 1))
+    rendezvous = Rendezvous(address, participant(0, 1))
     host, port = address.split(":")
     with socket.create_connection((host, int(port))) as stranger:
         try:
             stranger.sendall(said)
         except ConnectionError:
             pass
-        attend(address, attendance(0, 1))
-    roll_call.join()
+        register(address, participant(0, 1))
+    rendezvous.join()
     assert is_free(address)
 
 
 @pytest.mark.parametrize("said", [b"", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00"])
-def test_what_is_no_roll_call_is_an_error(said):
+def test_another_answer_is_an_error(said):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer():
@@ -132,7 +132,7 @@ def test_what_is_no_roll_call_is_an_error(said):
         address = f"127.0.0.1:{server.getsockname()[1]}"
         wanted = "may have begun without this process" if said else "has ended before"
         with pytest.raises(RuntimeError, match=wanted):
-            attend(address, attendance(1))
+            register(address, participant(1))
         thread.join()
 
 

@@ -1,8 +1,8 @@
-"""The roll call of a group of processes, before jaxlib's coordination service starts.
+"""The rendezvous of a group of processes, before jaxlib's coordination service starts.
 
 jaxlib ends a process whose group does not assemble, and takes a second process with the same number
 for a restart of the first. So each process first connects to process 0 at the coordinator's
-address, and sends a line: the protocol's name and its `Attendance` as JSON. When all have
+address, and sends a line: the protocol's name and its `Participant` as JSON. When all have
 connected, or one does not fit, or the time is over, process 0 answers each with a line: the
 protocol's name and the error, which is empty if there is none. Each process sends one message and
 receives one.
@@ -22,9 +22,9 @@ from typing import Any
 from hlofront.base.version import __version__
 from hlofront.bridge.plugins import jaxlib_version
 
-PROTOCOL = b"hlofront-roll-call "
+PROTOCOL = b"hlofront-rendezvous "
 _LONGEST_LINE = 16_384
-# The seconds that an answer may take on the network, after the time of the roll call is over.
+# The seconds that an answer may take on the network, after the time of the rendezvous is over.
 _GRACE = 5.0
 # The seconds after which a refused connection is tried again.
 _RETRY_AFTER = 0.1
@@ -32,8 +32,8 @@ _MAX_LISTED = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Attendance:
-    """The message in which a process says who it is.
+class Participant:
+    """A process of the group, as it describes itself in its message.
 
     Attributes:
       process_id: its number.
@@ -52,31 +52,31 @@ class Attendance:
     seconds: float
 
     @staticmethod
-    def of_this_process(process_id: int, process_count: int, seconds: float) -> "Attendance":
+    def of_this_process(process_id: int, process_count: int, seconds: float) -> "Participant":
         host = socket.gethostname()
         versions = __version__, jaxlib_version()
-        return Attendance(process_id, process_count, host, os.getpid(), *versions, seconds)
+        return Participant(process_id, process_count, host, os.getpid(), *versions, seconds)
 
     def __str__(self) -> str:
         return f"process {self.process_id} (pid {self.pid} on {self.host})"
 
 
-class RollCall:
-    """The roll call that process 0 holds, in a thread.
+class Rendezvous:
+    """The rendezvous that process 0 holds, in a thread.
 
     Args:
       bind_address: where it listens, such as "[::]:1234".
-      own: the attendance of process 0, which is not present before it attends like the others.
+      participant: process 0, which registers like the others.
 
     Raises:
       RuntimeError: if it cannot listen there.
     """
 
-    def __init__(self, bind_address: str, attendance: Attendance):
-        self._own = attendance
-        self._present: dict[int, tuple[Attendance, socket.socket]] = {}
+    def __init__(self, bind_address: str, participant: Participant):
+        self._own = participant
+        self._present: dict[int, tuple[Participant, socket.socket]] = {}
         self._has_come = False
-        self._end = time.monotonic() + attendance.seconds
+        self._end = time.monotonic() + participant.seconds
         try:
             self._listener = _listen(bind_address)
         except OSError as error:
@@ -84,7 +84,7 @@ class RollCall:
                 f"process 0 cannot listen at {bind_address}: {error}. Is another process 0, or "
                 "another program, running on this machine with this port?"
             ) from error
-        self._thread = threading.Thread(target=self._hold, name="roll call", daemon=True)
+        self._thread = threading.Thread(target=self._hold, name="rendezvous", daemon=True)
         self._thread.start()
 
     def join(self) -> None:
@@ -95,7 +95,7 @@ class RollCall:
         with selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             answer = ""
-            # Process 0 always gets an answer: it attends as soon as it listens.
+            # Process 0 always gets an answer: it registers as soon as it listens.
             while not self._has_come or not (answer or self._are_all_present()):
                 left = self._end - time.monotonic()
                 if left <= 0:
@@ -131,9 +131,9 @@ class RollCall:
             received = b""
         line: bytearray = key.data
         line += received
-        attendance = _parsed(bytes(line)) if line.endswith(b"\n") else None
-        if received and (attendance is not None or len(line) < _LONGEST_LINE):
-            return "" if attendance is None else self._note(attendance, connection)
+        participant = _parsed(bytes(line)) if line.endswith(b"\n") else None
+        if received and (participant is not None or len(line) < _LONGEST_LINE):
+            return "" if participant is None else self._note(participant, connection)
         # The process has ended before the group has come together, or it is another program.
         selector.unregister(connection)
         connection.close()
@@ -142,25 +142,25 @@ class RollCall:
                 del self._present[number]
         return ""
 
-    def _note(self, other: Attendance, connection: socket.socket) -> str:
-        """Record the attendance of a process; return an error's text, or "" for none.
+    def _note(self, other: Participant, connection: socket.socket) -> str:
+        """Record a participant; return an error's text, or "" for none.
 
-        There is an error if it is not of the group: another count of processes or version, or a
+        There is an error if it does not fit: it has another count of processes or version, or a
         number that another process has.
         """
-        attendance = self._own
+        participant = self._own
         self._has_come = self._has_come or (other.host, other.pid) == (
-            attendance.host,
-            attendance.pid,
+            participant.host,
+            participant.pid,
         )
         for what, theirs, ours in (
-            ("num_processes", other.process_count, attendance.process_count),
-            ("hlofront", other.hlofront, attendance.hlofront),
-            ("jaxlib", other.jaxlib, attendance.jaxlib),
+            ("num_processes", other.process_count, participant.process_count),
+            ("hlofront", other.hlofront, participant.hlofront),
+            ("jaxlib", other.jaxlib, participant.jaxlib),
         ):
             if theirs != ours:
                 return (
-                    f"{other} has {what} {theirs}, and {attendance} has {what} {ours}: all "
+                    f"{other} has {what} {theirs}, and {participant} has {what} {ours}: all "
                     "processes of a group need the same"
                 )
         if other.process_id in self._present:
@@ -168,7 +168,7 @@ class RollCall:
             return (
                 f"two processes have the number {other.process_id}: pid {known.pid} on "
                 f"{known.host} and pid {other.pid} on {other.host}. Give each process a process_id "
-                f"of its own, from 0 to {attendance.process_count - 1}"
+                f"of its own, from 0 to {participant.process_count - 1}"
             )
         self._present[other.process_id] = other, connection
         self._end = min(self._end, time.monotonic() + other.seconds)
@@ -183,21 +183,21 @@ class RollCall:
         )
 
 
-def attend(address: str, attendance: Attendance) -> None:
-    """Attend the roll call of process 0, and return when all processes have come.
+def register(address: str, participant: Participant) -> None:
+    """Register with process 0, and return when all processes have come.
 
     Args:
       address: the "host:port" of the coordinator.
-      attendance: the attendance of this process.
+      participant: this process.
 
     Raises:
       OSError: if nothing listens at the address within the time.
       RuntimeError: if the processes do not come together: the message says which, and why.
     """
-    end = time.monotonic() + attendance.seconds
+    end = time.monotonic() + participant.seconds
     connection = _connect(address, end)
     left = max(end - time.monotonic(), 0.0)
-    record = dataclasses.asdict(dataclasses.replace(attendance, seconds=left))
+    record = dataclasses.asdict(dataclasses.replace(participant, seconds=left))
     with connection:
         connection.settimeout(left + _GRACE)
         try:
@@ -205,7 +205,7 @@ def attend(address: str, attendance: Attendance) -> None:
             answer = _line(connection)
         except TimeoutError:
             raise RuntimeError(
-                f"process 0 has not answered in {attendance.seconds:.0f} s"
+                f"process 0 has not answered in {participant.seconds:.0f} s"
             ) from None
         except ConnectionError:
             answer = b""
@@ -263,13 +263,13 @@ def _answer(connection: socket.socket, error: str) -> None:
         connection.sendall(PROTOCOL + error.encode() + b"\n")
 
 
-def _parsed(line: bytes) -> Attendance | None:
-    """Return the attendance in a line; None if the line has another form."""
+def _parsed(line: bytes) -> Participant | None:
+    """Return the participant in a line; None if the line has another form."""
     if not line.startswith(PROTOCOL):
         return None
     try:
         fields = json.loads(line.removeprefix(PROTOCOL))
-        return Attendance(**fields)
+        return Participant(**fields)
     except (ValueError, TypeError):
         return None
 
