@@ -74,10 +74,13 @@ def test_functions_of_nans_are_nan(program, dtype, shape):
 
 
 def test_the_fault_is_there_without_the_guard():
-    nan = np.float32(np.nan)
+    # What the conversion of a NaN gives is chance. Without optimizations by LLVM it is a number for
+    # several of these functions, in each jaxlib that has the fault.
+    quickly = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     with options["hlofront_xla_guards"](False):
-        found = jax.jit(loop_of(lambda c: jnp.exp(c * nan)))(np.float32(0.1))
-    assert np.isnan(found) == (not FAULT.is_in(state.jaxlib_version))
+        found = jax.jit(of_nans, compiler_options=quickly)(jnp.full(37, 0.1))
+    is_right = all(jnp.isnan(x).all() for x in found.values())
+    assert is_right == (not FAULT.is_in(state.jaxlib_version))
 
 
 def test_only_modules_for_cpus_are_guarded():
