@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 
 from hlofront.base.module_names import ModuleName, home_of
 from hlofront.jax_names import public
@@ -122,12 +122,15 @@ def _rename(values: Iterable[object]) -> None:
                 _rename([member for member in vars(value).values() if not isinstance(member, type)])
 
 
+# Objects of these classes have a `__module__` themselves; since Python 3.12 that of type variables
+# is not in a `__dict__`.
+_WITH_MODULE = FunctionType | type | TypeVar | ParamSpec | TypeVarTuple
+
+
 def _with_wrapped(values: Iterable[object]) -> Iterator[Any]:
     """Yield the values that have a `__module__` themselves, each followed by what it wraps."""
     for value in values:
-        while isinstance(value, FunctionType | type) or "__module__" in getattr(
-            value, "__dict__", ()
-        ):
+        while isinstance(value, _WITH_MODULE) or "__module__" in getattr(value, "__dict__", ()):
             yield value
             if isinstance(value, type):
                 break
