@@ -97,16 +97,22 @@ _MOVES = re.compile(
 _NAME = re.compile(r'op_name="[^"]*?([^"/]*)"')
 
 
+UNKNOWN = "unknown"
+
+
 def moving_operations(compiled):
     """The names of the operations for which a program moves elements between devices.
 
-    An instruction that moves elements for no operation has its own text for a name.
+    An instruction that moves elements for no operation has its own text for a name. From jaxlib
+    0.12 on, XLA names and marks those that its partitioner adds after what made the elements, so
+    that it is `UNKNOWN` what needs them.
     """
     names = set()
     for line in compiled.as_text().splitlines():
         if _MOVES.search(line):
             name = _NAME.search(line)
-            names.add(name[1] if name else line)
+            is_marked = 'is_spmd_generated="true"' in line
+            names.add(UNKNOWN if is_marked else name[1] if name else line)
     return names
 
 
@@ -126,11 +132,11 @@ def test_gathers_are_seen_in_programs_and_in_gradients_alone():
         with jax.set_mesh(mesh):
             x = split(mesh, np.ones((16, 8), np.float32))
             gathers = jax.jit(lambda x: jnp.sin(jax.reshard(x, P())))
-            assert moving_operations(gathers.lower(x).compile()) == {"reshard"}
+            assert moving_operations(gathers.lower(x).compile()) in ({"reshard"}, {UNKNOWN})
             function = jax.jit(with_gathered_cotangent)
             assert moving_operations(function.lower(x).compile()) == set()
             gradient = jax.jit(jax.grad(lambda x: with_gathered_cotangent(x).sum()))
-            assert moving_operations(gradient.lower(x).compile()) == {"reshard"}
+            assert moving_operations(gradient.lower(x).compile()) in ({"reshard"}, {UNKNOWN})
 
 
 def test_instructions_without_a_name_are_seen():
@@ -199,7 +205,7 @@ def test_split_samples_are_what_one_device_gives(file, start, number, x64):
             operands = [each.split for each in splits]
             program = jitted.lower(operands).compile()
             results = program(operands)
-    assert moving_operations(program) <= set(MOVING)
+    assert moving_operations(program) <= {*MOVING, UNKNOWN}
     assert_equal_to_one_device(splits, results, wanted)
 
 
@@ -268,7 +274,7 @@ def test_gradients_of_split_samples_are_those_of_one_device(file, start, number)
             operands = [each.split for each in splits]
             program = jitted.lower(operands).compile()
             found = program(operands)
-    assert moving_operations(program) <= set(MOVING)
+    assert moving_operations(program) <= {*MOVING, UNKNOWN}
     for each, ours, others in zip(splits, found, wanted, strict=True):
         for gradient, other, operand in zip(
             ours, others, filter(is_float, each.split), strict=True
