@@ -42,15 +42,19 @@ DEPRECATED: dict[str, dict[str, tuple[str, str]]] = {
         "MeshExecutable": ("hlofront.runtime.dispatch.executable", "Executable"),
         "_UNSPECIFIED": ("hlofront.runtime.dispatch.jit_layouts", "UNSPECIFIED"),
     },
+    # Deprecated since jax 0.12.
+    "jax.lax": at("hlofront.lax", "precv psend"),
     "jax.scipy.special": at("hlofront.scipy.special.legendre", "lpmn lpmn_values"),
 }
 
 _CORE = "was deprecated in JAX v0.8.2 and removed in JAX v0.10.0"
 _IN_EXTEND = "AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs"
+_DEVICE_PUT = "is deprecated and was removed; use jax.device_put instead."
 _SHARD_MAP = "was removed in JAX v0.10.0. Please use `jax.shard_map` instead of `jax.pmap`."
 
 # Module -> its removed names -> how the message of their AttributeError continues after the name.
 REMOVED: dict[str, dict[str, str]] = {
+    "jax": dict.fromkeys(("device_put_replicated", "device_put_sharded"), _DEVICE_PUT),
     "jax.core": {
         "get_aval": f"{_CORE}; use jax.typeof instead.",
         "traverse_jaxpr_params": f"{_CORE}.",

@@ -251,7 +251,8 @@ def test_programs_have_one_order_of_devices(name):
 @pytest.mark.parametrize("actual", SOME)
 def test_a_device_of_jit_has_the_results_of_transformations(actual):
     x = jax.device_put(VALUES / 64, SHARDINGS[actual])
-    jitted = jax.jit(product, device=devices[3])
+    with pytest.warns(DeprecationWarning, match="arguments of jit are deprecated"):
+        jitted = jax.jit(product, device=devices[3])
     for name in ("jvp", "grad", "vjp", "checkpoint", "vmap"):
         results = BY_ITSELF[name](jitted, x)
         assert_close(results, BY_ITSELF[name](product, VALUES / 64))

@@ -311,16 +311,19 @@ def test_refused():
         jax.jit(same, out_shardings="x")
     with pytest.raises(IndivisibleError):
         jax.lax.with_sharding_constraint(np.ones((7, 4)), split("x"))
-    with pytest.raises(ValueError, match="device and backend"):
+    with (
+        pytest.raises(ValueError, match="device and backend"),
+        pytest.warns(DeprecationWarning, match="arguments of jit are deprecated"),
+    ):
         jax.jit(same, in_shardings=split("x"), device=devices[1])
 
 
 def test_one_device_is_named():
     """Shardings of one device, and `device`, move what is spread."""
     array = matrix("x", "y")
-    assert jax.jit(lambda a: a, device=devices[1])(array).sharding == SingleDeviceSharding(
-        devices[1]
-    )
+    with pytest.warns(DeprecationWarning, match="arguments of jit are deprecated"):
+        on_one = jax.jit(lambda a: a, device=devices[1])
+    assert on_one(array).sharding == SingleDeviceSharding(devices[1])
     found = jax.jit(lambda a: a, in_shardings=SingleDeviceSharding(devices[3]))(np.ones(3))
     assert found.sharding == SingleDeviceSharding(devices[3])
 

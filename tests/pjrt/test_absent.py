@@ -29,8 +29,10 @@ def test_running_says_that_the_device_is_absent(absent):
     for put in (lambda: jax.device_put(x, device), lambda: jax.device_put(np.ones(3), device)):
         with pytest.raises(AbsentDeviceError, match="programs can be compiled for"):
             put()
+    with pytest.warns(DeprecationWarning, match="arguments of jit are deprecated"):
+        on_absent = jax.jit(jnp.cos, device=device)
     with pytest.raises(AbsentDeviceError):
-        jax.jit(jnp.cos, device=device)(x)
+        on_absent(x)
     with pytest.raises(AbsentDeviceError), jax.default_device(device):
         jnp.ones(3)
     with pytest.raises(TypeError, match="compiled with"):

@@ -290,9 +290,12 @@ def test_blocks_of_targets_nest_and_belong_to_their_thread(tpu):
 
 
 def test_what_is_explicit_goes_before_the_target(tpu):
+    with pytest.warns(DeprecationWarning, match="arguments of jit are deprecated"):
+        on_cpu = jax.jit(jnp.sin, backend="cpu")
+        on_device = jax.jit(jnp.sin, device=jax.devices()[0])
     with tpu:
-        assert jax.jit(jnp.sin, backend="cpu").trace(1.0)._first_device.platform == "cpu"
-        assert jax.jit(jnp.sin, device=jax.devices()[0]).trace(1.0)._first_device in jax.devices()
+        assert on_cpu.trace(1.0)._first_device.platform == "cpu"
+        assert on_device.trace(1.0)._first_device in jax.devices()
 
 
 def test_nothing_is_kept_on_disk(tpu, tmp_path):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -92,6 +94,17 @@ def _to_device(self: Array, device: DeviceLike, *, stream: int | None = None) ->
     return device_put(self, device)
 
 
+def _numpy_dtype(self: Array) -> object:
+    """The dtype, which NumPy asks an array for that is given as a dtype: deprecated."""
+    warnings.warn(
+        "an array was given as a dtype, which is deprecated and will be an error: instead of "
+        "dtype=x write dtype=x.dtype",
+        DeprecationWarning,
+        stacklevel=source.frames_to_user(),
+    )
+    return self.dtype
+
+
 _flat = property(lambda self: ravel(self), doc="The elements in order, as one dimension.")
 
 for _function, _name in (
@@ -115,6 +128,7 @@ ARRAY_METHODS: dict[str, Callable[..., object] | property] = {
     "imag": property(complex.imag, doc="The imaginary parts of the elements."),
     "flat": _flat,
     "to_device": _to_device,
+    "__numpy_dtype__": property(_numpy_dtype),
     "__round__": _python_round,
     "__reversed__": _reversed,
     "__contains__": _contains,

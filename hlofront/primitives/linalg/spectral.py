@@ -1,11 +1,13 @@
 """Eigenvalue, singular value and Schur decompositions, Hessenberg and tridiagonal reductions."""
 
 import enum
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.elements import NumPyDType, int32
@@ -181,8 +183,7 @@ def eig(
         where eigenvalues differ, and for results that do not depend on the phase of a vector,
         which is arbitrary.
       implementation: an EigImplementation; None for the default.
-      use_magma: JAX's older option: True for MAGMA, False for CUSOLVER, if no implementation is
-        specified.
+      use_magma: deprecated: True for MAGMA if no implementation is specified.
 
     Returns:
       [w, left, right]: complex eigenvalues, and the requested eigenvectors as columns of norm one.
@@ -192,8 +193,14 @@ def eig(
       TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
       ValueError: if a matrix is not square.
     """
-    if use_magma is not None and implementation is None:
-        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
+    if use_magma is not None:
+        warnings.warn(
+            "use_magma of eig is deprecated: give implementation=EigImplementation.MAGMA instead",
+            DeprecationWarning,
+            stacklevel=source.frames_to_user(),
+        )
+        if use_magma and implementation is None:
+            implementation = EigImplementation.MAGMA
     params = {
         "compute_left_eigenvectors": bool(compute_left_eigenvectors),
         "compute_right_eigenvectors": bool(compute_right_eigenvectors),

@@ -42,7 +42,7 @@ from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.executables import executable_for
 from hlofront.runtime.dispatch.float0_results import without_float0
 from hlofront.runtime.dispatch.jit_layouts import JitLayouts, requested_modes, without_formats
-from hlofront.runtime.dispatch.jit_shardings import JitShardings
+from hlofront.runtime.dispatch.jit_shardings import JitShardings, check_device
 from hlofront.runtime.dispatch.references import discharged_call, without_references
 from hlofront.runtime.dispatch.repeated_call import RepeatedCall
 from hlofront.runtime.dispatch.requested_memories import in_requested_memories
@@ -516,11 +516,7 @@ def jit(
         )
     check_callable(fun, "jit")
     fun = as_cache_key(fun)
-    if device is not None and backend is not None:
-        raise ValueError(
-            "can't specify both a device and a backend for jit, got "
-            f"device={device} and backend={backend!r}: leave one out"
-        )
+    check_device(device, backend)
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     jit_layouts = JitLayouts.of_user(in_shardings, out_shardings)
     in_shardings, out_shardings = without_formats(in_shardings), without_formats(out_shardings)

@@ -1,10 +1,12 @@
 """The shardings of jit, as trees for its arguments and results, and sharding constraints."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
@@ -416,3 +418,23 @@ def _constraint(leaf: object) -> Any:
     if is_known and type(getattr(leaf, "mesh", None)) is AbstractMesh:
         return leaf
     return _checked(leaf, "shardings", "with_sharding_constraint")
+
+
+def check_device(device: Device | None, backend: str | None) -> None:
+    """Warn if jit is given a device or a platform, which is deprecated.
+
+    Raises:
+      ValueError: if it is given both.
+    """
+    if device is not None and backend is not None:
+        raise ValueError(
+            "can't specify both a device and a backend for jit, got "
+            f"device={device} and backend={backend!r}: leave one out"
+        )
+    if device is not None or backend is not None:
+        warnings.warn(
+            "backend and device arguments of jit are deprecated: put the arguments of the jitted "
+            "function on the device instead, by jax.device_put(x, device)",
+            DeprecationWarning,
+            stacklevel=source.frames_to_user(),
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number, int32
@@ -77,6 +79,18 @@ def _is_vector(a: Array, b: Array) -> bool:
     return right.ndim == 1 or (right.ndim == left.ndim - 1 and right.shape[-1] == left.shape[-1])
 
 
+def _warn_of_vectors(name: str, a: ArrayLike, b: ArrayLike) -> None:
+    """Warn if b is read as a batch of vectors, with one axis less than the matrices."""
+    if 1 < np.ndim(b) == np.ndim(a) - 1:
+        warnings.warn(
+            f"jax.scipy.linalg.{name} reads b, with one axis less than the matrices, as a batch of "
+            "vectors. This is deprecated, and b will be a batch of matrices: give it b[..., None] "
+            "and take [..., 0] of the result",
+            FutureWarning,
+            stacklevel=source.frames_to_user(),
+        )
+
+
 def _over_batches(solver: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
     """Apply a solver of a single system to systems whose leading axes broadcast."""
     right = "n" if _is_vector(a, b) else "n,k"
@@ -105,6 +119,7 @@ def cho_solve(
       check_finite: has no effect, as elements are not checked.
     """
     c, lower = c_and_lower
+    _warn_of_vectors("cho_solve", c, b)
     return _cho_solve(c, b, lower=bool(lower))
 
 
@@ -177,6 +192,7 @@ def lu_solve(
       ValueError: if `trans` is not 0, 1 or 2, or sizes do not match.
     """
     factors, pivots = lu_and_piv
+    _warn_of_vectors("lu_solve", factors, b)
     return _lu_solve(factors, pivots, b, trans=trans)
 
 
@@ -223,6 +239,7 @@ def solve_triangular(
     Raises:
       ValueError: if `trans` is none of these values.
     """
+    _warn_of_vectors("solve_triangular", a, b)
     return _solve_triangular(
         a, b, trans=trans, lower=bool(lower), unit_diagonal=bool(unit_diagonal)
     )
