@@ -204,8 +204,8 @@ with _collection_paused():
     from hlofront.numpy.elementwise.universal import multiply as multiply
     from hlofront.numpy.elementwise.universal import negative as negative
     from hlofront.numpy.elementwise.universal import subtract as subtract
+    from hlofront.numpy.indexing.choosing import choose as choose
     from hlofront.numpy.indexing.selecting import argwhere as argwhere
-    from hlofront.numpy.indexing.selecting import choose as choose
     from hlofront.numpy.indexing.selecting import compress as compress
     from hlofront.numpy.indexing.selecting import extract as extract
     from hlofront.numpy.indexing.selecting import flatnonzero as flatnonzero

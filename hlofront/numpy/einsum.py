@@ -462,6 +462,11 @@ def einsum_path(
 
     Returns:
       A list of the positions of operands, step by step, and opt_einsum's report.
+
+    Example:
+      >>> x, y = jnp.ones((8, 2)), jnp.ones((2, 8))
+      >>> jnp.einsum_path("ij,jk,kl->il", x, y, x)[0]
+      [(1, 2), (0, 1)]
     """
     import opt_einsum
 

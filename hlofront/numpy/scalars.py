@@ -89,13 +89,22 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
     Raises:
       TypeError: for values that are not dtypes.
+
+    Example:
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating), np.issubdtype(jnp.bfloat16, np.floating)
+      (True, False)
     """
     return dtypes.issubdtype(arg1, arg2)
 
 
 @like(np.result_type)
 def result_type(*args: ArrayLike | DTypeLike | None) -> np.dtype[Any]:
-    """Return the common dtype of values and dtypes, by JAX's rules of promotion."""
+    """Return the common dtype of values and dtypes, by JAX's rules of promotion.
+
+    Example:
+      >>> jnp.result_type(jnp.int32, jnp.bfloat16), jnp.result_type(jnp.int8, 3)
+      (dtype(bfloat16), dtype('int8'))
+    """
     return dtypes.result_type(*args)
 
 
@@ -117,6 +126,10 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     Raises:
       ValueError: for a string that names neither a kind nor a dtype.
       TypeError: for a kind that is neither a dtype, a string nor a tuple of them.
+
+    Example:
+      >>> jnp.isdtype(jnp.bfloat16, "real floating"), jnp.isdtype(jnp.uint8, ("integral", "bool"))
+      (True, True)
     """
     requested = dtypes.dtype_of(typeof(dtype).dtype if is_value(dtype) else dtype)
     return any(

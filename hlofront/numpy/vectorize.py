@@ -73,6 +73,11 @@ def vectorize(
     Raises:
       TypeError: if `excluded` has anything other than integers and strings.
       ValueError: if `excluded` has negative numbers.
+
+    Example:
+      >>> dot = jnp.vectorize(jnp.dot, signature="(n),(n)->()")
+      >>> dot(jnp.ones((4, 1, 3)), jnp.ones((2, 3))).shape
+      (4, 2)
     """
     if any(not isinstance(position, int | str) for position in excluded):
         raise TypeError(
@@ -231,6 +236,11 @@ def apply_along_axis(
     Raises:
       TypeError: if `arr` is not an array, or `axis` no integer.
       ValueError: if there is no such axis.
+
+    Example:
+      >>> jnp.apply_along_axis(jnp.diff, 1, jnp.array([[1, 4, 9], [1, 2, 4]]))
+      Array([[3, 5],
+             [1, 2]], dtype=int32)
     """
     check_arraylike("apply_along_axis", arr)
     arr = asarray(arr)
@@ -267,6 +277,10 @@ def apply_over_axes(
     Raises:
       TypeError: if `a` is not an array, or `axes` no sequence of integers.
       ValueError: if there is no such axis, or the function returns another number of axes.
+
+    Example:
+      >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), (0, 2)).shape
+      (1, 3, 1)
     """
     check_arraylike("apply_over_axes", a)
     a = asarray(a)

@@ -95,6 +95,10 @@ def bartlett(M: int) -> Array:
     Raises:
       TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
+
+    Example:
+      >>> jnp.bartlett(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _bartlett(_count("bartlett", M))
 
@@ -106,6 +110,10 @@ def blackman(M: int) -> Array:
     Raises:
       TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
+
+    Example:
+      >>> jnp.blackman(5)[1:4].round(2)
+      Array([0.34, 1.  , 0.34], dtype=float32)
     """
     return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
 
@@ -117,6 +125,10 @@ def hamming(M: int) -> Array:
     Raises:
       TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
+
+    Example:
+      >>> jnp.hamming(3).round(2)
+      Array([0.08, 1.  , 0.08], dtype=float32)
     """
     return _cosine_window(_count("hamming", M), (0.54, -0.46))
 
@@ -128,6 +140,10 @@ def hanning(M: int) -> Array:
     Raises:
       TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
+
+    Example:
+      >>> jnp.hanning(5).round(2)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _cosine_window(_count("hanning", M), (0.5, -0.5))
 
@@ -147,5 +163,9 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
       TypeError: if M is negative or not a number.
       ValueError: if beta is complex.
       ConcretizationTypeError: if M is a traced value.
+
+    Example:
+      >>> jnp.kaiser(3, 14.0).round(3)
+      Array([0., 1., 0.], dtype=float32)
     """
     return _kaiser(beta, count=_count("kaiser", M))

@@ -46,6 +46,10 @@ def astype(
     Floats become integers without their fraction, clamped to what the dtype holds, and NaN becomes
     0; complex numbers lose their imaginary part in dtypes other than booleans, with a
     DeprecationWarning.
+
+    Example:
+      >>> jnp.astype(jnp.array([1.9, -1.9]), int)
+      Array([ 1, -1], dtype=int32)
     """
     check_arraylike("astype", x)
     if dtype is None:

@@ -424,7 +424,13 @@ def check_placement(
 
 @like(np.copy)
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """Copy an array into memory of its own."""
+    """Copy an array into memory of its own.
+
+    Example:
+      >>> x = jnp.arange(3)
+      >>> jnp.copy(x) is x, jnp.asarray(x) is x
+      (False, True)
+    """
     check_arraylike("copy", a)
     return array(a, copy=True, order=order or "K")
 
@@ -437,6 +443,10 @@ def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = 
     """Make an array of another library's array, sharing its memory where possible.
 
     See `hlofront.dlpack.from_dlpack`.
+
+    Example:
+      >>> jnp.from_dlpack(np.arange(3, dtype=np.int32))
+      Array([0, 1, 2], dtype=int32)
     """
     return exchange.from_dlpack(x, device, copy)
 
@@ -448,13 +458,23 @@ def frombuffer(
     count: int = -1,
     offset: int = 0,
 ) -> Array:
-    """Make an array of the numbers in a buffer; 64-bit numbers are narrowed unless x64 is on."""
+    """Make an array of the numbers in a buffer; 64-bit numbers are narrowed unless x64 is on.
+
+    Example:
+      >>> jnp.frombuffer(b"AB", dtype="uint8")
+      Array([65, 66], dtype=uint8)
+    """
     return asarray(np.frombuffer(buffer, dtype=_numpy_dtype(dtype), count=count, offset=offset))
 
 
 @like(np.fromstring)
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """Make an array of the numbers in a text."""
+    """Make an array of the numbers in a text.
+
+    Example:
+      >>> jnp.fromstring("1 2 3", dtype=int, sep=" ")
+      Array([1, 2, 3], dtype=int32)
+    """
     return asarray(np.fromstring(string, dtype=_numpy_dtype(dtype), count=count, sep=sep))
 
 

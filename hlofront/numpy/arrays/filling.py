@@ -189,6 +189,11 @@ def empty(
 
     Raises:
       TypeError: if `shape` is not a shape, or the dtype is not numeric.
+
+    Example:
+      >>> jnp.empty((2, 2))
+      Array([[0., 0.],
+             [0., 0.]], dtype=float32)
     """
     return _constant(
         "empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding
@@ -364,7 +369,12 @@ def empty_like(
     *,
     device: DeviceLike = None,
 ) -> Array:
-    """Make zeros of an array's shape and dtype: uninitialized memory is not available."""
+    """Make zeros of an array's shape and dtype: uninitialized memory is not available.
+
+    Example:
+      >>> jnp.empty_like(jnp.array([1, 2]))
+      Array([0, 0], dtype=int32)
+    """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
@@ -391,6 +401,10 @@ def full_like(
     Raises:
       TypeError: if the value is neither array nor scalar.
       ValueError: if the value does not broadcast to the shape.
+
+    Example:
+      >>> jnp.full_like(jnp.array([1, 2]), 2.7)
+      Array([2, 2], dtype=int32)
     """
     check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)

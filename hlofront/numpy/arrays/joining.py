@@ -121,6 +121,10 @@ def concat(arrays: ArrayLike | Sequence[ArrayLike], /, *, axis: int | None = 0) 
     Raises:
       ValueError: if there are no arrays, one has no axes, or there is no such axis.
       TypeError: if the sizes of other axes differ.
+
+    Example:
+      >>> jnp.concat([jnp.ones((2, 1)), jnp.zeros((2, 3))], axis=1).shape
+      (2, 4)
     """
     return _concatenate(_sequence("concat", arrays), axis)
 
@@ -202,6 +206,12 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
     Raises:
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
+
+    Example:
+      >>> jnp.vstack([jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]])])
+      Array([[1, 2],
+             [3, 4],
+             [5, 6]], dtype=int32)
     """
     return _vstack(_sequence("vstack", tup, dtype), dtype)
 
@@ -216,6 +226,12 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
     Raises:
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
+
+    Example:
+      >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.hstack([jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
+      (2, 4)
     """
     return _hstack(_sequence("hstack", tup, dtype), dtype)
 
@@ -230,6 +246,11 @@ def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
     Raises:
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
+
+    Example:
+      >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[[1, 3],
+              [2, 4]]], dtype=int32)
     """
     return _dstack(_sequence("dstack", tup, dtype), dtype)
 
@@ -242,6 +263,11 @@ def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     Raises:
       ValueError: if there are no arrays.
       TypeError: if the sizes of other axes differ.
+
+    Example:
+      >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     return _column_stack(_sequence("column_stack", tup))
 
@@ -289,7 +315,15 @@ def _block_of(arrays: NestedArrays, depth: int) -> tuple[Array, int]:
 @boundary
 @like(np.block)
 def block(arrays: NestedArrays) -> Array:
-    """Assemble an array from nested lists of blocks."""
+    """Assemble an array from nested lists of blocks.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.block([[x, x[:, :1]], [jnp.zeros((1, 3), int)]])
+      Array([[1, 2, 1],
+             [3, 4, 3],
+             [0, 0, 0]], dtype=int32)
+    """
     return _block(arrays)
 
 
@@ -387,6 +421,10 @@ def array_split(
 
     Raises:
       ValueError: if there is no such axis.
+
+    Example:
+      >>> [part.tolist() for part in jnp.array_split(jnp.arange(5), 3)]
+      [[0, 1], [2, 3], [4]]
     """
     sections = _sections("array_split", indices_or_sections)
     return _split(ary, "array_split", sections, operator.index(axis))
@@ -403,6 +441,10 @@ def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike])
 
     Raises:
       ValueError: if the parts are not equal, or the array has no axes.
+
+    Example:
+      >>> [part.shape for part in jnp.hsplit(jnp.ones((2, 6)), [1, 3])]
+      [(2, 1), (2, 2), (2, 3)]
     """
     return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
 
@@ -418,6 +460,10 @@ def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike])
 
     Raises:
       ValueError: if the parts are not equal, or the array has too few axes.
+
+    Example:
+      >>> [part.shape for part in jnp.vsplit(jnp.ones((6, 2)), 3)]
+      [(2, 2), (2, 2), (2, 2)]
     """
     return _split(ary, "vsplit", _sections("vsplit", indices_or_sections), 0)
 
@@ -433,6 +479,10 @@ def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike])
 
     Raises:
       ValueError: if the parts are not equal, or the array has too few axes.
+
+    Example:
+      >>> [part.shape for part in jnp.dsplit(jnp.ones((2, 3, 4)), [1])]
+      [(2, 3, 1), (2, 3, 3)]
     """
     return _split(ary, "dsplit", _sections("dsplit", indices_or_sections), 0)
 
@@ -447,7 +497,12 @@ def _unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 @boundary
 @like(np.unstack)
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the parts of an array along an axis, without that axis."""
+    """Return the parts of an array along an axis, without that axis.
+
+    Example:
+      >>> [x.shape for x in jnp.unstack(jnp.ones((2, 3)), axis=1)]
+      [(2,), (2,), (2,)]
+    """
     return _unstack(x, axis)
 
 
@@ -460,6 +515,13 @@ def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
     Raises:
       ValueError: if there is no such axis.
       TypeError: if the numbers of axes, or the sizes of other axes, differ.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.append(x, x[:1])
+      Array([1, 2, 3, 4, 1, 2], dtype=int32)
+      >>> jnp.append(x, x[:1], axis=0).shape
+      (3, 2)
     """
     check_arraylike("append", arr, values)
     return _concatenate.when_traced([arr, values], axis)

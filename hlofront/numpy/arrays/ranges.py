@@ -381,7 +381,12 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Return `num` numbers from start to stop in geometric progression."""
+    """Return `num` numbers from start to stop in geometric progression.
+
+    Example:
+      >>> jnp.geomspace(1, 8, 4).round(3)
+      Array([1., 2., 4., 8.], dtype=float32)
+    """
     return _geomspace(start, stop, _count("geomspace", num), bool(endpoint), dtype, axis)
 
 
@@ -487,6 +492,13 @@ def indices(
 
     Returns:
       An array with one row per axis, or a tuple of arrays that broadcast if `sparse`.
+
+    Example:
+      >>> jnp.indices((2, 3)).shape
+      (2, 2, 3)
+      >>> jnp.indices((2, 3))[1]
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     sizes = "The sizes of jnp.indices must be known while tracing."
     dimensions = canonical_shape([concrete_or_error(None, size, sizes) for size in dimensions])
@@ -509,6 +521,11 @@ def fromfunction(
 
     The function is mapped by vmap: it is called once, and sees the indices as scalars. Keyword
     arguments are mapped as well, along their first axes.
+
+    Example:
+      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+      Array([[ 0,  1,  2],
+             [10, 11, 12]], dtype=int32)
     """
     shape = canonical_shape(shape)
     for axis in reversed(range(len(shape))):

@@ -61,14 +61,26 @@ def flip(m: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.fliplr)
 def fliplr(m: ArrayLike) -> Array:
-    """Reverse the order of elements along axis 1."""
+    """Reverse the order of elements along axis 1.
+
+    Example:
+      >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     return _flip(m, 1)
 
 
 @boundary
 @like(np.flipud)
 def flipud(m: ArrayLike) -> Array:
-    """Reverse the order of elements along axis 0."""
+    """Reverse the order of elements along axis 0.
+
+    Example:
+      >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
+    """
     return _flip(m, 0)
 
 
@@ -102,6 +114,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Raises:
       ValueError: if there are not two axes, or the array does not have them.
+
+    Example:
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
     """
     return _rot90(m, operator.index(k) % 4, static_axes(axes))
 
@@ -387,7 +404,13 @@ def _resize(a: ArrayLike, new_shape: Shape) -> Array:
 @boundary
 @like(np.resize)
 def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
-    """Return an array of another shape, whose elements repeat in row order, or are cut off."""
+    """Return an array of another shape, whose elements repeat in row order, or are cut off.
+
+    Example:
+      >>> jnp.resize(jnp.array([1, 2, 3]), (2, 4))
+      Array([[1, 2, 3, 1],
+             [2, 3, 1, 2]], dtype=int32)
+    """
     new_shape = canonical_shape(new_shape)
     if min(new_shape, default=0) < 0:
         raise ValueError(f"all elements of `new_shape` must be non-negative, got {new_shape}")
@@ -403,6 +426,10 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
 
     Raises:
       ConcretizationTypeError: if `filt` is traced.
+
+    Example:
+      >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]), trim="f")
+      Array([1, 0, 2, 0], dtype=int32)
     """
     check_arraylike("trim_zeros", filt)
     values = host_value(filt, "How much jnp.trim_zeros cuts off must be known while tracing.")

@@ -145,6 +145,10 @@ def intersect1d(
 
     Raises:
       ConcretizationTypeError: if an array is traced, and `size` is not passed.
+
+    Example:
+      >>> jnp.intersect1d(jnp.array([3, 1, 1, 2]), jnp.array([1, 3, 5]))
+      Array([1, 3], dtype=int32)
     """
     ar1, ar2 = _both("intersect1d", ar1, ar2, size)
     if assume_unique:
@@ -181,6 +185,10 @@ def setdiff1d(
 
     Raises:
       ConcretizationTypeError: if an array is traced, and `size` is not passed.
+
+    Example:
+      >>> jnp.setdiff1d(jnp.array([3, 1, 3, 2]), jnp.array([1]))
+      Array([2, 3], dtype=int32)
     """
     ar1, ar2 = _both("setdiff1d", ar1, ar2, size)
     ordered, _, starts, is_member, _ = _with_membership(ar1, ar2, bool(assume_unique), True)
@@ -223,6 +231,10 @@ def union1d(
 
     Raises:
       ConcretizationTypeError: if an array is traced, and `size` is not passed.
+
+    Example:
+      >>> jnp.union1d(jnp.array([3, 1, 1]), jnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
     """
     ar1, ar2 = _both("union1d", ar1, ar2, size)
     return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
@@ -301,6 +313,10 @@ def setxor1d(
 
     Raises:
       ConcretizationTypeError: if an array is traced, and `size` is not passed.
+
+    Example:
+      >>> jnp.setxor1d(jnp.array([3, 1, 2]), jnp.array([1, 5]))
+      Array([2, 3, 5], dtype=int32)
     """
     ar1, ar2 = _both("setxor1d", ar1, ar2, size)
     ordered, keep = (_once if assume_unique else _exclusive)(ar1, ar2)

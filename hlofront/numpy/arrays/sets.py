@@ -306,6 +306,10 @@ def unique_all(
 
     Returns:
       Arrays of shapes (unique,), (unique,), x.shape and (unique,).
+
+    Example:
+      >>> jnp.unique_all(jnp.array([5, 4, 5])).inverse_indices
+      Array([1, 0, 1], dtype=int32)
     """
     return _UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
 
@@ -321,6 +325,11 @@ def unique_counts(
       size: the number of unique elements to return, which is required where `x` is traced. Further
         ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
+
+    Example:
+      >>> values, counts = jnp.unique_counts(jnp.array([5, 4, 5]))
+      >>> values, counts
+      (Array([4, 5], dtype=int32), Array([1, 2], dtype=int32))
     """
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
     return _UniqueCountsResult(values, counts)
@@ -337,6 +346,11 @@ def unique_inverse(
       size: the number of unique elements to return, which is required where `x` is traced. Further
         ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
+
+    Example:
+      >>> values, inverse = jnp.unique_inverse(jnp.array([5, 4, 5]))
+      >>> values[inverse]
+      Array([5, 4, 5], dtype=int32)
     """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return _UniqueInverseResult(values, inverse)
@@ -353,6 +367,10 @@ def unique_values(
       size: the number of unique elements to return, which is required where `x` is traced. Further
         ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
+
+    Example:
+      >>> jnp.unique_values(jnp.array([[5, 4], [5, 1]]))
+      Array([1, 4, 5], dtype=int32)
     """
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
@@ -433,6 +451,11 @@ def isin(
 
     Raises:
       ValueError: if there is no such method.
+
+    Example:
+      >>> jnp.isin(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 4]))
+      Array([[False,  True],
+             [False,  True]], dtype=bool)
     """
     check_arraylike("isin", element, test_elements)
     if method not in _METHODS:

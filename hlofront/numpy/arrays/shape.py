@@ -171,7 +171,12 @@ def _ravel(a: ArrayLike, order: str = "C", requested_sharding: object = None) ->
 @boundary
 @like(np.ravel)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
-    """Flatten an array, row by row, or column by column with order "F"."""
+    """Flatten an array, row by row, or column by column with order "F".
+
+    Example:
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
+    """
     if out_sharding is not None:
         return _ravel(a, order, requested("ravel", out_sharding))
     return _ravel(a) if order == "C" else _ravel(a, order)
@@ -213,7 +218,12 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 @boundary
 @like(np.permute_dims)
 def permute_dims(a: ArrayLike, /, axes: tuple[int, ...]) -> Array:
-    """Permute the axes: axis i of the result is axis `axes[i]`, counted from 0."""
+    """Permute the axes: axis i of the result is axis `axes[i]`, counted from 0.
+
+    Example:
+      >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
+    """
     return _permuted(a, _permutation(axes))
 
 
@@ -235,7 +245,12 @@ def _method_transpose(self: Array, *args: int | Sequence[int] | None) -> Array:
 
 @operation_like(np.matrix_transpose)
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Swap the last two axes of an array."""
+    """Swap the last two axes of an array.
+
+    Example:
+      >>> jnp.matrix_transpose(jnp.ones((5, 2, 3))).shape
+      (5, 3, 2)
+    """
     x = any_operand("matrix_transpose", x)
     ndim = typeof(x).ndim
     if ndim < 2:
@@ -247,7 +262,12 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @operation_like(np.swapaxes, static_argnames=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Swap two axes of an array."""
+    """Swap two axes of an array.
+
+    Example:
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
     a = any_operand("swapaxes", a)
     ndim = typeof(a).ndim
     first, second = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
@@ -291,7 +311,12 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 @operation_like(np.rollaxis, static_argnames=("axis", "start"))
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """Move an axis back to before axis `start`; moveaxis is easier to read."""
+    """Move an axis back to before axis `start`; moveaxis is easier to read.
+
+    Example:
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2, 1).shape
+      (2, 4, 3)
+    """
     a = any_operand("rollaxis", a)
     ndim = typeof(a).ndim
     axis, start = canonical_axis(axis, ndim), operator.index(start)
@@ -380,14 +405,24 @@ def _atleast_3d(x: ArrayLike) -> Array:
 @boundary
 @like(np.atleast_1d)
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least one axis: scalars get one. Several arrays give a list."""
+    """Return arrays with at least one axis: scalars get one. Several arrays give a list.
+
+    Example:
+      >>> jnp.atleast_1d(jnp.int32(3)), jnp.atleast_1d(jnp.ones((2, 3))).shape
+      (Array([3], dtype=int32), (2, 3))
+    """
     return _atleast_1d(arys[0]) if len(arys) == 1 else [_atleast_1d(x) for x in arys]
 
 
 @boundary
 @like(np.atleast_2d)
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least two axes, adding leading ones. Several arrays give a list."""
+    """Return arrays with at least two axes, adding leading ones. Several arrays give a list.
+
+    Example:
+      >>> jnp.atleast_2d(jnp.array([1, 2]))
+      Array([[1, 2]], dtype=int32)
+    """
     return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
 
 
@@ -397,6 +432,10 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Return arrays with at least three axes. Several arrays give a list.
 
     (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
+
+    Example:
+      >>> jnp.atleast_3d(jnp.ones(4)).shape, jnp.atleast_3d(jnp.ones((2, 3))).shape
+      ((1, 4, 1), (2, 3, 1))
     """
     return _atleast_3d(arys[0]) if len(arys) == 1 else [_atleast_3d(x) for x in arys]
 
@@ -450,14 +489,24 @@ def _broadcast_arrays(*args: ArrayLike) -> list[Array]:
 @boundary
 @like(np.broadcast_arrays)
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """Broadcast arrays to their common shape."""
+    """Broadcast arrays to their common shape.
+
+    Example:
+      >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((3, 1)), jnp.ones(4))]
+      [(3, 4), (3, 4)]
+    """
     return _broadcast_arrays(*args) if args else []
 
 
 @boundary
 @like(np.broadcast_shapes)
 def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
-    """Return the shape that arrays of these shapes broadcast to."""
+    """Return the shape that arrays of these shapes broadcast to.
+
+    Example:
+      >>> jnp.broadcast_shapes((3, 1), (2, 1, 4))
+      (2, 3, 4)
+    """
     if not shapes:
         return ()
     return shaping.broadcast_shapes(*[canonical_shape(shape) for shape in shapes])
@@ -469,14 +518,24 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
 @boundary
 @like(np.ndim)
 def ndim(a: ArrayLike | Sequence[object]) -> int:
-    """Return the number of axes of an array, or of another object as a NumPy array."""
+    """Return the number of axes of an array, or of another object as a NumPy array.
+
+    Example:
+      >>> jnp.ndim(jnp.ones((2, 3))), jnp.ndim(3)
+      (2, 0)
+    """
     return a.ndim if hasattr(a, "ndim") else np.ndim(_listed("ndim", a))
 
 
 @boundary
 @like(np.shape)
 def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]:
-    """Return the shape of an array, or of another object as a NumPy array."""
+    """Return the shape of an array, or of another object as a NumPy array.
+
+    Example:
+      >>> jnp.shape(jnp.ones((2, 3))), jnp.shape(3)
+      ((2, 3), ())
+    """
     return a.shape if hasattr(a, "shape") else np.shape(_listed("shape", a))
 
 
@@ -497,7 +556,13 @@ def _listed(name: str, a: object) -> object:
 @boundary
 @like(np.size)
 def size(a: ArrayLike | Sequence[object], axis: Axes = None) -> int:
-    """Return the number of elements, or the product of the sizes along axes."""
+    """Return the number of elements, or the product of the sizes along axes.
+
+    Example:
+      >>> x = jnp.ones((2, 3, 4))
+      >>> jnp.size(x), jnp.size(x, 1)
+      (24, 3)
+    """
     sizes = a.shape if hasattr(a, "shape") else np.shape(_listed("size", a))
     if axis is None:
         return math.prod(sizes)

@@ -82,6 +82,13 @@ def sort(
       order: must be None.
       stable: whether equal elements keep their order, which matters only for 0.0 and -0.0.
       descending: whether the greatest comes first, after NaN.
+
+    Example:
+      >>> jnp.sort(jnp.array([[3, 1], [2, 4]]), axis=0)
+      Array([[2, 1],
+             [3, 4]], dtype=int32)
+      >>> jnp.sort(jnp.array([2, jnp.nan, 1]), descending=True)
+      Array([nan,  2.,  1.], dtype=float32)
     """
     _refuse("sort", kind, order)
     a, axis = _along("sort", a, axis)
@@ -165,6 +172,11 @@ def lexsort(
     Raises:
       TypeError: if there are no keys.
       ValueError: if the keys differ in shape, or `batch_size` is not positive.
+
+    Example:
+      >>> first, last = jnp.array([2, 1, 3]), jnp.array([1, 1, 0])
+      >>> jnp.lexsort((first, last))
+      Array([2, 1, 0], dtype=int32)
     """
     if batch_size < 1:
         raise ValueError(f"lexsort: batch_size must be positive, got {batch_size}")
@@ -176,7 +188,12 @@ def lexsort(
 
 @operation_like(np.sort_complex)
 def sort_complex(a: ArrayLike) -> Array:
-    """Sort the elements, as complex numbers, along the last axis by real, then imaginary part."""
+    """Sort the elements, as complex numbers, along the last axis by real, then imaginary part.
+
+    Example:
+      >>> jnp.sort_complex(jnp.array([2 + 1j, 1, 2]))
+      Array([1.+0.j, 2.+0.j, 2.+1.j], dtype=complex64)
+    """
     a, axis = _along("sort_complex", a, -1)
     return sorting.sort(convert(a, to_complex_dtype(typeof(a).dtype), False), axis)
 
@@ -190,6 +207,10 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     The whole axis is sorted, which is one operation on a device. On CPUs a long vector of floats is
     split in three instead, which keep their order.
+
+    Example:
+      >>> jnp.partition(jnp.array([4, 1, 3, 2]), 1)[:2]
+      Array([1, 2], dtype=int32)
     """
     a, axis = _along("partition", a, operator.index(axis))
     kth = canonical_axis(kth, typeof(a).shape[axis])
@@ -219,6 +240,11 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     Returns:
       Integers of the shape of `a`.
+
+    Example:
+      >>> x = jnp.array([40, 10, 30, 20])
+      >>> jnp.sort(x[jnp.argpartition(x, 1)[:2]])
+      Array([10, 20], dtype=int32)
     """
     a, axis = _along("argpartition", a, operator.index(axis))
     kth = canonical_axis(kth, typeof(a).shape[axis])

@@ -22,19 +22,43 @@ from hlofront.primitives.arrays import creation, reducing, shaping, slicing
 from hlofront.primitives.elementwise import compare, converting, elementwise
 
 bitwise_and = binary_operation(
-    np.bitwise_and, "Compute the elementwise conjunction of the bits.", elementwise.bitwise_and
+    np.bitwise_and,
+    """Compute the elementwise conjunction of the bits.
+
+    Example:
+      >>> jnp.bitwise_and(jnp.array([6, -1]), 3)
+      Array([2, 3], dtype=int32)
+    """,
+    elementwise.bitwise_and,
 )
 bitwise_or = binary_operation(
-    np.bitwise_or, "Compute the elementwise disjunction of the bits.", elementwise.bitwise_or
+    np.bitwise_or,
+    """Compute the elementwise disjunction of the bits.
+
+    Example:
+      >>> jnp.bitwise_or(jnp.array([6, 8]), 3)
+      Array([ 7, 11], dtype=int32)
+    """,
+    elementwise.bitwise_or,
 )
 bitwise_xor = binary_operation(
     np.bitwise_xor,
-    "Compute the elementwise exclusive disjunction of the bits.",
+    """Compute the elementwise exclusive disjunction of the bits.
+
+    Example:
+      >>> jnp.bitwise_xor(jnp.array([6, 3]), 3)
+      Array([5, 0], dtype=int32)
+    """,
     elementwise.bitwise_xor,
 )
 invert = bitwise_not = bitwise_invert = unary_operation(
     np.invert,
-    "Complement the bits elementwise; booleans are negated.",
+    """Complement the bits elementwise; booleans are negated.
+
+    Example:
+      >>> jnp.invert(jnp.array([0, 5])), jnp.invert(jnp.array([True, False]))
+      (Array([-1, -6], dtype=int32), Array([False,  True], dtype=bool))
+    """,
     elementwise.bitwise_not,
     any_operand,
 )
@@ -42,7 +66,12 @@ invert = bitwise_not = bitwise_invert = unary_operation(
 
 @operation_like(np.bitwise_count)
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """Count the bits that are set in the absolute value of each element, as uint8."""
+    """Count the bits that are set in the absolute value of each element, as uint8.
+
+    Example:
+      >>> jnp.bitwise_count(jnp.array([7, -7]))
+      Array([3, 3], dtype=uint8)
+    """
     (x,) = promote_args_numeric("bitwise_count", x)
     if not issubdtype(typeof(x).dtype, np.unsignedinteger):
         x = elementwise.abs(x)
@@ -58,6 +87,10 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: if an operand is not an array or scalar of integers.
+
+    Example:
+      >>> jnp.left_shift(jnp.array([1, -1]), 3)
+      Array([ 8, -8], dtype=int32)
     """
     return elementwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
@@ -74,7 +107,12 @@ def shift_right(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @operation_like(np.right_shift)
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return `x1 >> x2` elementwise; signed integers keep their sign."""
+    """Return `x1 >> x2` elementwise; signed integers keep their sign.
+
+    Example:
+      >>> jnp.right_shift(jnp.array([-8, 8]), 1), jnp.right_shift(jnp.array([248], jnp.uint8), 1)
+      (Array([-4,  4], dtype=int32), Array([124], dtype=uint8))
+    """
     return shift_right(*promote_args_numeric("right_shift", x1, x2))
 
 
@@ -112,6 +150,11 @@ def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
     Raises:
       TypeError: if the elements are neither integers nor booleans.
       ValueError: if bitorder is neither "big" nor "little".
+
+    Example:
+      >>> bits = jnp.array([1, 0, 1])
+      >>> jnp.packbits(bits), jnp.packbits(bits, bitorder="little")
+      (Array([160], dtype=uint8), Array([5], dtype=uint8))
     """
     a = any_operand("packbits", a)
     aval = typeof(a)
@@ -146,6 +189,10 @@ def unpackbits(
     Raises:
       TypeError: if the elements are not bytes.
       ValueError: if bitorder is neither "big" nor "little".
+
+    Example:
+      >>> jnp.unpackbits(jnp.array([5], jnp.uint8))
+      Array([0, 0, 0, 0, 0, 1, 0, 1], dtype=uint8)
     """
     a = any_operand("unpackbits", a)
     if typeof(a).dtype != uint8:

@@ -24,14 +24,24 @@ def real(val: ArrayLike, /) -> Array:
 
 @operation_like(np.imag)
 def imag(val: ArrayLike, /) -> Array:
-    """Return the imaginary parts, which are zeros for real numbers."""
+    """Return the imaginary parts, which are zeros for real numbers.
+
+    Example:
+      >>> jnp.imag(jnp.array([1 + 2j, 3])), jnp.imag(jnp.array([1.0]))
+      (Array([2., 0.], dtype=float32), Array([0.], dtype=float32))
+    """
     val = any_operand("imag", val)
     return elementwise.imag(val) if is_complex(typeof(val).dtype) else full_of(val, 0)
 
 
 @operation_like(np.conjugate)
 def conjugate(x: ArrayLike, /) -> Array:
-    """Return the elementwise complex conjugate; real numbers are returned unchanged."""
+    """Return the elementwise complex conjugate; real numbers are returned unchanged.
+
+    Example:
+      >>> jnp.conjugate(jnp.array([1 + 2j, 3]))
+      Array([1.-2.j, 3.-0.j], dtype=complex64)
+    """
     x = any_operand("conjugate", x)
     return elementwise.conj(x) if is_complex(typeof(x).dtype) else as_array_of_trace(x)
 
@@ -41,7 +51,12 @@ conj = conjugate
 
 @operation_like(np.angle, static_argnames=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """Compute the angle of each complex number, from -pi to pi; in degrees if `deg`."""
+    """Compute the angle of each complex number, from -pi to pi; in degrees if `deg`.
+
+    Example:
+      >>> jnp.angle(jnp.array([1j, -1]), deg=True)
+      Array([ 90., 180.], dtype=float32)
+    """
     z = any_operand("angle", z)
     aval = typeof(z)
     if is_complex(aval.dtype):

@@ -112,6 +112,10 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Division by zero gives -1 for integers, and infinity or NaN for floats. Complex numbers raise
     TypeError.
+
+    Example:
+      >>> jnp.floor_divide(jnp.array([-7, 7]), 2)
+      Array([-4,  3], dtype=int32)
     """
     return _floor_divide(x1, x2)
 
@@ -123,6 +127,10 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     It has the sign of x2, as `%` has.
 
     The remainder by zero is 0 for integers and NaN for floats. Complex numbers raise TypeError.
+
+    Example:
+      >>> jnp.remainder(jnp.array([-7, 7]), jnp.array([3, -3]))
+      Array([ 2, -2], dtype=int32)
     """
     return _remainder(x1, x2)
 
@@ -132,7 +140,12 @@ mod = remainder
 
 @operation_like(np.divmod, nested=True)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """Return the pair of floor_divide and remainder, elementwise."""
+    """Return the pair of floor_divide and remainder, elementwise.
+
+    Example:
+      >>> jnp.divmod(jnp.array([-7, 7]), 3)
+      (Array([-3,  2], dtype=int32), Array([2, 1], dtype=int32))
+    """
     x, y = promote_args_numeric("divmod", x1, x2)
     if is_integer(typeof(x)):
         return floor_divide(x, y), remainder(x, y)
@@ -146,6 +159,10 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise remainder of the division that rounds toward zero.
 
     It has the sign of x1.
+
+    Example:
+      >>> jnp.fmod(jnp.array([-7, 7]), 3)
+      Array([-1,  1], dtype=int32)
     """
     x, y = promote_args_numeric("fmod", x1, x2)
     if is_integer(typeof(x)):
@@ -219,6 +236,10 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the elementwise greatest common divisor of integers.
 
     Raises ValueError for other dtypes.
+
+    Example:
+      >>> jnp.gcd(jnp.array([12, -18, 0]), 8)
+      Array([4, 2, 8], dtype=int32)
     """
     return _gcd(*_two_integers("gcd", x1, x2))
 
@@ -228,6 +249,10 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Compute the elementwise least common multiple of integers.
 
     Raises ValueError for other dtypes.
+
+    Example:
+      >>> jnp.lcm(jnp.array([4, -6]), 10)
+      Array([20, 30], dtype=int32)
     """
     x, y = _two_integers("lcm", x1, x2)
     divisor = _gcd(x, y)

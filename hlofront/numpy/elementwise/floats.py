@@ -64,6 +64,10 @@ def signbit(x: ArrayLike, /) -> Array:
     """Return elementwise whether the sign bit is set, also for -0.0 and NaN.
 
     Raises ValueError for complex x.
+
+    Example:
+      >>> jnp.signbit(jnp.array([-0.0, 0.0, -1]))
+      Array([ True, False,  True], dtype=bool)
     """
     x = any_operand("signbit", x)
     aval = typeof(x)
@@ -85,6 +89,10 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return x1 with the sign of x2, elementwise, as floats.
 
     Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.copysign(3, jnp.array([-0.0, 0.0]))
+      Array([-3.,  3.], dtype=float32)
     """
     x1, x2 = promote_args_inexact("copysign", x1, x2)
     _no_complex("copysign", TypeError, typeof(x1))
@@ -103,6 +111,10 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the Heaviside step function elementwise, as floats.
 
     It is 0 for negative x1, x2 at zero, 1 for positive x1.
+
+    Example:
+      >>> jnp.heaviside(jnp.array([-2, 0, 2]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     x, y = promote_dtypes_inexact(*operands("heaviside", (x1, x2))[0])
     zero, one = (scalar_like(typeof(x), number) for number in (0, 1))
@@ -116,7 +128,12 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @operation_like(np.nextafter)
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the next float after x in the direction of y, elementwise."""
+    """Return the next float after x in the direction of y, elementwise.
+
+    Example:
+      >>> jnp.nextafter(jnp.float32(1), 2) - 1 == jnp.finfo(jnp.float32).eps
+      Array(True, dtype=bool)
+    """
     return elementwise.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
@@ -129,6 +146,10 @@ def spacing(x: ArrayLike, /) -> Array:
     Raises:
       ValueError: if x is complex.
       NotImplementedError: if its dtype has no infinity.
+
+    Example:
+      >>> jnp.spacing(jnp.array([1.0, 2.0])) / jnp.finfo(jnp.float32).eps
+      Array([1., 2.], dtype=float32)
     """
     x = inexact_operand("spacing", x)
     aval = typeof(x)
@@ -204,6 +225,10 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
     `x = fraction * 2 ** exponent`; zeros, infinities and NaN are their own fractions. Raises
     TypeError for complex numbers.
+
+    Example:
+      >>> jnp.frexp(jnp.array([8.0, -3.0]))
+      (Array([ 0.5 , -0.75], dtype=float32), Array([4, 2], dtype=int32))
     """
     x = inexact_operand("frexp", x)
     _no_complex("frexp", TypeError, typeof(x))
@@ -242,7 +267,12 @@ def _(
 
 @operation_like(np.ldexp)
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Compute `x1 * 2 ** x2` elementwise for integers x2. Raises ValueError for other dtypes."""
+    """Compute `x1 * 2 ** x2` elementwise for integers x2. Raises ValueError for other dtypes.
+
+    Example:
+      >>> jnp.ldexp(jnp.array([0.5, 0.75]), jnp.array([4, 2]))
+      Array([8., 3.], dtype=float32)
+    """
     (x1, x2), (base, power) = operands("ldexp", (x1, x2))
     if is_complex(base.dtype) or not is_integer(power):
         raise ValueError(
@@ -254,7 +284,12 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @operation_like(np.modf)
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """Split each x into its fraction and its whole part, as floats, both with the sign of x."""
+    """Split each x into its fraction and its whole part, as floats, both with the sign of x.
+
+    Example:
+      >>> jnp.modf(jnp.array([2.5, -2.5]))
+      (Array([ 0.5, -0.5], dtype=float32), Array([ 2., -2.], dtype=float32))
+    """
     refuse_out("modf", out)
     x = inexact_operand("modf", x)
     whole = toward_zero(x)
@@ -280,6 +315,10 @@ def nan_to_num(
       posinf, neginf: the numbers that replace the infinities; by default the greatest and the least
         number of the dtype.
       copy: has no effect, as arrays are immutable.
+
+    Example:
+      >>> jnp.nan_to_num(jnp.array([jnp.nan, jnp.inf, 1]), nan=-1, posinf=99)
+      Array([-1., 99.,  1.], dtype=float32)
     """
     x = any_operand("nan_to_num", x)
     aval = typeof(x)
@@ -318,6 +357,10 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `sqrt(x1 ** 2 + x2 ** 2)` elementwise without overflow.
 
     Raises ValueError for complex numbers.
+
+    Example:
+      >>> (jnp.hypot(jnp.array([3e30]), 4e30) / 1e30).round(3)
+      Array([5.], dtype=float32)
     """
     x, y = _strong_arrays(*promote_args_inexact("hypot", x1, x2))
     aval = typeof(x)

@@ -54,8 +54,26 @@ def _comparison(
     return operation(like(reference)(rename(function, name, doc)))
 
 
-equal = _comparison(np.equal, "Return `x == y` elementwise, as booleans.", compare.eq)
-not_equal = _comparison(np.not_equal, "Return `x != y` elementwise, as booleans.", compare.ne)
+equal = _comparison(
+    np.equal,
+    """Return `x == y` elementwise, as booleans.
+
+    Example:
+      >>> jnp.equal(jnp.array([1, jnp.nan]), jnp.array([1, jnp.nan]))
+      Array([ True, False], dtype=bool)
+    """,
+    compare.eq,
+)
+not_equal = _comparison(
+    np.not_equal,
+    """Return `x != y` elementwise, as booleans.
+
+    Example:
+      >>> jnp.not_equal(jnp.array([1, jnp.nan]), jnp.array([1, jnp.nan]))
+      Array([False,  True], dtype=bool)
+    """,
+    compare.ne,
+)
 less = _comparison(np.less, "Return `x < y` elementwise, as booleans.", ordering(compare.lt))
 less_equal = _comparison(
     np.less_equal, "Return `x <= y` elementwise, as booleans.", ordering(compare.le)
@@ -197,7 +215,12 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 @operation_like(np.iscomplex)
 def iscomplex(x: ArrayLike) -> Array:
-    """Return elementwise whether x has an imaginary part that is not zero."""
+    """Return elementwise whether x has an imaginary part that is not zero.
+
+    Example:
+      >>> jnp.iscomplex(jnp.array([1 + 1j, 2]))
+      Array([ True, False], dtype=bool)
+    """
     x = any_operand("iscomplex", x)
     if not is_complex(typeof(x).dtype):
         return _weak_answer(x, False)
@@ -207,7 +230,12 @@ def iscomplex(x: ArrayLike) -> Array:
 
 @operation_like(np.isreal)
 def isreal(x: ArrayLike) -> Array:
-    """Return elementwise whether the imaginary part of x is zero."""
+    """Return elementwise whether the imaginary part of x is zero.
+
+    Example:
+      >>> jnp.isreal(jnp.array([1 + 1j, 2]))
+      Array([False,  True], dtype=bool)
+    """
     x = any_operand("isreal", x)
     if not is_complex(typeof(x).dtype):
         return _weak_answer(x, True)
@@ -217,7 +245,12 @@ def isreal(x: ArrayLike) -> Array:
 
 @like(np.iscomplexobj)
 def iscomplexobj(x: object) -> bool:
-    """Return whether the dtype of x, as an array, is complex."""
+    """Return whether the dtype of x, as an array, is complex.
+
+    Example:
+      >>> jnp.iscomplexobj(jnp.array([1 + 0j])), jnp.iscomplexobj(jnp.array([1.0]))
+      (True, False)
+    """
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         dtype = np.asarray(as_operand(x)).dtype
@@ -228,13 +261,23 @@ def iscomplexobj(x: object) -> bool:
 
 @like(np.isrealobj)
 def isrealobj(x: object) -> bool:
-    """Return whether the dtype of x, as an array, is not complex."""
+    """Return whether the dtype of x, as an array, is not complex.
+
+    Example:
+      >>> jnp.isrealobj(jnp.array([1 + 0j])), jnp.isrealobj(jnp.array([1.0]))
+      (False, True)
+    """
     return not iscomplexobj(x)
 
 
 @like(np.isscalar)
 def isscalar(element: object) -> bool:
-    """Return whether the argument is a Python or NumPy scalar, or an array without axes."""
+    """Return whether the argument is a Python or NumPy scalar, or an array without axes.
+
+    Example:
+      >>> jnp.isscalar(3.0), jnp.isscalar(jnp.array(3)), jnp.isscalar(jnp.array([3]))
+      (True, True, False)
+    """
     if np.isscalar(element):
         return True
     return getattr(as_operand(element), "ndim", None) == 0
@@ -242,7 +285,12 @@ def isscalar(element: object) -> bool:
 
 @like(np.iterable)
 def iterable(y: object) -> bool:
-    """Return whether y can be iterated over; arrays without axes cannot."""
+    """Return whether y can be iterated over; arrays without axes cannot.
+
+    Example:
+      >>> jnp.iterable(jnp.arange(3)), jnp.iterable(jnp.array(3))
+      (True, False)
+    """
     if getattr(y, "ndim", None) == 0:
         return False
     return isinstance(y, Iterable) or hasattr(y, "__getitem__")
@@ -337,7 +385,13 @@ def array_equal(
     a2: ArrayLike | Sequence[ArrayLike],
     equal_nan: bool = False,
 ) -> Array:
-    """Return whether two arrays, or lists of numbers, have one shape and equal elements."""
+    """Return whether two arrays, or lists of numbers, have one shape and equal elements.
+
+    Example:
+      >>> x = jnp.array([1, jnp.nan])
+      >>> bool(jnp.array_equal(x, x)), bool(jnp.array_equal(x, x, equal_nan=True))
+      (False, True)
+    """
     a1, a2 = asarray(a1), asarray(a2)
     if a1.shape != a2.shape:
         return asarray(False)
@@ -346,7 +400,12 @@ def array_equal(
 
 @like(np.array_equiv)
 def array_equiv(a1: ArrayLike | Sequence[ArrayLike], a2: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Return whether two arrays, or lists of numbers, broadcast together and are then equal."""
+    """Return whether two arrays, or lists of numbers, broadcast together and are then equal.
+
+    Example:
+      >>> jnp.array_equiv(jnp.ones((2, 3)), jnp.ones(3))
+      Array(True, dtype=bool)
+    """
     a1, a2 = asarray(a1), asarray(a2)
     try:
         np.broadcast_shapes(a1.shape, a2.shape)

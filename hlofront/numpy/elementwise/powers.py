@@ -91,6 +91,10 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Integers stay integers, and wrap. An exponent that is a single integer known while tracing is
     expanded into multiplications, and its dtype does not count. Integers to the power of a negative
     exponent that is known raise TypeError; to the power of others they have no useful results.
+
+    Example:
+      >>> jnp.power(jnp.array([2, 3]), 2), jnp.power(jnp.array([-8.0]), 1 / 3)
+      (Array([4, 9], dtype=int32), Array([nan], dtype=float32))
     """
     exponent = static_exponent(x2)
     return any_power(x1, x2) if exponent is None else integer_power(x1, exponent)
@@ -101,5 +105,10 @@ pow = power
 
 @operation_like(np.float_power)
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Compute x to the power y, elementwise, always as a float or a complex number."""
+    """Compute x to the power y, elementwise, always as a float or a complex number.
+
+    Example:
+      >>> jnp.float_power(jnp.array([2, 3]), -1).round(3)
+      Array([0.5  , 0.333], dtype=float32)
+    """
     return elementwise.pow(*promote_args_inexact("float_power", x, y))

@@ -31,13 +31,23 @@ def _unless_integer(apply: Callable[[ArrayLike], Array]) -> Callable[[ArrayLike]
 
 floor = unary_operation(
     np.floor,
-    "Return the greatest whole number not above x, elementwise, in its dtype.",
+    """Return the greatest whole number not above x, elementwise, in its dtype.
+
+    Example:
+      >>> jnp.floor(jnp.array([1.7, -1.7]))
+      Array([ 1., -2.], dtype=float32)
+    """,
     _unless_integer(elementwise.floor),
     any_operand,
 )
 ceil = unary_operation(
     np.ceil,
-    "Return the least whole number not below x, elementwise, in its dtype.",
+    """Return the least whole number not below x, elementwise, in its dtype.
+
+    Example:
+      >>> jnp.ceil(jnp.array([1.2, -1.2]))
+      Array([ 2., -1.], dtype=float32)
+    """,
     _unless_integer(elementwise.ceil),
     any_operand,
 )
@@ -51,7 +61,12 @@ def toward_zero(x: ArrayLike) -> Array:
 
 @operation_like(np.trunc)
 def trunc(x: ArrayLike) -> Array:
-    """Truncate each element toward zero, in its dtype."""
+    """Truncate each element toward zero, in its dtype.
+
+    Example:
+      >>> jnp.trunc(jnp.array([1.7, -1.7]))
+      Array([ 1., -1.], dtype=float32)
+    """
     return _unless_integer(toward_zero)(any_operand("trunc", x))
 
 
@@ -67,7 +82,12 @@ def _parts(x: ArrayLike, apply: Callable[[Array], Array]) -> Array:
 
 @operation_like(np.rint)
 def rint(x: ArrayLike, /) -> Array:
-    """Round each element to the nearest whole number, halves to even, as a float."""
+    """Round each element to the nearest whole number, halves to even, as a float.
+
+    Example:
+      >>> jnp.rint(jnp.array([0.5, 1.5, -1.2]))
+      Array([ 0.,  2., -1.], dtype=float32)
+    """
     x = any_operand("rint", x)
     aval = typeof(x)
     if is_integer(aval):

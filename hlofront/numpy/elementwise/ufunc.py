@@ -359,5 +359,10 @@ def frompyfunc(
 
     Raises:
       TypeError: if `func` is not callable, or the numbers are not integers.
+
+    Example:
+      >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1)
+      >>> add.accumulate(jnp.array([1, 2, 3]))
+      Array([1, 3, 6], dtype=int32)
     """
     return ufunc(func, nin, nout, identity=identity)

@@ -135,28 +135,58 @@ def binary_operation(
 
 add = binary_operation(
     np.add,
-    "Compute the elementwise sum; for booleans, whether either is true.",
+    """Compute the elementwise sum; for booleans, whether either is true.
+
+    Example:
+      >>> jnp.add(jnp.array([True, False]), jnp.array([True, False]))
+      Array([ True, False], dtype=bool)
+    """,
     elementwise.add,
     logical=elementwise.bitwise_or,
 )
 subtract = binary_operation(np.subtract, "Compute the elementwise difference.", elementwise.sub)
 multiply = binary_operation(
     np.multiply,
-    "Compute the elementwise product; for booleans, whether both are true.",
+    """Compute the elementwise product; for booleans, whether both are true.
+
+    Example:
+      >>> jnp.multiply(jnp.array([[1], [2]]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
+    """,
     elementwise.mul,
     logical=elementwise.bitwise_and,
 )
 divide = true_divide = binary_operation(
     np.divide,
-    "Compute the elementwise quotient; integers give a float.",
+    """Compute the elementwise quotient; integers give a float.
+
+    Example:
+      >>> jnp.divide(jnp.array([1, -3, 0]), jnp.array([2, 2, 0]))
+      Array([ 0.5, -1.5,  nan], dtype=float32)
+    """,
     elementwise.div,
     promote_args_inexact,
 )
 maximum = binary_operation(
-    np.maximum, "Return the greater element of each pair; NaN wins.", elementwise.max
+    np.maximum,
+    """Return the greater element of each pair; NaN wins.
+
+    Example:
+      >>> jnp.maximum(jnp.array([1, jnp.nan, 3]), 2)
+      Array([ 2., nan,  3.], dtype=float32)
+    """,
+    elementwise.max,
 )
 minimum = binary_operation(
-    np.minimum, "Return the lesser element of each pair; NaN wins.", elementwise.min
+    np.minimum,
+    """Return the lesser element of each pair; NaN wins.
+
+    Example:
+      >>> jnp.minimum(jnp.array([1, jnp.nan, 3]), 2)
+      Array([ 1., nan,  2.], dtype=float32)
+    """,
+    elementwise.min,
 )
 
 
@@ -173,11 +203,23 @@ square = unary_operation(
     np.square, "Compute the elementwise square.", elementwise.square, numeric_operand
 )
 reciprocal = unary_operation(
-    np.reciprocal, "Compute `1 / x` elementwise; integers give a float.", elementwise.reciprocal
+    np.reciprocal,
+    """Compute `1 / x` elementwise; integers give a float.
+
+    Example:
+      >>> jnp.reciprocal(jnp.array([2, 4]))
+      Array([0.5 , 0.25], dtype=float32)
+    """,
+    elementwise.reciprocal,
 )
 sign = unary_operation(
     np.sign,
-    "Return the elementwise sign: -1, 0 or 1; for complex x, x / |x|.",
+    """Return the elementwise sign: -1, 0 or 1; for complex x, x / |x|.
+
+    Example:
+      >>> jnp.sign(jnp.array([3 + 4j, -2])).round(3)
+      Array([ 0.6+0.8j, -1. +0.j ], dtype=complex64)
+    """,
     elementwise.sign,
     any_operand,
 )
@@ -192,7 +234,12 @@ def _absolute(x: ArrayLike) -> ArrayLike:
 
 absolute = abs = unary_operation(
     np.absolute,
-    "Compute the elementwise absolute value; complex numbers give a float.",
+    """Compute the elementwise absolute value; complex numbers give a float.
+
+    Example:
+      >>> jnp.abs(jnp.array([3 + 4j, -5])).round(3)
+      Array([5., 5.], dtype=float32)
+    """,
     _absolute,
     any_operand,
 )
@@ -200,7 +247,12 @@ absolute = abs = unary_operation(
 
 @operation_like(np.fabs)
 def fabs(x: ArrayLike, /) -> Array:
-    """Compute the elementwise absolute value, as a float. Raises TypeError for complex x."""
+    """Compute the elementwise absolute value, as a float. Raises TypeError for complex x.
+
+    Example:
+      >>> jnp.fabs(jnp.array([-2, 3]))
+      Array([2., 3.], dtype=float32)
+    """
     x = inexact_operand("fabs", x)
     if is_complex(typeof(x).dtype):
         raise TypeError(
@@ -225,7 +277,12 @@ def ordering(comparison: Callable[[Array, Array], Array]) -> Callable[[Array, Ar
 
 @operation_like(np.fmax)
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Return the greater of two elements, elementwise; numbers take precedence over NaN."""
+    """Return the greater of two elements, elementwise; numbers take precedence over NaN.
+
+    Example:
+      >>> jnp.fmax(jnp.array([1, jnp.nan]), jnp.array([jnp.nan, 2]))
+      Array([1., 2.], dtype=float32)
+    """
     x1, x2 = promote_args("fmax", x1, x2)
     preferred = elementwise.bitwise_or(ordering(compare.gt)(x1, x2), compare.ne(x2, x2))
     return choose("fmax", preferred, x1, x2)
@@ -233,7 +290,12 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @operation_like(np.fmin)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Return the lesser of two elements, elementwise; numbers take precedence over NaN."""
+    """Return the lesser of two elements, elementwise; numbers take precedence over NaN.
+
+    Example:
+      >>> jnp.fmin(jnp.array([1, jnp.nan]), jnp.array([jnp.nan, 2]))
+      Array([1., 2.], dtype=float32)
+    """
     x1, x2 = promote_args("fmin", x1, x2)
     preferred = elementwise.bitwise_or(ordering(compare.lt)(x1, x2), compare.ne(x2, x2))
     return choose("fmin", preferred, x1, x2)
@@ -244,14 +306,57 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 exp = unary_operation(np.exp, "Compute the elementwise exponential.", elementwise.exp)
 exp2 = unary_operation(np.exp2, "Compute 2 to the power x, elementwise.", elementwise.exp2)
 expm1 = unary_operation(
-    np.expm1, "Compute `exp(x) - 1` elementwise, accurately for x near zero.", elementwise.expm1
+    np.expm1,
+    """Compute `exp(x) - 1` elementwise, accurately for x near zero.
+
+    Example:
+      >>> x = jnp.array([1e-8])
+      >>> (jnp.expm1(x) / x).round(3), jnp.exp(x) - 1
+      (Array([1.], dtype=float32), Array([0.], dtype=float32))
+    """,
+    elementwise.expm1,
 )
-log = unary_operation(np.log, "Compute the elementwise natural logarithm.", elementwise.log)
+log = unary_operation(
+    np.log,
+    """Compute the elementwise natural logarithm.
+
+    Example:
+      >>> jnp.log(jnp.array([1, 0, -1]))
+      Array([  0., -inf,  nan], dtype=float32)
+    """,
+    elementwise.log,
+)
 log1p = unary_operation(
-    np.log1p, "Compute `log(1 + x)` elementwise, accurately for x near zero.", elementwise.log1p
+    np.log1p,
+    """Compute `log(1 + x)` elementwise, accurately for x near zero.
+
+    Example:
+      >>> x = jnp.array([1e-8])
+      >>> (jnp.log1p(x) / x).round(3), jnp.log(1 + x)
+      (Array([1.], dtype=float32), Array([0.], dtype=float32))
+    """,
+    elementwise.log1p,
 )
-sqrt = unary_operation(np.sqrt, "Compute the elementwise square root.", elementwise.sqrt)
-cbrt = unary_operation(np.cbrt, "Compute the elementwise cube root.", elementwise.cbrt)
+sqrt = unary_operation(
+    np.sqrt,
+    """Compute the elementwise square root.
+
+    Example:
+      >>> jnp.sqrt(jnp.array([4, -1])), jnp.sqrt(jnp.array([-1 + 0j]))
+      (Array([ 2., nan], dtype=float32), Array([0.+1.j], dtype=complex64))
+    """,
+    elementwise.sqrt,
+)
+cbrt = unary_operation(
+    np.cbrt,
+    """Compute the elementwise cube root.
+
+    Example:
+      >>> jnp.cbrt(jnp.array([8, -8])).round(3)
+      Array([ 2., -2.], dtype=float32)
+    """,
+    elementwise.cbrt,
+)
 
 
 def _by_scalar(apply: Callable[[Array, Array], Array], x: ArrayLike, number: float) -> Array:
@@ -354,13 +459,23 @@ def _infinity_as_zero(x: Array) -> Array:
 
 logaddexp = binary_operation(
     np.logaddexp,
-    "Compute `log(exp(x1) + exp(x2))` elementwise, without overflow.",
+    """Compute `log(exp(x1) + exp(x2))` elementwise, without overflow.
+
+    Example:
+      >>> jnp.logaddexp(jnp.array([1000.0]), 1000.0).round(1)
+      Array([1000.7], dtype=float32)
+    """,
     _smooth(elementwise.exp, 1.0),
     promote_args_inexact,
 )
 logaddexp2 = binary_operation(
     np.logaddexp2,
-    "Compute `log2(2 ** x1 + 2 ** x2)` elementwise, without overflow.",
+    """Compute `log2(2 ** x1 + 2 ** x2)` elementwise, without overflow.
+
+    Example:
+      >>> jnp.logaddexp2(jnp.array([1000.0]), 1000.0).round(1)
+      Array([1001.], dtype=float32)
+    """,
     _smooth(elementwise.exp2, math.log(2.0)),
     promote_args_inexact,
 )
@@ -375,7 +490,14 @@ tan = unary_operation(
     np.tan, "Compute the elementwise tangent of angles in radians.", elementwise.tan
 )
 arcsin = asin = unary_operation(
-    np.arcsin, "Compute the elementwise arc sine, in radians.", elementwise.asin
+    np.arcsin,
+    """Compute the elementwise arc sine, in radians.
+
+    Example:
+      >>> jnp.arcsin(jnp.array([0, 2]))
+      Array([ 0., nan], dtype=float32)
+    """,
+    elementwise.asin,
 )
 arccos = acos = unary_operation(
     np.arccos, "Compute the elementwise arc cosine, in radians.", elementwise.acos
@@ -385,7 +507,12 @@ arctan = atan = unary_operation(
 )
 arctan2 = atan2 = binary_operation(
     np.arctan2,
-    "Compute the angle of each point (x2, x1), in radians from -pi to pi.",
+    """Compute the angle of each point (x2, x1), in radians from -pi to pi.
+
+    Example:
+      >>> jnp.rad2deg(jnp.arctan2(jnp.array([1, 1, -1]), jnp.array([1, -1, -1]))).round()
+      Array([  45.,  135., -135.], dtype=float32)
+    """,
     elementwise.atan2,
     promote_args_inexact,
 )
@@ -396,7 +523,14 @@ arcsinh = asinh = unary_operation(
     np.arcsinh, "Compute the elementwise inverse hyperbolic sine.", elementwise.asinh
 )
 arccosh = acosh = unary_operation(
-    np.arccosh, "Compute the elementwise inverse hyperbolic cosine.", elementwise.acosh
+    np.arccosh,
+    """Compute the elementwise inverse hyperbolic cosine.
+
+    Example:
+      >>> jnp.arccosh(jnp.array([1, 0.5]))
+      Array([ 0., nan], dtype=float32)
+    """,
+    elementwise.acosh,
 )
 arctanh = atanh = unary_operation(
     np.arctanh, "Compute the elementwise inverse hyperbolic tangent.", elementwise.atanh

@@ -59,6 +59,12 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     Raises:
       ValueError: if an array does not have one axis.
       ConcretizationTypeError: if a mask is traced.
+
+    Example:
+      >>> x = jnp.arange(12).reshape(3, 4)
+      >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))]
+      Array([[ 1,  3],
+             [ 9, 11]], dtype=int32)
     """
     check_arraylike("ix_", *args)
     indices = []
@@ -115,6 +121,10 @@ def unravel_index(indices: ArrayLike, shape: ArrayLike | Sequence[ArrayLike]) ->
     Raises:
       ValueError: if the shape is an array of several axes.
       TypeError: if sizes or positions are not real numbers.
+
+    Example:
+      >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3))
+      (Array([0, 1], dtype=int32), Array([0, 2], dtype=int32))
     """
     if not isinstance(shape, tuple | list):
         check_arraylike("unravel_index", shape)
@@ -180,6 +190,10 @@ def ravel_multi_index(
     Raises:
       ValueError: if indices are not integers, or out of bounds by mode "raise", the mode or order
         is unknown, or the dtype does not hold the last position.
+
+    Example:
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 0])), (2, 3))
+      Array([2, 3], dtype=int32)
     """
     dims = canonical_shape(dims)
     indices = list(multi_index)
@@ -237,6 +251,10 @@ def mask_indices(
       mask_func: is called with a matrix of ones and `k`.
       k: the second argument of `mask_func`, such as the number of a diagonal.
       size: the number of indices to return; see `nonzero`.
+
+    Example:
+      >>> jnp.mask_indices(3, jnp.triu, 1)
+      (Array([0, 0, 1], dtype=int32), Array([1, 2, 2], dtype=int32))
     """
     n = operator.index(n)
     rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)

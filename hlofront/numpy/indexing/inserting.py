@@ -83,6 +83,11 @@ def insert(
 
     Raises:
       ValueError: if the indices are not integers, or have more axes than one.
+
+    Example:
+      >>> jnp.insert(jnp.array([[1, 2], [3, 4]]), 1, 9, axis=1)
+      Array([[1, 9, 2],
+             [3, 9, 4]], dtype=int32)
     """
     if isinstance(obj, slice):
         check_arraylike("insert", arr, 0, values)
@@ -155,6 +160,11 @@ def delete(
       IndexError: if an index is out of bounds.
       ValueError: if `obj` holds neither integers nor booleans, or a mask has another size.
       ConcretizationTypeError: if it is traced, without that promise.
+
+    Example:
+      >>> jnp.delete(jnp.array([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
+      Array([[1, 3],
+             [4, 6]], dtype=int32)
     """
     if isinstance(obj, slice):
         check_arraylike("delete", arr)

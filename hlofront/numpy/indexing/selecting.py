@@ -1,10 +1,9 @@
-"""The selection of elements by conditions: where, select, nonzero, compress, choose."""
+"""The selection of elements by conditions: where, select, nonzero, compress."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -100,6 +99,10 @@ def where(
     Raises:
       TypeError: if only one of `x` and `y` is passed.
       ValueError: if the shapes do not broadcast.
+
+    Example:
+      >>> jnp.where(jnp.array([True, False, True]), jnp.array([1, 2, 3]), 0)
+      Array([1, 0, 3], dtype=int32)
     """
     if x is None and y is None:
         if condition is None:
@@ -136,6 +139,11 @@ def select(
 
     Raises:
       ValueError: if there are not as many choices as conditions, or no conditions.
+
+    Example:
+      >>> x = jnp.arange(5)
+      >>> jnp.select([x < 2, x < 4], [x, 10 * x], default=-1)
+      Array([ 0,  1, 20, 30, -1], dtype=int32)
     """
     if len(condlist) != len(choicelist):
         raise ValueError(
@@ -167,6 +175,11 @@ def piecewise(
 
     Raises:
       ValueError: if there are not as many functions as conditions, or one more.
+
+    Example:
+      >>> x = jnp.array([-2, 3])
+      >>> jnp.piecewise(x, [x < 0], [lambda x: -x, lambda x: 10 * x])
+      Array([ 2, 30], dtype=int32)
     """
     check_arraylike("piecewise", x)
     conditions = [condlist] if np.isscalar(condlist) else list(condlist)
@@ -329,6 +342,10 @@ def flatnonzero(
 
     `size` is the number of positions to return, which is required where `a` is traced: more are cut
     off, and missing ones are `fill_value`. Without it a traced array is a ConcretizationTypeError.
+
+    Example:
+      >>> jnp.flatnonzero(jnp.array([[0, 7], [8, 0]]), size=3, fill_value=-1)
+      Array([ 1,  2, -1], dtype=int32)
     """
     check_arraylike("flatnonzero", a)
     return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
@@ -357,6 +374,11 @@ def argwhere(
     An array without axes has no columns, and a row if it is not zero. `size` is the number of rows
     to return, which is required where `a` is traced: more are cut off, and missing ones are
     `fill_value`. Without it a traced array is a ConcretizationTypeError.
+
+    Example:
+      >>> jnp.argwhere(jnp.array([[0, 7], [8, 0]]))
+      Array([[0, 1],
+             [1, 0]], dtype=int32)
     """
     check_arraylike("argwhere", a)
     if typeof(a).ndim:
@@ -427,6 +449,11 @@ def compress(
       ValueError: if the condition does not have one axis, is true beyond the end of `a`, or the
         size is greater than that of the axis.
       ConcretizationTypeError: if the condition is traced, and `size` is not passed.
+
+    Example:
+      >>> jnp.compress(jnp.array([True, False, True]), jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+      Array([[1, 3],
+             [4, 6]], dtype=int32)
     """
     check_arraylike("compress", condition, a, fill_value)
     refuse_out("compress", out)
@@ -474,29 +501,17 @@ def extract(
     Raises:
       ConcretizationTypeError: if the condition is traced, and `size` is not passed.
       ValueError: if `size` is negative, or greater than the number of elements.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.extract(x > 1, x)
+      Array([2, 3, 4], dtype=int32)
     """
     check_arraylike("extract", condition, arr, fill_value)
     return compress(_flat(condition), _flat(arr), size=size, fill_value=fill_value)
 
 
-# ---- choose ------------------------------------------------------------------------------------
-
-
-@operation(static_argnames=("mode",))
-def _choose(a: ArrayLike, choices: ArrayLike | list[ArrayLike], mode: str) -> Array:
-    cases: Any = slicing.unstack(choices) if hasattr(choices, "aval") else choices
-    check_arraylike("choose", a, *cases)
-    count = len(cases)
-    a, *cases = broadcast_together("choose", a, *promote_dtypes(*cases))
-    if mode == "wrap":
-        a = euclidean_remainder(a, count)
-    else:
-        a = clamped(a, 0, count - 1)
-    index = convert(a, int32, False)
-    result = cases[0]
-    for i, choice in enumerate(cases[1:], 1):
-        result = process(select_n_p, (compare.eq(index, np.int32(i)), result, choice), {})
-    return as_array(result)
+# ---- integers in bounds -------------------------------------------------------------------------
 
 
 def clamped(x: ArrayLike, low: int, high: int) -> Array:
@@ -527,53 +542,6 @@ def euclidean_remainder(x: ArrayLike, size: int) -> Array:
     )
 
 
-@like(np.choose)
-def choose(
-    a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise"
-) -> Array:
-    """Select elements from several choices; `a` holds the number of the choice for each element.
-
-    Args:
-      a: integers from 0 to the number of choices.
-      choices: arrays that broadcast with `a`, or one array with them along its first axis.
-      out: must be None.
-      mode: the treatment of integers out of range: "wrap" takes them modulo the number of choices,
-        "clip" moves them to the nearest, and "raise", which does not take a traced `a`, raises an
-        error.
-
-    Raises:
-      ValueError: if `a` holds no integers or, by mode "raise", one is out of range.
-    """
-    refuse_out("choose", out)
-    check_arraylike("choose", a)
-    if not hasattr(choices, "aval"):
-        choices = list(choices)
-    count = len(choices)
-    if not issubdtype(typeof(a).dtype, np.integer):
-        raise ValueError(
-            f"choose requires integers as indices of the choices, got dtype {typeof(a).dtype}"
-        )
-    if not count:
-        raise ValueError("choose requires a nonempty sequence of choices")
-    if mode == "raise":
-        values = host_value(
-            a,
-            'The error occurred because jnp.choose was jit-compiled with mode="raise". Use '
-            'mode="wrap" or mode="clip" instead.',
-        )
-        if ((values < 0) | (values >= count)).any():
-            raise ValueError(
-                f"invalid entry in choice array: jnp.choose got {values.min()} to {values.max()} "
-                f'for {count} choices. mode="wrap" and mode="clip" allow that.'
-            )
-        mode = "clip"
-    elif mode not in ("wrap", "clip"):
-        raise ValueError(f"mode={mode!r} of jnp.choose must be 'raise', 'wrap' or 'clip'")
-    chosen = _choose(a, choices, mode)
-    aval = typeof(chosen)
-    return convert(chosen, aval.dtype, False) if aval.weak_type else chosen
-
-
 def _method_compress(
     self: Array,
     condition: ArrayLike,
@@ -591,6 +559,5 @@ _method_compress.__name__ = "compress"
 
 ARRAY_METHODS: dict[str, Callable[..., object]] = {
     "nonzero": nonzero,
-    "choose": choose,
     "compress": _method_compress,
 }

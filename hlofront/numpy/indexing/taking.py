@@ -331,6 +331,12 @@ def put_along_axis(
       axis: the axis to write along; None for the flattened array.
       inplace: must be False: arrays are immutable.
       mode: the treatment of indices out of bounds, the option `mode` of `x.at[index].set`.
+
+    Example:
+      >>> x, i = jnp.zeros((2, 3), int), jnp.array([[2], [0]])
+      >>> jnp.put_along_axis(x, i, 7, axis=1, inplace=False)
+      Array([[0, 0, 7],
+             [7, 0, 0]], dtype=int32)
     """
     _refuse_inplace("put_along_axis", inplace)
     return _put_along_axis(arr, indices, values, static_axes(axis), mode)
@@ -391,6 +397,11 @@ def put(
         negative indices; "wrap" takes indices modulo the size. By default negative ones count from
         the end, and others are clipped.
       inplace: must be False: arrays are immutable.
+
+    Example:
+      >>> jnp.put(jnp.zeros((2, 2), int), jnp.array([0, 3]), jnp.array([7, 8]), inplace=False)
+      Array([[7, 0],
+             [0, 8]], dtype=int32)
     """
     _refuse_inplace("put", inplace)
     if mode == "raise":
@@ -433,6 +444,11 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """Write values, in order, where a mask is true; too few values are repeated.
 
     `inplace` must be False: arrays are immutable.
+
+    Example:
+      >>> x = jnp.arange(4)
+      >>> jnp.place(x, x != 1, jnp.array([7, 8]), inplace=False)
+      Array([7, 1, 8, 7], dtype=int32)
     """
     _refuse_inplace("place", inplace)
     return _write_where(arr, mask, vals)
@@ -462,6 +478,11 @@ def fill_diagonal(
     """Write values on the main diagonal of an array; too few values are repeated.
 
     `inplace` must be False, as arrays are immutable, and `wrap` as well.
+
+    Example:
+      >>> jnp.fill_diagonal(jnp.zeros((2, 3), int), jnp.array([7, 8]), inplace=False)
+      Array([[7, 0, 0],
+             [0, 8, 0]], dtype=int32)
     """
     if inplace:
         raise NotImplementedError(  # JAX raises this class.

@@ -303,6 +303,12 @@ def matmul(
     Raises:
       ValueError: if an operand is a scalar, or the axes before do not broadcast.
       TypeError: if the sizes of n differ.
+
+    Example:
+      >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+      (5, 2, 4)
+      >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones(3)).shape
+      (5, 2)
     """
     (a, b), (lhs, rhs) = operands("matmul", (a, b))
     _check_ndim("matmul", 0, lhs, 1)
@@ -357,6 +363,11 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Raises:
       ValueError: if x1 has fewer than two axes, the axes before do not broadcast, or the sizes of
         n differ.
+
+    Example:
+      >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [0, 1]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     (x1, x2), (lhs, rhs) = operands("matvec", (x1, x2))
     _check_ndim("matvec", 0, lhs, 2)
@@ -375,6 +386,11 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Raises:
       ValueError: if x2 has fewer than two axes, the axes before do not broadcast, or the sizes of
         n differ.
+
+    Example:
+      >>> jnp.vecmat(jnp.array([[1, 0], [0, 1]]), jnp.array([[1, 2], [3, 4]]))
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     (x1, x2), (lhs, rhs) = operands("vecmat", (x1, x2))
     _check_ndim("vecmat", 0, lhs, 1)
@@ -401,6 +417,10 @@ def vdot(
 
     Raises:
       TypeError: if there are not as many elements in both.
+
+    Example:
+      >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
+      Array(7.+0.j, dtype=complex64)
     """
     (a, b), _ = operands("vdot", (a, b))
     a, b = flat(_conjugate(a)), flat(b)
@@ -421,6 +441,10 @@ def vecdot(
 
     Raises:
       ValueError: if the other axes do not broadcast, or the sizes along the axis differ.
+
+    Example:
+      >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
     """
     (x1, x2), (lhs, rhs) = operands("vecdot", (x1, x2))
     _check_ndim("vecdot", 0, lhs, 1)
@@ -453,6 +477,12 @@ def inner(
 
     Raises:
       TypeError: if the sizes of the last axes differ.
+
+    Example:
+      >>> jnp.inner(jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]]))
+      Array([11, 17], dtype=int32)
+      >>> jnp.inner(jnp.ones((2, 3)), jnp.ones((4, 3))).shape
+      (2, 4)
     """
     (a, b), (lhs, rhs) = operands("inner", (a, b))
     axes = ((lhs.ndim - 1,), (rhs.ndim - 1,)) if lhs.ndim and rhs.ndim else ((), ())
@@ -483,6 +513,10 @@ def trace(
 
     Raises:
       ValueError: if there are no such axes, or both are the same.
+
+    Example:
+      >>> jnp.trace(jnp.array([[1, 2, 3], [4, 5, 6]]), offset=1)
+      Array(8, dtype=int32)
     """
     refuse_out("trace", out)
     a, aval = operand("trace", a)

@@ -133,6 +133,10 @@ def correlate(
 
     Raises:
       ValueError: for other shapes, empty sequences, or another mode.
+
+    Example:
+      >>> jnp.correlate(jnp.array([1, 2, 3]), jnp.array([0, 1]), mode="full")
+      Array([1., 2., 3., 0.], dtype=float32)
     """
     a, v = _operands("correlate", a, v, preferred_element_type)
     if is_complex(typeof(v).dtype):

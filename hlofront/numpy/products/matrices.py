@@ -139,7 +139,13 @@ def eye(
 
 @like(np.identity)
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
-    """Make a square matrix with ones on its diagonal and zeros elsewhere."""
+    """Make a square matrix with ones on its diagonal and zeros elsewhere.
+
+    Example:
+      >>> jnp.identity(2, dtype=int)
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
+    """
     return eye(n, dtype=dtype)
 
 
@@ -149,6 +155,11 @@ def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None 
     """Make a matrix of ones on and below the k-th diagonal, zeros above it.
 
     The default dtype is float32.
+
+    Example:
+      >>> jnp.tri(2, 3, k=1, dtype=int)
+      Array([[1, 1, 0],
+             [1, 1, 1]], dtype=int32)
     """
     rows = _size("tri", "N", N, TypeError)
     columns = rows if M is None else _size("tri", "M", M, TypeError)
@@ -242,6 +253,12 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     """Return the elements whose indices along two axes differ by `offset`, along a new last axis.
 
     Raises ValueError if the array does not have the two axes.
+
+    Example:
+      >>> jnp.diagonal(jnp.array([[1, 2, 3], [4, 5, 6]]), offset=1)
+      Array([2, 6], dtype=int32)
+      >>> jnp.diagonal(jnp.ones((4, 2, 2)), axis1=1, axis2=2).shape
+      (4, 2)
     """
     return take_diagonal("diagonal", any_operand("diagonal", a), offset, axis1, axis2)
 
@@ -282,7 +299,14 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 @operation_like(np.diagflat, static_argnames=("k",))
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """Make a matrix with the elements of an array, flattened, on its k-th diagonal."""
+    """Make a matrix with the elements of an array, flattened, on its k-th diagonal.
+
+    Example:
+      >>> jnp.diagflat(jnp.array([1, 2]), k=1)
+      Array([[0, 1, 0],
+             [0, 0, 2],
+             [0, 0, 0]], dtype=int32)
+    """
     v = any_operand("diagflat", v)
     v = converting.convert(v, typeof(v).dtype, False)
     return _on_diagonal(shaping.reshape(v, (typeof(v).size,)), operator.index(k))
@@ -298,6 +322,11 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     Raises:
       TypeError: if x is boolean.
       ValueError: if x does not have one axis, or N is negative.
+
+    Example:
+      >>> jnp.vander(jnp.array([2, 3]), 3)
+      Array([[4, 2, 1],
+             [9, 3, 1]], dtype=int32)
     """
     x = any_operand("vander", x)
     aval = typeof(x)
@@ -331,7 +360,12 @@ def _indices(index_arrays: tuple[np.ndarray, ...]) -> tuple[Array, ...]:
 
 @like(np.tril_indices)
 def tril_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the rows and columns of the elements on and below the k-th diagonal of a matrix."""
+    """Return the rows and columns of the elements on and below the k-th diagonal of a matrix.
+
+    Example:
+      >>> jnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     rows = _size("tril_indices", "n", n)
     columns = rows if m is None else _size("tril_indices", "m", m)
     k = _checked_offset("tril_indices", operator.index(k))
@@ -340,7 +374,12 @@ def tril_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[
 
 @like(np.triu_indices)
 def triu_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the rows and columns of the elements on and above the k-th diagonal of a matrix."""
+    """Return the rows and columns of the elements on and above the k-th diagonal of a matrix.
+
+    Example:
+      >>> jnp.triu_indices(2)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     rows = _size("triu_indices", "n", n)
     columns = rows if m is None else _size("triu_indices", "m", m)
     k = _checked_offset("triu_indices", operator.index(k))
@@ -364,6 +403,11 @@ def tril_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
     """Return the indices `tril_indices` for the shape of a matrix.
 
     Raises ValueError for arrays of other ranks.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.tril_indices_from(x)]
+      Array([1, 3, 4], dtype=int32)
     """
     rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
@@ -374,6 +418,11 @@ def triu_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
     """Return the indices `triu_indices` for the shape of a matrix.
 
     Raises ValueError for arrays of other ranks.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.triu_indices_from(x, k=1)]
+      Array([2], dtype=int32)
     """
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
@@ -384,6 +433,11 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array of `ndim` axes of size n.
 
     Raises ValueError if either is negative.
+
+    Example:
+      >>> jnp.zeros((2, 2), int).at[jnp.diag_indices(2)].set(7)
+      Array([[7, 0],
+             [0, 7]], dtype=int32)
     """
     index = arange(_size("diag_indices", "n", n))
     return (index,) * _size("diag_indices", "ndim", ndim)
@@ -394,6 +448,11 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Return the indices `diag_indices` for the shape of an array.
 
     Raises ValueError unless it has two or more axes, all of equal size.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.diag_indices_from(x)]
+      Array([1, 4], dtype=int32)
     """
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2 or len(set(shape)) != 1:

@@ -101,6 +101,10 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
       TypeError: for booleans, and for arguments that are not arrays.
       IndexError: for arrays without an axis.
       ValueError: if other axes do not fit.
+
+    Example:
+      >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([10]))
+      Array([ 1,  2, 13], dtype=int32)
     """
     check_arraylike("polyadd", a1, a2)
     return _sum("polyadd", *promote_dtypes(*operands("polyadd", (a1, a2))[0]))
@@ -118,6 +122,10 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
       TypeError: for booleans, and for arguments that are not arrays.
       IndexError: for arrays without an axis.
       ValueError: if other axes do not fit.
+
+    Example:
+      >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([10]))
+      Array([ 1,  2, -7], dtype=int32)
     """
     check_arraylike("polysub", a1, a2)
     a1, a2 = promote_dtypes(*operands("polysub", (a1, a2))[0])
@@ -154,6 +162,10 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       TypeError: for arrays without an axis, and for arguments that are not arrays.
       ValueError: for arrays of several axes.
       ConcretizationTypeError: if zeros are to be left out of traced arrays.
+
+    Example:
+      >>> jnp.polymul(jnp.array([1, 1]), jnp.array([1, -1]))
+      Array([ 1.,  0., -1.], dtype=float32)
     """
     check_arraylike("polymul", a1, a2)
     (a1, a2), _ = operands("polymul", (a1, a2))
@@ -215,6 +227,10 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       ValueError: for arrays of several axes.
       IndexError: if there are no coefficients in `v`.
       ConcretizationTypeError: if zeros are to be left out of traced arrays.
+
+    Example:
+      >>> jnp.polydiv(jnp.array([1, 3, 5]), jnp.array([1, 1]))
+      (Array([1., 2.], dtype=float32), Array([0., 0., 3.], dtype=float32))
     """
     check_arraylike("polydiv", u, v)
     (u, v), _ = operands("polydiv", (u, v))
@@ -261,6 +277,10 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     Raises:
       ValueError: if m is negative, or there are several axes.
       TypeError: if m is not an integer, or there is no axis.
+
+    Example:
+      >>> jnp.polyder(jnp.array([1, 2, 3]))
+      Array([2., 2.], dtype=float32)
     """
     check_arraylike("polyder", p)
     m = _order("polyder", m)
@@ -286,6 +306,10 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     Raises:
       ValueError: if m is negative, or the number of constants is neither 1 nor m.
       TypeError: if m is not an integer, or there is not one axis.
+
+    Example:
+      >>> jnp.polyint(jnp.array([6, 2]), k=7)
+      Array([3., 2., 7.], dtype=float32)
     """
     m = _order("polyint", m)
     check_arraylike("polyint", p, 0 if k is None else k)
@@ -321,6 +345,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Raises:
       IndexError: if there is no axis of coefficients.
       ValueError: if `unroll` is negative, or shapes do not broadcast.
+
+    Example:
+      >>> jnp.polyval(jnp.array([1, 0, 3]), jnp.array([2, 10]))
+      Array([  7, 103], dtype=int32)
     """
     check_arraylike("polyval", p, x)
     p, x = promote_dtypes(*operands("polyval", (p, x))[0])

@@ -98,6 +98,10 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
     Raises:
       ValueError: for other shapes.
+
+    Example:
+      >>> jnp.rint(jnp.poly(jnp.array([1.0, 2.0])))
+      Array([ 1., -3.,  2.], dtype=float32)
     """
     check_arraylike("poly", seq_of_zeros)
     (zeros,) = promote_dtypes_inexact(*operands("poly", (seq_of_zeros,))[0])
@@ -190,6 +194,10 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Raises:
       ValueError: if `p` has several axes.
       ConcretizationTypeError: if zeros are to be left out, and `p` is traced.
+
+    Example:
+      >>> jnp.sort(jnp.roots(jnp.array([1.0, 0.0, -4.0])).real).round(3)
+      Array([-2.,  2.], dtype=float32)
     """
     check_arraylike("roots", p)
     p, aval = operand("roots", p)
@@ -274,6 +282,11 @@ def polyfit(
     Raises:
       ValueError: if the degree is negative, or there are too few points for a covariance.
       TypeError: for shapes that do not match.
+
+    Example:
+      >>> x = jnp.arange(4.0)
+      >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
+      Array([2., 1.], dtype=float32)
     """
     arguments = (x, y) if w is None else (x, y, w)
     check_arraylike("polyfit", *arguments)

@@ -52,6 +52,12 @@ def tensordot(
 
     Raises:
       TypeError: if there are no such axes, or their sizes differ.
+
+    Example:
+      >>> jnp.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5))).shape
+      (2, 5)
+      >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((4, 2)), axes=(0, 1)).shape
+      (3, 4)
     """
     return _tensordot(
         a,
@@ -123,7 +129,13 @@ def _tensordot_axes(
 
 @operation_like(np.outer)
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """Return the matrix of the products of each element of `a` with each element of `b`."""
+    """Return the matrix of the products of each element of `a` with each element of `b`.
+
+    Example:
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]]))
+      Array([[ 3,  4,  5,  6],
+             [ 6,  8, 10, 12]], dtype=int32)
+    """
     refuse_out("outer", out)
     (a, b), _ = operands("outer", (a, b))
     a, b = promote_dtypes(a, b)
@@ -158,6 +170,10 @@ def cross(
 
     Raises:
       ValueError: if a size along the axis is neither 2 nor 3.
+
+    Example:
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -167,6 +167,11 @@ def cov(
       ValueError: for more than two axes, or a dtype of integers or booleans.
       TypeError: for fweights that are not integers.
       RuntimeError: for weights that do not fit the observations.
+
+    Example:
+      >>> jnp.cov(jnp.array([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]))
+      Array([[ 1., -2.],
+             [-2.,  4.]], dtype=float32)
     """
     _check_inexact("cov", dtype)
     return _covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
@@ -191,6 +196,12 @@ def corrcoef(
 
     Raises:
       ValueError: for more than two axes, or a dtype of integers or booleans.
+
+    Example:
+      >>> x = jnp.array([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
+      >>> jnp.corrcoef(x).round(3)
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
     """
     _check_inexact("corrcoef", dtype)
     c = _covariance(x, y, rowvar, False, None, None, None, dtype)
@@ -345,6 +356,10 @@ def digitize(
 
     Raises:
       ValueError: if `bins` does not have one axis, or the method is unknown.
+
+    Example:
+      >>> jnp.digitize(jnp.array([-1, 0, 5, 10]), jnp.array([0, 5, 10]))
+      Array([0, 1, 2, 3], dtype=int32)
     """
     (x, bins), (aval, limits) = operands("digitize", (x, bins))
     if limits.ndim != 1:

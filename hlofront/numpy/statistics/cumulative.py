@@ -98,7 +98,12 @@ def cumprod(
 def nancumsum(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Compute the cumulative sum along an axis, with each NaN counted as 0."""
+    """Compute the cumulative sum along an axis, with each NaN counted as 0.
+
+    Example:
+      >>> jnp.nancumsum(jnp.array([2, jnp.nan, 3]))
+      Array([2., 2., 5.], dtype=float32)
+    """
     refuse_out("nancumsum", out)
     return _scan("nancumsum", cumulative.cumsum, a, axis, dtype, 0)
 
@@ -107,7 +112,12 @@ def nancumsum(
 def nancumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Compute the cumulative product along an axis, with each NaN counted as 1."""
+    """Compute the cumulative product along an axis, with each NaN counted as 1.
+
+    Example:
+      >>> jnp.nancumprod(jnp.array([2, jnp.nan, 3]))
+      Array([2., 2., 6.], dtype=float32)
+    """
     refuse_out("nancumprod", out)
     return _scan("nancumprod", cumulative.cumprod, a, axis, dtype, 1)
 
@@ -169,6 +179,10 @@ def cumulative_sum(
 
     Raises:
       ValueError: if x is a scalar, or the axis is missing.
+
+    Example:
+      >>> jnp.cumulative_sum(jnp.array([2, 3, 4]), include_initial=True)
+      Array([0, 2, 5, 9], dtype=int32)
     """
     return _array_scan("cumulative_sum", cumulative.cumsum, x, axis, dtype, include_initial, 0)
 
@@ -194,6 +208,10 @@ def cumulative_prod(
 
     Raises:
       ValueError: if x is a scalar, or the axis is missing.
+
+    Example:
+      >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
+      Array([ 1,  2,  6, 24], dtype=int32)
     """
     return _array_scan("cumulative_prod", cumulative.cumprod, x, axis, dtype, include_initial, 1)
 

@@ -133,6 +133,10 @@ def ediff1d(
 
     Raises:
       TypeError: for booleans: subtract them by `diff`, which compares.
+
+    Example:
+      >>> jnp.ediff1d(jnp.array([[1, 4], [9, 16]]), to_begin=0)
+      Array([0, 3, 5, 7], dtype=int32)
     """
     ends = [x for x in (to_begin, to_end) if x is not None]
     check_arraylike("ediff1d", ary, *ends)
@@ -467,6 +471,10 @@ def trapezoid(
 
     Raises:
       ValueError: if there is no such axis, or `x` does not fit.
+
+    Example:
+      >>> jnp.trapezoid(jnp.array([1.0, 3.0, 5.0]), x=jnp.array([0.0, 1.0, 3.0]))
+      Array(10., dtype=float32)
     """
     check_arraylike("trapezoid", y, dx, *(() if x is None else (x,)))
     if x is None:
@@ -507,6 +515,10 @@ def unwrap(
 
     Raises:
       ValueError: for complex numbers, or if there is no such axis.
+
+    Example:
+      >>> jnp.unwrap(jnp.array([350, 10, 20]), period=360)
+      Array([350, 370, 380], dtype=int32)
     """
     arguments = (p, period) if discont is None else (p, period, discont)
     check_arraylike("unwrap", *arguments)

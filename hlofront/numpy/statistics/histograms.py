@@ -145,6 +145,10 @@ def histogram_bin_edges(
     Raises:
       NotImplementedError: for the name of a rule instead of `bins`.
       ValueError: if there are no numbers and no limits are passed.
+
+    Example:
+      >>> jnp.histogram_bin_edges(jnp.array([0, 1, 4]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     limits, count = _split(bins)
     return _bin_edges(a, limits, _pair(range), count=count)
@@ -329,6 +333,11 @@ def histogramdd(
 
     Raises:
       ValueError: if the shapes do not fit.
+
+    Example:
+      >>> counts, edges = jnp.histogramdd(jnp.ones((10, 3)), bins=(2, 4, 5))
+      >>> counts.shape, [x.shape for x in edges]
+      ((2, 4, 5), [(3,), (5,), (6,)])
     """
     sample, aval = operand("histogramdd", sample)
     if aval.ndim != 2:
@@ -397,6 +406,12 @@ def histogram2d(
     Raises:
       TypeError: if x and y differ in shape, or `bins` is a string.
       ValueError: if `bins` holds a single number or limit.
+
+    Example:
+      >>> counts, x_edges, y_edges = jnp.histogram2d(jnp.arange(4), jnp.arange(4), bins=2)
+      >>> counts
+      Array([[2, 0],
+             [0, 2]], dtype=int32)
     """
     if isinstance(bins, str):
         raise TypeError(f"histogram2d has no rules that choose bins: got bins={bins!r}")

@@ -155,6 +155,11 @@ def average(
 
     Raises:
       ValueError: if the weights have another shape.
+
+    Example:
+      >>> x = jnp.array([[1.0, 3.0], [5.0, 7.0]])
+      >>> jnp.average(x, axis=1, weights=jnp.array([3, 1]))
+      Array([1.5, 5.5], dtype=float32)
     """
     if weights is None:
         (a,) = promote_args_inexact("average", a)

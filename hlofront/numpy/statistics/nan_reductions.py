@@ -84,6 +84,10 @@ def nansum(
       keepdims: whether the reduced axes remain, with size 1.
       initial: a number to add to the sums.
       where: a mask of the elements that count.
+
+    Example:
+      >>> jnp.nansum(jnp.array([[2, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+      Array([2., 0.], dtype=float32)
     """
     refuse_out("nansum", out)
     a = without_nan(any_operand("nansum", a), 0)
@@ -111,6 +115,10 @@ def nanprod(
       keepdims: whether the reduced axes remain, with size 1.
       initial: a number to multiply the products by.
       where: a mask of the elements that count.
+
+    Example:
+      >>> jnp.nanprod(jnp.array([[2, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+      Array([2., 1.], dtype=float32)
     """
     refuse_out("nanprod", out)
     a = without_nan(any_operand("nanprod", a), 1)
@@ -157,6 +165,10 @@ def nanmax(
 
     Raises:
       ValueError: if there are no elements and no `initial`.
+
+    Example:
+      >>> jnp.nanmax(jnp.array([[1, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+      Array([ 1., nan], dtype=float32)
     """
     refuse_out("nanmax", out)
     return _extreme("nanmax", MAX, a, axis, keepdims, initial, where)
@@ -175,6 +187,10 @@ def nanmin(
 
     Raises:
       ValueError: if there are no elements and no `initial`.
+
+    Example:
+      >>> jnp.nanmin(jnp.array([[1, jnp.nan, 3]]), axis=1)
+      Array([1.], dtype=float32)
     """
     refuse_out("nanmin", out)
     return _extreme("nanmin", MIN, a, axis, keepdims, initial, where)
@@ -207,6 +223,10 @@ def nanargmax(
 
     Raises:
       ValueError: if there are no elements.
+
+    Example:
+      >>> jnp.nanargmax(jnp.array([1, jnp.nan, 3])), jnp.nanargmax(jnp.array([jnp.nan]))
+      (Array(2, dtype=int32), Array(-1, dtype=int32))
     """
     refuse_out("nanargmax", out)
     return _index("argmax", reducing.argmax, reducing.least_value, a, axis, keepdims)
@@ -220,6 +240,10 @@ def nanargmin(
 
     Raises:
       ValueError: if there are no elements.
+
+    Example:
+      >>> jnp.nanargmin(jnp.array([jnp.nan, 3, 2]))
+      Array(2, dtype=int32)
     """
     refuse_out("nanargmin", out)
     return _index("argmin", reducing.argmin, reducing.greatest_value, a, axis, keepdims)
@@ -237,7 +261,12 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Compute the mean over axes of the elements that are not NaN, or NaN where there are none."""
+    """Compute the mean over axes of the elements that are not NaN, or NaN where there are none.
+
+    Example:
+      >>> jnp.nanmean(jnp.array([1, jnp.nan, 3]))
+      Array(2., dtype=float32)
+    """
     refuse_out("nanmean", out)
     a, aval = operand("nanmean", a)
     where = _numbers("nanmean", a, where)
@@ -274,7 +303,12 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """Compute the variance over axes of the elements that are not NaN."""
+    """Compute the variance over axes of the elements that are not NaN.
+
+    Example:
+      >>> jnp.nanvar(jnp.array([1, jnp.nan, 3]), ddof=1)
+      Array(2., dtype=float32)
+    """
     refuse_out("nanvar", out)
     return _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean)
 
@@ -290,6 +324,11 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """Compute the standard deviation over axes of the elements that are not NaN."""
+    """Compute the standard deviation over axes of the elements that are not NaN.
+
+    Example:
+      >>> jnp.nanstd(jnp.array([1, jnp.nan, 3]))
+      Array(1., dtype=float32)
+    """
     refuse_out("nanstd", out)
     return elementwise.sqrt(_variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean))

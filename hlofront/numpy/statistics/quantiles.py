@@ -322,6 +322,10 @@ def nanquantile(
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.
+
+    Example:
+      >>> jnp.nanquantile(jnp.array([1, jnp.nan, 3, 7]), jnp.array([0, 0.5, 1]))
+      Array([1., 3., 7.], dtype=float32)
     """
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
@@ -399,6 +403,10 @@ def nanpercentile(
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.
+
+    Example:
+      >>> jnp.nanpercentile(jnp.array([1, jnp.nan, 3, 7]), 50)
+      Array(3., dtype=float32)
     """
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
@@ -430,6 +438,11 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Compute the median over axes, ignoring NaNs; it is NaN if all elements are NaN."""
+    """Compute the median over axes, ignoring NaNs; it is NaN if all elements are NaN.
+
+    Example:
+      >>> jnp.nanmedian(jnp.array([1, jnp.nan, 3, 7]))
+      Array(3., dtype=float32)
+    """
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)

@@ -269,6 +269,13 @@ def sum(
     Integers narrower than the default ones are summed in the default dtype, unless
     `promote_integers` is False; float16 and bfloat16 are summed in float32 and rounded once.
     Given a `dtype`, elements are converted to it and summed in it.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.sum(x, axis=0)
+      Array([4, 6], dtype=int32)
+      >>> jnp.sum(x, axis=1, keepdims=True).shape
+      (2, 1)
     """
     refuse_out("sum", out)
     return accumulated(SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
@@ -429,7 +436,12 @@ def minmax(
 
 @operation_like(np.ptp, static_argnames=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
-    """Return the difference of greatest and least element over axes; booleans raise TypeError."""
+    """Return the difference of greatest and least element over axes; booleans raise TypeError.
+
+    Example:
+      >>> jnp.ptp(jnp.array([[1, 5], [2, 9]]), axis=1)
+      Array([4, 7], dtype=int32)
+    """
     refuse_out("ptp", out)
     a = any_operand("ptp", a)
     greatest = extreme(MAX, a, axis, keepdims, None, None)
@@ -488,7 +500,12 @@ def all(
 
 @operation_like(np.count_nonzero, static_argnames=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
-    """Count the elements that are not zero, over axes."""
+    """Count the elements that are not zero, over axes.
+
+    Example:
+      >>> jnp.count_nonzero(jnp.array([[0, 1, 2], [0, 0, 3]]), axis=1)
+      Array([2, 1], dtype=int32)
+    """
     a, aval = operand("count_nonzero", a)
     nonzero = compare.ne(a, host_scalar(0, aval.dtype))
     return accumulated(SUM, nonzero, axis, None, keepdims)

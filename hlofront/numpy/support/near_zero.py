@@ -65,7 +65,12 @@ def _inside_unit_circle(x: ArrayLike) -> Array:
 
 @operation_like(np.sinc)
 def sinc(x: ArrayLike, /) -> Array:
-    """Compute `sin(pi x) / (pi x)` elementwise, which is 1 at zero."""
+    """Compute `sin(pi x) / (pi x)` elementwise, which is 1 at zero.
+
+    Example:
+      >>> jnp.sinc(jnp.array([0, 0.5])).round(3)
+      Array([1.   , 0.637], dtype=float32)
+    """
     x = inexact_operand("sinc", x)
     return sine_over(elementwise.mul(scalar_like(typeof(x), math.pi), x))
 
@@ -85,6 +90,10 @@ def i0(x: ArrayLike) -> Array:
     """Compute the modified Bessel function of the first kind and order 0, elementwise.
 
     Raises ValueError for complex x.
+
+    Example:
+      >>> jnp.i0(jnp.array([0, 1])).round(3)
+      Array([1.   , 1.266], dtype=float32)
     """
     x = inexact_operand("i0", x)
     if is_complex(typeof(x).dtype):

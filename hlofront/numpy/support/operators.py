@@ -17,8 +17,8 @@ from hlofront.numpy.arrays import casting, rearranging, sorting
 # The module is imported by its full name: `hlofront.numpy.shape` is also a function.
 from hlofront.numpy.arrays.shape import ARRAY_METHODS as _SHAPE_METHODS
 from hlofront.numpy.elementwise import bitwise, division, logic, powers, ufuncs
+from hlofront.numpy.indexing import choosing, selecting, taking, updating
 from hlofront.numpy.indexing import reading as indexing
-from hlofront.numpy.indexing import selecting, taking, updating
 from hlofront.numpy.products import contraction, matrices
 from hlofront.numpy.statistics import cumulative, moments, reductions
 from hlofront.numpy.support import members
@@ -191,6 +191,7 @@ _METHODS: tuple[Mapping[str, Callable[..., object] | property], ...] = (
     rearranging.ARRAY_METHODS,
     casting.ARRAY_METHODS,
     selecting.ARRAY_METHODS,
+    choosing.ARRAY_METHODS,
     sorting.ARRAY_METHODS,
     taking.ARRAY_METHODS,
     reductions.ARRAY_METHODS,

@@ -40,6 +40,10 @@ def array_str(
     """Return the text of the elements of an array, as NumPy formats it.
 
     The arguments are those of `array_repr`.
+
+    Example:
+      >>> jnp.array_str(jnp.arange(3))
+      '[0 1 2]'
     """
     return np.array_str(a, max_line_width, precision, suppress_small)
 
@@ -69,5 +73,10 @@ def printoptions(*args: object, **kwargs: object) -> AbstractContextManager[dict
 
     Raises:
       TypeError: as it is entered, for an option that NumPy does not have.
+
+    Example:
+      >>> with jnp.printoptions(precision=2):
+      ...     print(jnp.array([1 / 3]))
+      [0.33]
     """
     return np.printoptions(*args, **kwargs)
