@@ -216,13 +216,22 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
     Raises:
       ValueError: if n is not positive, or there is no such axis or norm.
+
+    Example:
+      >>> jnp.fft.fft(jnp.array([1, 2, 3, 4])).real.round(3)
+      Array([10., -2., -2., -2.], dtype=float32)
     """
     return _one("jnp.fft.fft", FftType.FFT, a, n, axis, norm)
 
 
 @operation_like(np.fft.ifft, static_argnames=_ONE)
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the inverse of the Fourier transform `fft` along an axis."""
+    """Compute the inverse of the Fourier transform `fft` along an axis.
+
+    Example:
+      >>> jnp.fft.ifft(jnp.array([4, 0, 0, 0])).real.round(3)
+      Array([1., 1., 1., 1.], dtype=float32)
+    """
     return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
 
 
@@ -242,6 +251,10 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     Raises:
       ValueError: if n is not positive, or there is no such axis or norm.
+
+    Example:
+      >>> jnp.fft.rfft(jnp.array([1, 2, 3, 4])).real.round(3)
+      Array([10., -2., -2.], dtype=float32)
     """
     return _one("jnp.fft.rfft", FftType.RFFT, a, n, axis, norm)
 
@@ -262,6 +275,10 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
     Raises:
       ValueError: if n is not positive, or there is no such axis or norm.
+
+    Example:
+      >>> jnp.fft.irfft(jnp.ones(3)).shape, jnp.fft.irfft(jnp.ones(3), n=5).shape
+      ((4,), (5,))
     """
     return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
 
@@ -283,7 +300,12 @@ def _checked(a: ArrayLike, axis: int, name: str) -> Array:
 
 @operation_like(np.fft.hfft, static_argnames=_ONE)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the real transform of a Hermitian-symmetric sequence from its first half."""
+    """Compute the real transform of a Hermitian-symmetric sequence from its first half.
+
+    Example:
+      >>> jnp.fft.hfft(jnp.array([1, 1j, 0])).round()
+      Array([ 1.,  3.,  1., -1.], dtype=float32)
+    """
     a = _checked(a, axis, "jnp.fft.hfft")
     a = elementwise.conj(a) if is_complex(typeof(a).dtype) else a
     return _one("jnp.fft.hfft", FftType.IRFFT, a, n, axis, _opposite(norm))
@@ -291,7 +313,12 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 @operation_like(np.fft.ihfft, static_argnames=_ONE)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the inverse of the Hermitian transform `hfft` along an axis."""
+    """Compute the inverse of the Hermitian transform `hfft` along an axis.
+
+    Example:
+      >>> jnp.fft.ihfft(jnp.array([1.0, 2.0, 3.0, 2.0])).shape
+      (3,)
+    """
     a = _checked(a, axis, "jnp.fft.ihfft")
     return elementwise.conj(_one("jnp.fft.ihfft", FftType.RFFT, a, n, axis, _opposite(norm)))
 
@@ -346,6 +373,11 @@ def fft2(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.fft2(jnp.array([[1, 2], [3, 5]])).real.round()
+      Array([[11., -3.],
+             [-5.,  1.]], dtype=float32)
     """
     return _several(a, FftType.FFT, True, s, axes, norm)
 
@@ -367,6 +399,11 @@ def ifft2(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.ifft2(jnp.array([[4, 0], [0, 0]])).real.round(3)
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
     """
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
@@ -388,6 +425,10 @@ def rfft2(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.rfft2(jnp.ones((4, 6))).shape
+      (4, 4)
     """
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
@@ -409,6 +450,10 @@ def irfft2(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.irfft2(jnp.ones((4, 4))).shape, jnp.fft.irfft2(jnp.ones((4, 4)), s=(4, 7)).shape
+      ((4, 6), (4, 7))
     """
     return _several(a, FftType.IRFFT, True, s, axes, norm)
 
@@ -431,6 +476,10 @@ def fftn(
     Raises:
       ValueError: if an axis is repeated or out of range, sizes are not positive, or there are
         not as many of them as axes.
+
+    Example:
+      >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 1))[0, 0].real.round()
+      Array([4., 4.], dtype=float32)
     """
     return _several(a, FftType.FFT, False, s, axes, norm)
 
@@ -452,6 +501,10 @@ def ifftn(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.ifftn(jnp.ones((2, 3, 4)), s=(8, 2), axes=(0, 1)).shape
+      (8, 2, 4)
     """
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
@@ -474,6 +527,10 @@ def rfftn(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.rfftn(jnp.ones((2, 3, 6))).shape
+      (2, 3, 4)
     """
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
@@ -495,5 +552,9 @@ def irfftn(
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
+
+    Example:
+      >>> jnp.fft.irfftn(jnp.ones((2, 3, 4))).shape
+      (2, 3, 6)
     """
     return _several(a, FftType.IRFFT, False, s, axes, norm)

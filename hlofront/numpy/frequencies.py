@@ -64,6 +64,10 @@ def fftfreq(
 
     Raises:
       ValueError: if n or d is a list.
+
+    Example:
+      >>> jnp.fft.fftfreq(4, d=0.5)
+      Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
 
     def indices(n: int) -> np.ndarray:
@@ -90,6 +94,10 @@ def rfftfreq(
 
     Raises:
       ValueError: if n or d is a list.
+
+    Example:
+      >>> jnp.fft.rfftfreq(4, d=0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
 
@@ -106,11 +114,21 @@ def _rolled(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
 
 @like(np.fft.fftshift)
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
-    """Roll x along axes so that the element of frequency zero moves to the middle."""
+    """Roll x along axes so that the element of frequency zero moves to the middle.
+
+    Example:
+      >>> jnp.fft.fftshift(jnp.fft.fftfreq(4, d=0.25))
+      Array([-2., -1.,  0.,  1.], dtype=float32)
+    """
     return _rolled("jnp.fft.fftshift", x, axes, 1)
 
 
 @like(np.fft.ifftshift)
 def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
-    """Compute the inverse of `fftshift`."""
+    """Compute the inverse of `fftshift`.
+
+    Example:
+      >>> jnp.fft.ifftshift(jnp.fft.fftshift(jnp.arange(5)))
+      Array([0, 1, 2, 3, 4], dtype=int32)
+    """
     return _rolled("jnp.fft.ifftshift", x, axes, -1)

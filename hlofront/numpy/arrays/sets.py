@@ -369,8 +369,8 @@ def unique_values(
       fill_value: the value of missing elements, by default the least element.
 
     Example:
-      >>> jnp.unique_values(jnp.array([[5, 4], [5, 1]]))
-      Array([1, 4, 5], dtype=int32)
+      >>> jnp.unique_values(jnp.array([5, 4, 5]))
+      Array([4, 5], dtype=int32)
     """
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 

@@ -79,6 +79,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
     Raises:
       ValueError: if the mode is none of these.
+
+    Example:
+      >>> q, r = jnp.linalg.qr(jnp.ones((3, 2)))
+      >>> q.shape, r.shape
+      ((3, 2), (2, 2))
     """
     (a,) = inexact("jnp.linalg.qr", a)
     if mode == "raw":
@@ -98,6 +103,10 @@ def eig(a: ArrayLike) -> EigResult:
 
     Raises:
       ValueError: if the matrices are not square.
+
+    Example:
+      >>> jnp.linalg.eig(jnp.eye(2)).eigenvalues
+      Array([1.+0.j, 1.+0.j], dtype=complex64)
     """
     (a,) = inexact("jnp.linalg.eig", a)
     values, vectors = spectral.eig(a, compute_left_eigenvectors=False)
@@ -116,6 +125,10 @@ def eigvals(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: if the matrices are not square.
+
+    Example:
+      >>> jnp.sort(jnp.linalg.eigvals(jnp.array([[0.0, 1.0], [-1.0, 0.0]])).imag).round(3)
+      Array([-1.,  1.], dtype=float32)
     """
     (a,) = inexact("jnp.linalg.eigvals", a)
     return spectral.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
@@ -158,6 +171,10 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) ->
 
     Raises:
       ValueError: if UPLO is neither.
+
+    Example:
+      >>> jnp.linalg.eigvalsh(jnp.array([[0.0, 1.0], [1.0, 0.0]])).round(3)
+      Array([-1.,  1.], dtype=float32)
     """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
@@ -184,6 +201,11 @@ def svd(
 
     Returns:
       SVDResult(U, S, Vh), or only S.
+
+    Example:
+      >>> u, s, vh = jnp.linalg.svd(jnp.ones((3, 2)), full_matrices=False)
+      >>> u.shape, s.shape, vh.shape
+      ((3, 2), (2,), (2, 2))
     """
     (a,) = inexact("jnp.linalg.svd", a)
     if hermitian:
@@ -213,5 +235,10 @@ def _hermitian_svd(a: ArrayLike, compute_uv: bool) -> Array | SVDResult:
 
 @operation_like(getattr(np.linalg, "svdvals", np.linalg.svd))
 def svdvals(x: ArrayLike, /) -> Array:
-    """Compute the singular values of matrices, in descending order."""
+    """Compute the singular values of matrices, in descending order.
+
+    Example:
+      >>> jnp.linalg.svdvals(jnp.array([[0.0, 1.0], [-4.0, 0.0]])).round(3)
+      Array([4., 1.], dtype=float32)
+    """
     return svd(x, compute_uv=False, hermitian=False)

@@ -283,6 +283,11 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Raises:
       ValueError: if matrices are not square, or the method is unknown.
+
+    Example:
+      >>> sign, logabsdet = jnp.linalg.slogdet(jnp.array([[0.0, 1.0], [1.0, 0.0]]))
+      >>> sign, logabsdet
+      (Array(-1., dtype=float32), Array(0., dtype=float32))
     """
     (a,) = inexact("jnp.linalg.slogdet", a)
     shape = typeof(a).shape

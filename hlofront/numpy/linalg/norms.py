@@ -158,6 +158,10 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
 
     Raises:
       ValueError: if the order is unknown, or there are too few axes.
+
+    Example:
+      >>> jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]])).round(3)
+      Array(5., dtype=float32)
     """
     return norm(x, ord, (-2, -1), keepdims)
 
@@ -178,6 +182,10 @@ def vector_norm(
 
     Raises:
       ValueError: if the order is unknown.
+
+    Example:
+      >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1).round(3)
+      Array([ 5., 10.], dtype=float32)
     """
     (x,) = inexact("jnp.linalg.vector_norm", x)
     ndim = typeof(x).ndim
@@ -199,6 +207,10 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
 
     Raises:
       ValueError: if there are fewer than two axes, or a matrix to be inverted is not square.
+
+    Example:
+      >>> jnp.linalg.cond(jnp.array([[1.0, 0.0], [0.0, 4.0]])).round(3)
+      Array(4., dtype=float32)
     """
     (x,) = inexact("jnp.linalg.cond", x)
     aval = typeof(x)
@@ -274,6 +286,10 @@ def matrix_rank(
 
     Raises:
       ValueError: if both names are passed.
+
+    Example:
+      >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
+      Array(1, dtype=int32)
     """
     if tol is not None:
         if rtol is not None:

@@ -122,6 +122,10 @@ def vecdot(
 
     Raises:
       ValueError: if the other axes do not broadcast, or the sizes along the axis differ.
+
+    Example:
+      >>> jnp.linalg.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
     """
     return contraction.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
@@ -166,7 +170,12 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 @operation_like(getattr(_newer, "matrix_transpose", np.transpose))
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Transpose each matrix (..., m, n). Raise ValueError if x has fewer than two axes."""
+    """Transpose each matrix (..., m, n). Raise ValueError if x has fewer than two axes.
+
+    Example:
+      >>> jnp.linalg.matrix_transpose(jnp.ones((5, 2, 3))).shape
+      (5, 3, 2)
+    """
     x, aval = operand("jnp.linalg.matrix_transpose", x)
     if aval.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got {aval}")
@@ -175,7 +184,12 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @operation_like(getattr(_newer, "diagonal", np.diagonal), static_argnames=("offset",))
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Return a diagonal of each matrix: the elements where `i + offset == j`."""
+    """Return a diagonal of each matrix: the elements where `i + offset == j`.
+
+    Example:
+      >>> jnp.linalg.diagonal(jnp.ones((5, 2, 3)), offset=1).shape
+      (5, 2)
+    """
     x, _ = operand("jnp.linalg.diagonal", x)
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
@@ -199,6 +213,11 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Raises:
       TypeError: if n is not an integer.
       ValueError: if matrices are not square.
+
+    Example:
+      >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
+      Array([[1, 5],
+             [0, 1]], dtype=int32)
     """
     a, aval = operand("jnp.linalg.matrix_power", a)
     if aval.ndim < 2:
@@ -239,6 +258,10 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
 
     Raises:
       ValueError: if there are fewer than two arrays, or ranks or sizes do not match.
+
+    Example:
+      >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)])
+      Array([12., 12.], dtype=float32)
     """
     arrays = list(arrays)
     check_arraylike("jnp.linalg.multi_dot", *arrays)

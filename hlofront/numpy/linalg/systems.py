@@ -149,6 +149,10 @@ def pinv(
 
     Raises:
       ValueError: if both names are passed.
+
+    Example:
+      >>> jnp.linalg.pinv(jnp.ones((3, 2))).shape
+      (2, 3)
     """
     if rcond is not None:
         if rtol is not None:
@@ -253,6 +257,11 @@ def lstsq(
     Raises:
       TypeError: if `a` is not a matrix, or b neither vector nor matrix.
       ValueError: if sizes do not match.
+
+    Example:
+      >>> x, residuals, rank, s = jnp.linalg.lstsq(jnp.ones((3, 1)), jnp.array([1.0, 2.0, 6.0]))
+      >>> x.round(), residuals.round()
+      (Array([3.], dtype=float32), Array([14.], dtype=float32))
     """
     if not numpy_resid:
         return _lstsq(a, b, rcond)
@@ -322,6 +331,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Raises:
       ValueError: if `ind` is not positive, or the products of sizes differ.
+
+    Example:
+      >>> jnp.linalg.tensorinv(jnp.eye(6).reshape(2, 3, 6)).shape
+      (6, 2, 3)
     """
     (a,) = inexact("tensorinv", a)
     if ind <= 0:
@@ -366,5 +379,9 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 
     Raises:
       ValueError: if sizes do not match.
+
+    Example:
+      >>> jnp.linalg.tensorsolve(jnp.eye(6).reshape(2, 3, 6), jnp.ones((2, 3))).shape
+      (6,)
     """
     return _tensorsolve(a, b, axes=None if axes is None else tuple(axes))

@@ -335,9 +335,9 @@ def histogramdd(
       ValueError: if the shapes do not fit.
 
     Example:
-      >>> counts, edges = jnp.histogramdd(jnp.ones((10, 3)), bins=(2, 4, 5))
+      >>> counts, edges = jax.eval_shape(jnp.histogramdd, jnp.ones((100, 3)))
       >>> counts.shape, [x.shape for x in edges]
-      ((2, 4, 5), [(3,), (5,), (6,)])
+      ((10, 10, 10), [(11,), (11,), (11,)])
     """
     sample, aval = operand("histogramdd", sample)
     if aval.ndim != 2:
