@@ -56,6 +56,10 @@ def bits(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = No
 
     Args:
       dtype: an unsigned integer dtype; by default uint32, with x64 uint64.
+
+    Example:
+      >>> jax.random.bits(jax.random.key(0), (3,), jnp.uint8)
+      Array([167, 146,  40], dtype=uint8)
     """
     return random_bits(key, dtype.itemsize * 8, shape)
 
@@ -209,6 +213,10 @@ def lognormal(
     Args:
       sigma: the standard deviation of the logarithm, which broadcasts to the shape.
       dtype: a floating-point or complex dtype; by default float32, with x64 float64.
+
+    Example:
+      >>> jax.eval_shape(jax.random.lognormal, jax.random.key(0), jnp.ones((3, 1)))
+      ShapeDtypeStruct(shape=(3, 1), dtype=float32)
     """
     (sigma,) = safely("lognormal", dtype, sigma)
     return exp(ufuncs.multiply(normal(key, shape, dtype), sigma))
@@ -288,6 +296,10 @@ def pareto(
 
     Args:
       b: the exponent, which broadcasts to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.pareto, jax.random.key(0), jnp.array([1.0, 10.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     (b,) = safely("pareto", dtype, b)
     return exp(ufuncs.divide(exponential(key, shape, dtype), b))
@@ -304,6 +316,10 @@ def rayleigh(
 
     Args:
       scale: the standard deviation of the vectors' components, which broadcasts to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.rayleigh, jax.random.key(0), jnp.array([1.0, 10.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     u = uniform(key, shape, dtype, 0.0, 1.0)
     scale = broadcast_to_shape(*safely("rayleigh", dtype, scale), shape)
@@ -395,6 +411,10 @@ def wald(
 
     Args:
       mean: the mean, which broadcasts to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.wald, jax.random.key(0), jnp.array([1.0, 10.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     normal_key, uniform_key = parts(key)
     mean = broadcast_to_shape(*safely("wald", dtype, mean), shape)

@@ -75,6 +75,10 @@ def poisson(
     Args:
       lam: the mean, which broadcasts to the shape. The result is -1 where it is negative or NaN.
       dtype: an integer dtype; by default int32, with x64 int64.
+
+    Example:
+      >>> jax.eval_shape(jax.random.poisson, jax.random.key(0), jnp.array([1.0, 100.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=int32)
     """
     generator = key.dtype.generator
     if generator.name != "threefry2x32":
@@ -174,6 +178,10 @@ def binomial(
       n: the number of trials, which broadcasts to the shape.
       p: the probability of success, which broadcasts to the shape. The result is NaN where
         `n` or `p` is invalid.
+
+    Example:
+      >>> jax.eval_shape(jax.random.binomial, jax.random.key(0), 10, jnp.array([0.1, 0.9]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
     n, p = broadcast_to_shape(n, shape), broadcast_to_shape(p, shape)
@@ -311,6 +319,10 @@ def multinomial(
     Raises:
       TypeError: if `n` or `p` is not an array, or `key` is not a key.
       ValueError: if `n` or `p` do not broadcast to the shape, or there are several keys.
+
+    Example:
+      >>> jax.eval_shape(jax.random.multinomial, jax.random.key(0), 10, jnp.array([0.2, 0.8]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     key = checked_key("multinomial", key)
     for position, x in enumerate((n, p)):

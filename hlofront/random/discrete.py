@@ -95,6 +95,10 @@ def rademacher(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | Non
 
     Args:
       dtype: the dtype of the result; by default int32, with x64 int64.
+
+    Example:
+      >>> jax.random.rademacher(jax.random.key(0), (4,))
+      Array([-1, -1,  1,  1], dtype=int32)
     """
     ones = convert_element_type(bernoulli(key, 0.5, shape), dtype)
     # In a boolean dtype 1 and -1 both become True.
@@ -207,6 +211,10 @@ def geometric(
     Args:
       p: the probability of success, which broadcasts to the shape.
       dtype: an integer dtype; by default int32, with x64 int64.
+
+    Example:
+      >>> jax.random.geometric(jax.random.key(0), jnp.array([1.0, 0.1]))[0]
+      Array(1, dtype=int32)
     """
     (p,) = promote_dtypes_inexact(p)
     u = uniform(key, shape, typeof(p).dtype, 0.0, 1.0)

@@ -36,6 +36,10 @@ def gamma(
 
     Args:
       a: the shape parameter, positive, which broadcasts to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.gamma, jax.random.key(0), jnp.array([1.0, 10.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
 
@@ -48,6 +52,10 @@ def loggamma(
 
     Args:
       a: the shape parameter, positive, which broadcasts to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.loggamma, jax.random.key(0), jnp.array([1e-3, 1.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=True)
 
@@ -69,6 +77,10 @@ def beta(
 
     Args:
       a, b: the shape parameters, positive, which broadcast to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.beta, jax.random.key(0), jnp.ones((3, 1)), jnp.ones((1, 2)))
+      ShapeDtypeStruct(shape=(3, 2), dtype=float32)
     """
     a, b = safely("beta", dtype, a, b)
     a_key, b_key = parts(key)
@@ -91,6 +103,10 @@ def chisquare(
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.chisquare, jax.random.key(0), jnp.array([1.0, 10.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     (df,) = safely("chisquare", dtype, df)
     two = host_number(2, dtype)
@@ -110,6 +126,10 @@ def dirichlet(
       alpha: the concentrations, positive, an array of shape (..., n).
       shape: the shape of the result without its last axis of size n; by default that of `alpha`
         without its last axis.
+
+    Example:
+      >>> jax.eval_shape(jax.random.dirichlet, jax.random.key(0), jnp.ones((5, 3)))
+      ShapeDtypeStruct(shape=(5, 3), dtype=float32)
     """
     size = typeof(alpha).shape
     if not size:
@@ -138,6 +158,10 @@ def f(
     Args:
       dfnum, dfden: the degrees of freedom of the numerator and of the denominator, positive, which
         broadcast to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.f, jax.random.key(0), jnp.ones((3, 1)), jnp.ones((1, 2)))
+      ShapeDtypeStruct(shape=(3, 2), dtype=float32)
     """
     dfden, dfnum = safely("f", dtype, dfden, dfnum)
     denominator_key, numerator_key = parts(key)
@@ -157,6 +181,10 @@ def t(
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
+
+    Example:
+      >>> jax.eval_shape(jax.random.t, jax.random.key(0), jnp.array([1.0, 10.0]))
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     (df,) = safely("t", dtype, df)
     normal_key, gamma_key = parts(key)

@@ -288,6 +288,10 @@ def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike = None) -> Array:
       TypeError: if the seed is not an integer scalar.
       OverflowError: if the seed does not fit in 64 bits.
       ValueError: if the generator does not exist.
+
+    Example:
+      >>> jax.random.PRNGKey(7)
+      Array([0, 7], dtype=uint32)
     """
     return of_both_kinds(_seeded("PRNGKey", seed, generator_of(impl)), True)
 
@@ -302,6 +306,10 @@ def key_dtype(impl_spec: GeneratorLike = None) -> KeyDType:
     Raises:
       TypeError: if `impl_spec` is not a generator or its name.
       ValueError: if the generator does not exist.
+
+    Example:
+      >>> jax.random.key_dtype()
+      key<fry>
     """
     return key_dtype_of(generator_of(impl_spec))
 
@@ -323,6 +331,11 @@ def wrap_key_data(
     Raises:
       TypeError: if the array is not of uint32, or lacks the axes of a key.
       ValueError: if the generator does not exist, or both `impl` and `dtype` are passed.
+
+    Example:
+      >>> key = jax.random.key(7)
+      >>> jax.random.wrap_key_data(jax.random.key_data(key)) == key
+      Array(True, dtype=bool)
     """
     generator = _impl_or_dtype("jax.random.wrap_key_data", impl, dtype)
     return wrap(key_bits_array, generator)
@@ -343,6 +356,10 @@ def key_data(keys: ArrayLike) -> Array:
 
     Raises:
       TypeError: if `keys` is not an array of keys.
+
+    Example:
+      >>> jax.random.key_data(jax.random.key(7))
+      Array([0, 7], dtype=uint32)
     """
     return unwrap(typed_key(keys)[0])
 
@@ -356,6 +373,10 @@ def key_impl(keys: ArrayLike) -> str | PRNGSpec:
 
     Raises:
       TypeError: if `keys` is not an array of keys.
+
+    Example:
+      >>> jax.random.key_impl(jax.random.key(0))
+      'threefry2x32'
     """
     generator = typed_key(keys)[0].dtype.generator
     if primitives.REGISTERED.get(generator.name) is generator:
@@ -372,6 +393,11 @@ def clone(key: ArrayLike) -> Array:
 
     Returns:
       An array like `key`.
+
+    Example:
+      >>> key = jax.random.key(0)
+      >>> jax.random.clone(key) == key
+      Array(True, dtype=bool)
     """
     if is_typed(key):
         return primitives.random_clone(key)

@@ -45,6 +45,11 @@ def multivariate_normal(
       shape: the shape of the result without its last axis of size n; by default the broadcast
         batch shape of `mean` and `cov`.
       method: the factorization of the covariance: "cholesky", "eigh" or "svd".
+
+    Example:
+      >>> mean, cov = jnp.ones((5, 2)), jnp.eye(2)
+      >>> jax.eval_shape(jax.random.multivariate_normal, jax.random.key(0), mean, cov)
+      ShapeDtypeStruct(shape=(5, 2), dtype=float32)
     """
     mean, cov = promote_dtypes_inexact(mean, cov)
     mean_shape, cov_shape = typeof(mean).shape, typeof(cov).shape
@@ -101,6 +106,12 @@ def orthogonal(
         orthonormal.
       shape: the shape of the result without its last two axes.
       dtype: a floating-point or complex dtype; by default float32, with x64 float64.
+
+    Example:
+      >>> q = jax.random.orthogonal(jax.random.key(0), 2)
+      >>> jnp.abs(q @ q.T).round(3)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     m = n if m is None else m
     numbers = normal(key, (*shape, max(n, m), min(n, m)), dtype)
