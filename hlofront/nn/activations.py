@@ -82,6 +82,10 @@ def relu6(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.relu6(jnp.array([-1.0, 3.0, 9.0]))
+      Array([0., 3., 6.], dtype=float32)
     """
     check_arraylike("relu6", x)
     return _relu6(x)
@@ -97,6 +101,10 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 
     Returns:
       An array with the broadcast shape; floating-point for integers.
+
+    Example:
+      >>> jax.nn.leaky_relu(jnp.array([-2.0, 2.0]), negative_slope=0.5)
+      Array([-1.,  2.], dtype=float32)
     """
     check_arraylike("leaky_relu", x, negative_slope)
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
@@ -112,6 +120,10 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
     Returns:
       An array with the broadcast shape; floating-point for integers.
+
+    Example:
+      >>> jax.nn.elu(jnp.array([-1000.0, 2.0]), alpha=0.5)
+      Array([-0.5,  2. ], dtype=float32)
     """
     check_arraylike("elu", x, alpha)
     positive = jnp.greater(x, 0)
@@ -130,6 +142,10 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
     Returns:
       An array with the broadcast shape; floating-point for integers.
+
+    Example:
+      >>> jax.nn.celu(jnp.array([-1000.0, 2.0]), alpha=0.5)
+      Array([-0.5,  2. ], dtype=float32)
     """
     check_arraylike("celu", x, alpha)
     below = jnp.divide(jnp.minimum(x, 0.0), alpha)
@@ -214,6 +230,10 @@ def silu(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: if `x` is integer or boolean.
+
+    Example:
+      >>> jax.nn.silu(jnp.array([0.0, 1000.0]))
+      Array([   0., 1000.], dtype=float32)
     """
     check_arraylike("silu", x)
     return jnp.multiply(x, elementwise.logistic(x))
@@ -231,6 +251,10 @@ def softplus(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.softplus(jnp.array([-1000.0, 1000.0])).round()
+      Array([   0., 1000.], dtype=float32)
     """
     check_arraylike("softplus", x)
     aval = typeof(x)
@@ -249,6 +273,10 @@ def log_sigmoid(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.log_sigmoid(jnp.array([-1000.0])).round()
+      Array([-1000.], dtype=float32)
     """
     check_arraylike("log_sigmoid", x)
     return -softplus(jnp.negative(x))
@@ -277,6 +305,10 @@ def soft_sign(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.soft_sign(jnp.array([-3.0, 0.0, 3.0]))
+      Array([-0.75,  0.  ,  0.75], dtype=float32)
     """
     check_arraylike("soft_sign", x)
     return jnp.divide(x, jnp.abs(x) + 1)
@@ -292,6 +324,10 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 
     Returns:
       An array with the broadcast shape; floating-point for integers.
+
+    Example:
+      >>> jax.nn.squareplus(jnp.array([-3.0, 0.0]), b=16)
+      Array([1., 2.], dtype=float32)
     """
     check_arraylike("squareplus", x, b)
     return jnp.divide(x + jnp.sqrt(jnp.square(x) + b), 2)
@@ -324,6 +360,10 @@ def log1mexp(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: if `x` is boolean.
+
+    Example:
+      >>> jax.nn.log1mexp(jnp.array([1e-10])).round()
+      Array([-23.], dtype=float32)
     """
     check_arraylike("log1mexp", x)
     return _log1mexp(x)
@@ -341,6 +381,10 @@ def hard_tanh(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape and dtype of `x`; integer for booleans.
+
+    Example:
+      >>> jax.nn.hard_tanh(jnp.array([-2, 0.5, 2]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
     """
     check_arraylike("hard_tanh", x)
     return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
@@ -355,6 +399,10 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.hard_sigmoid(jnp.array([-4.0, 0.0, 4.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     check_arraylike("hard_sigmoid", x)
     return _relu6(jnp.add(x, 3.0)) / 6.0
@@ -369,6 +417,10 @@ def hard_silu(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.hard_silu(jnp.array([-1.5, 0.0, 4.0]))
+      Array([-0.375,  0.   ,  4.   ], dtype=float32)
     """
     check_arraylike("hard_silu", x)
     return jnp.multiply(x, hard_sigmoid(x))
@@ -386,6 +438,10 @@ def sparse_plus(x: ArrayLike) -> Array:
 
     Returns:
       An array with the shape of `x`; floating-point for integers.
+
+    Example:
+      >>> jax.nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
+      Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     check_arraylike("sparse_plus", x)
     above = jnp.add(x, 1.0)
@@ -406,6 +462,10 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 
     Raises:
       ValueError: if `x` is complex.
+
+    Example:
+      >>> jax.nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     check_arraylike("sparse_sigmoid", x)
     return 0.5 * jnp.clip(jnp.add(x, 1.0), 0.0, 2.0)
@@ -443,6 +503,10 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       IndexError: if the axis is out of range.
       AssertionError: if its size is odd.
       TypeError: if `x` is integer or boolean.
+
+    Example:
+      >>> jax.nn.glu(jnp.array([[2.0, 4.0, 0.0, 0.0]]))
+      Array([[1., 2.]], dtype=float32)
     """
     check_arraylike("glu", x)
     size = typeof(x).shape[axis]

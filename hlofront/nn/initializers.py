@@ -123,6 +123,10 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     Args:
       value: a number, or an array that broadcasts to the shape.
       dtype: the default dtype of the initial values.
+
+    Example:
+      >>> jax.nn.initializers.constant(7)(jax.random.key(0), (2,), jnp.int32)
+      Array([7, 7], dtype=int32)
     """
     return _initializer(dtype, lambda key, shape, dtype, split: _full(value, shape, dtype, split))
 
@@ -136,6 +140,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     Args:
       scale: the upper bound.
       dtype: the default dtype of the initial values, floating-point.
+
+    Example:
+      >>> init = jax.nn.initializers.uniform(scale=8.0)
+      >>> init(jax.random.key(0), (50, 200)).max().round()
+      Array(8., dtype=float32)
     """
 
     def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
@@ -234,6 +243,11 @@ def variance_scaling(
     Returns:
       An initializer. It raises ValueError for an unknown mode or distribution and for shapes of
       vectors, and ZeroDivisionError for arrays without elements.
+
+    Example:
+      >>> init = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal")
+      >>> (100 * init(jax.random.key(0), (50, 200)).std()).round()
+      Array(20., dtype=float32)
     """
 
     def make(key: Array, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:

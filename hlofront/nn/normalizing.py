@@ -224,6 +224,10 @@ def logmeanexp(
     Raises:
       TypeError: if `x` is not an array.
       ValueError: if an axis is out of range, or `where` is not boolean.
+
+    Example:
+      >>> jax.nn.logmeanexp(jnp.array([1000.0, 1000.0])).round()
+      Array(1000., dtype=float32)
     """
     result, _ = _log_sum_exp(x, axis, None, keepdims, False, where)
     aval, dtype = typeof(x), typeof(result).dtype
@@ -269,6 +273,11 @@ def standardize(
     Raises:
       TypeError: if `x` is not an array.
       ValueError: if the algorithm is unknown, or an axis is out of range.
+
+    Example:
+      >>> jax.nn.standardize(jnp.array([[1.0, 3.0], [10.0, 30.0]])).round(3)
+      Array([[-1.,  1.],
+             [-1.,  1.]], dtype=float32)
     """
     check_arraylike("standardize", x)
     check_arraylike("standardize", mean, variance, empty_is_none=True)

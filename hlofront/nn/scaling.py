@@ -63,6 +63,10 @@ def get_scaled_dot_general_config(
 
     Raises:
       ValueError: if the mode is unknown, or the global scale has another shape or dtype.
+
+    Example:
+      >>> jax.nn.get_scaled_dot_general_config("mxfp8").block_size
+      32
     """
     if mode == "nvfp4":
         if global_scale is None:
