@@ -121,6 +121,10 @@ def reduce(
     Raises:
       ValueError: if the pytrees differ, an initial value is not a scalar, or axes are out of range.
       TypeError: if dtypes of operands and initial values differ.
+
+    Example:
+      >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 0, lax.add, dimensions=(1,))
+      Array([3, 7], dtype=int32)
     """
     requested_sharding = requested("reduce", out_sharding)
     leaves, structure = tree.tree_flatten(operands)

@@ -51,6 +51,10 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
     Raises:
       TypeError: if the dtype is not a number's, or the size no integer or negative.
+
+    Example:
+      >>> lax.iota(jnp.int32, 4)
+      Array([0, 1, 2, 3], dtype=int32)
     """
     return broadcasted_iota(dtype, (size,), 0)
 
@@ -136,6 +140,10 @@ def full(
 
     Raises:
       TypeError: if the value is not a scalar, or a size no integer or negative.
+
+    Example:
+      >>> lax.full((2,), 7)
+      Array([7, 7], dtype=int32, weak_type=True)
     """
     shape = canonical_shape(shape)
     fill_dtype = None if dtype is None else check_user_dtype_supported(dtype, "full")
@@ -192,6 +200,10 @@ def full_like(
 
     Raises:
       TypeError: if the value is not a scalar, or `x` not like an array.
+
+    Example:
+      >>> lax.full_like(jnp.array([1, 2]), 7, shape=(3,))
+      Array([7, 7, 7], dtype=int32)
     """
     if dtype is None:
         fill_dtype, weak = dtype_and_weakness(x)

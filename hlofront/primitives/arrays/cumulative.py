@@ -39,13 +39,17 @@ from hlofront.primitives.elementwise.families import COMPLEX, FLOAT, NUMBER, Kin
 from hlofront.primitives.rules.derivatives import add_tangents, instantiate, linear, zeros_of
 
 
-def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable[..., Array]]:
+def _cumulative(
+    name: str, kinds: Kinds, what: str, numbers: str, result: str
+) -> tuple[Primitive, Callable[..., Array]]:
     """Return a new primitive of a cumulative reduction, and its public function.
 
     Args:
       name: the name of both.
       kinds: the kinds of dtypes that it takes.
       what: the head of the function's docstring, such as "The sum".
+      numbers: the elements of an array in the example.
+      result: the elements and the dtype of the result from their end.
     """
     primitive = Primitive(name)
 
@@ -75,6 +79,10 @@ def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable
     Raises:
       TypeError: if the dtype is not accepted.
       ValueError: if the axis is out of range.
+
+    Example:
+      >>> lax.{name}(jnp.array([{numbers}]), reverse=True)
+      Array([{result})
     """
     return primitive, function
 
@@ -85,12 +93,18 @@ def _accumulated(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
     return process(primitive, (operand,), params)
 
 
-cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "The sum")
-cumprod_p, cumprod = _cumulative("cumprod", NUMBER, "The product")
-cummax_p, cummax = _cumulative("cummax", NUMBER, "The greatest")
-cummin_p, cummin = _cumulative("cummin", NUMBER, "The least")
+cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "The sum", "1, 3, 2", "6, 5, 2], dtype=int32")
+cumprod_p, cumprod = _cumulative(
+    "cumprod", NUMBER, "The product", "1, 3, 2", "6, 6, 2], dtype=int32"
+)
+cummax_p, cummax = _cumulative("cummax", NUMBER, "The greatest", "1, 3, 2", "3, 3, 2], dtype=int32")
+cummin_p, cummin = _cumulative("cummin", NUMBER, "The least", "1, 3, 2", "1, 2, 2], dtype=int32")
 cumlogsumexp_p, cumlogsumexp = _cumulative(
-    "cumlogsumexp", FLOAT + COMPLEX, "The logarithm of the sum of the exponentials"
+    "cumlogsumexp",
+    FLOAT + COMPLEX,
+    "The logarithm of the sum of the exponentials",
+    "0.0, 0.0, 1000.0",
+    "1000., 1000., 1000.], dtype=float32",
 )
 
 

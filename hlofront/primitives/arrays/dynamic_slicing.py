@@ -259,6 +259,11 @@ def dynamic_index_in_dim(
 
     Raises:
       TypeError: if the index is not an integer scalar.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> lax.dynamic_index_in_dim(x, 1), lax.dynamic_index_in_dim(x, 1, keepdims=False)
+      (Array([[3, 4]], dtype=int32), Array([3, 4], dtype=int32))
     """
     result = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
@@ -365,6 +370,10 @@ def dynamic_update_slice_in_dim(
 
     Raises:
       TypeError: if the index is not an integer, or dtypes, ranks or sizes do not fit.
+
+    Example:
+      >>> lax.dynamic_update_slice_in_dim(jnp.zeros(4, int), jnp.array([7, 8]), 3, axis=0)
+      Array([0, 0, 7, 8], dtype=int32)
     """
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)
@@ -402,6 +411,11 @@ def dynamic_update_index_in_dim(
     Raises:
       IndexError: if there is no such axis.
       TypeError: if the update does not fit, or the index is not an integer scalar.
+
+    Example:
+      >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 3), int), jnp.array([7, 8]), 1, axis=1)
+      Array([[0, 7, 0],
+             [0, 8, 0]], dtype=int32)
     """
     ndim, update_ndim = typeof(operand).ndim, typeof(update).ndim
     axis = canonical_axis(axis, ndim)

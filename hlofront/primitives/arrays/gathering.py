@@ -160,6 +160,13 @@ def gather(
     Raises:
       TypeError: if the dimension numbers or slice sizes do not fit the shapes.
       ValueError: if the mode is unknown or the indices are not integers.
+
+    Example:
+      >>> numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+      >>> x, rows = jnp.array([[1, 2], [3, 4], [5, 6]]), jnp.array([[2], [0]])
+      >>> lax.gather(x, rows, numbers, slice_sizes=(1, 2))
+      Array([[5, 6],
+             [1, 2]], dtype=int32)
     """
     if mode is None:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS
@@ -530,6 +537,11 @@ def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array:
 
     Returns:
       An array of n slices along its first axis, and the other axes of `src` after it.
+
+    Example:
+      >>> lax.index_take(jnp.array([[1, 2], [3, 4]]), (jnp.array([0, -1]),), axes=(0,))
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     shape = typeof(src).shape
     axes = canonical_axes(axes, len(shape))

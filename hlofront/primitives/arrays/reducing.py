@@ -141,6 +141,10 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
       TypeError: for booleans.
       ValueError: if an axis is out of range or repeated; for float16 and bfloat16 where the
         option jax_allow_f16_reductions is off, unless the axes are of size one.
+
+    Example:
+      >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (1,))
+      Array([3, 7], dtype=int32)
     """
     if out_sharding is not None:
         out_sharding = requested("reduce_sum", out_sharding)
@@ -286,6 +290,10 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     Raises:
       TypeError: if `index_dtype` is not an integer dtype, or the operand is complex.
       ValueError: if the axis is out of range or has no elements.
+
+    Example:
+      >>> lax.argmax(jnp.array([[1, 5, 5], [9, 2, 3]]), axis=1, index_dtype=jnp.int32)
+      Array([1, 0], dtype=int32)
     """
     return _bind_index(argmax_p, operand, axis, index_dtype)
 

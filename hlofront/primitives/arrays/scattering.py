@@ -110,11 +110,26 @@ def _scatter_with(
 
 
 def _function(
-    name: str, primitive: Primitive, doc: str, combine: Primitive | None
+    name: str, primitive: Primitive, doc: str, combine: Primitive | None, of_four_and_two: int
 ) -> Callable[..., Array]:
+    """Return the function of a scatter primitive.
+
+    Args:
+      name: of the function.
+      primitive: what the function binds.
+      doc: the head of its docstring.
+      combine: the primitive that combines an element and an update; None replaces the element.
+      of_four_and_two: what the element 4 and the update 2 become, for the example.
+    """
     scatter_with = with_constants(_scatter_with, primitive=primitive, combine=combine)
     scatter_with.__name__ = scatter_with.__qualname__ = name
-    scatter_with.__doc__ = doc + _ARGUMENTS
+    example = f"""
+    Example:
+      >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.{name}(jnp.array([1, 4, 1]), jnp.array([[1]]), jnp.array([2]), numbers)
+      Array([1, {of_four_and_two}, 1], dtype=int32)
+    """
+    scatter_with.__doc__ = doc + _ARGUMENTS + example
     return scatter_with
 
 
@@ -123,33 +138,42 @@ scatter = _function(
     scatter_p,
     """Return the array with updates written over elements; where several overlap, one wins.""",
     None,
+    2,
 )
 scatter_add = _function(
-    "scatter_add", scatter_add_p, """Return the array with updates added to its elements.""", add_p
+    "scatter_add",
+    scatter_add_p,
+    """Return the array with updates added to its elements.""",
+    add_p,
+    6,
 )
 scatter_sub = _function(
     "scatter_sub",
     scatter_sub_p,
     """Return the array with updates subtracted from its elements.""",
     sub_p,
+    2,
 )
 scatter_mul = _function(
     "scatter_mul",
     scatter_mul_p,
     """Return the array with its elements multiplied by updates.""",
     mul_p,
+    8,
 )
 scatter_min = _function(
     "scatter_min",
     scatter_min_p,
     """Return the array with the lesser of elements and updates.""",
     min_p,
+    2,
 )
 scatter_max = _function(
     "scatter_max",
     scatter_max_p,
     """Return the array with the greater of elements and updates.""",
     max_p,
+    4,
 )
 
 

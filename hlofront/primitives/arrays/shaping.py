@@ -63,6 +63,11 @@ def broadcast_in_dim(
 
     Raises:
       TypeError: if sizes conflict, or `broadcast_dimensions` are not distinct axes of the result.
+
+    Example:
+      >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), broadcast_dimensions=(0,))
+      Array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
     """
     shape = canonical_shape(shape)
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
@@ -260,6 +265,10 @@ def reshape(
     Raises:
       TypeError: if a size is negative, or the dimensions are not a permutation.
       ValueError: if the number of elements differs.
+
+    Example:
+      >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0))
+      Array([1, 3, 2, 4], dtype=int32)
     """
     new_sizes = canonical_shape(new_sizes)
     requested_sharding = None

@@ -39,6 +39,10 @@ def slice(
 
     Raises:
       TypeError: if an argument has not one number per axis, or one is out of range or traced.
+
+    Example:
+      >>> lax.slice(jnp.arange(10), (1,), (8,), (3,))
+      Array([1, 4, 7], dtype=int32)
     """
     return process(
         slice_p,
@@ -110,6 +114,11 @@ def slice_in_dim(
     Raises:
       numpy.exceptions.AxisError: if the axis is out of range.
       TypeError: if an index is out of range, unlike in Python.
+
+    Example:
+      >>> lax.slice_in_dim(jnp.array([[1, 2, 3], [4, 5, 6]]), 1, None, axis=1)
+      Array([[2, 3],
+             [5, 6]], dtype=int32)
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -154,6 +163,10 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
     Raises:
       IndexError: if the index or the axis is out of range.
+
+    Example:
+      >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, axis=1, keepdims=False)
+      Array([2, 4], dtype=int32)
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -182,6 +195,11 @@ def concatenate(operands: object, dimension: int) -> Array:
     Raises:
       ValueError: if there are no arrays.
       TypeError: if shapes or dtypes differ, or the axis is out of range.
+
+    Example:
+      >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], dimension=0)
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     members = sequence_of(operands)
     if not members:

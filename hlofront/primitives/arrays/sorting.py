@@ -92,6 +92,10 @@ def sort_key_val(
     Raises:
       ValueError: if the axis is out of range.
       TypeError: if the shapes differ.
+
+    Example:
+      >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+      (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     sorted_keys, reordered = sort((keys, values), dimension, is_stable, num_keys=1)
     return sorted_keys, reordered

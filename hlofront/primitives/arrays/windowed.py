@@ -61,6 +61,10 @@ def padtype_to_pads(
     Raises:
       RuntimeError: for another name.
       TypeError: if `padding` is not a name.
+
+    Example:
+      >>> lax.padtype_to_pads((7, 8), (3, 3), (2, 2), "SAME")
+      [(1, 1), (0, 1)]
     """
     name = padding if isinstance(padding, str) else getattr(padding, "name", None)
     if not isinstance(name, str):
@@ -239,6 +243,10 @@ def reduce_window_shape_tuple(
     Raises:
       TypeError: if numbers of axes differ, or sizes, strides or dilations are not positive.
       ValueError: if the number of padding pairs is not that of the axes.
+
+    Example:
+      >>> lax.reduce_window_shape_tuple((7, 8), (3, 3), (2, 2), [(0, 0), (1, 1)])
+      (3, 4)
     """
     shape = tuple(operand_shape)
     windows = canonical_windows(

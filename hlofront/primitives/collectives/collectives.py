@@ -225,6 +225,10 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
 
     Raises:
       NameError: if no axis of that name is in scope.
+
+    Example:
+      >>> jax.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
+      Array([-1.,  1.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     names = as_names(axis_name)
@@ -256,6 +260,10 @@ def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
 
     Raises:
       NameError: if no axis of that name is in scope.
+
+    Example:
+      >>> jax.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 3]))
+      Array([3, 3], dtype=int32)
     """
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
@@ -272,6 +280,10 @@ def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
 
     Raises:
       NameError: if no axis of that name is in scope.
+
+    Example:
+      >>> jax.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([1, 3]))
+      Array([1, 1], dtype=int32)
     """
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
@@ -426,6 +438,10 @@ def axis_size(axis_name: object) -> int:
     Raises:
       NameError: if no axis of that name is in scope.
       AxisError: for an integer, which is the place of an axis and no name.
+
+    Example:
+      >>> jax.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([3.0, 6.0, 9.0]))
+      Array([1., 2., 3.], dtype=float32)
     """
     names = as_names(axis_name)
     for axis in positional(names):

@@ -83,6 +83,11 @@ def all_gather(
       NotImplementedError: if `to` is "reduced", and there are groups.
       ValueError: if `to` is something else, or is "invarying" with groups, or "reduced" and the
         arrays do not vary along the axis.
+
+    Example:
+      >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
     """
     if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
@@ -480,6 +485,11 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> P
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if an index is twice a source or twice a target, or is out of range.
+
+    Example:
+      >>> ring = [(0, 1), (1, 2), (2, 0)]
+      >>> jax.vmap(lambda x: lax.ppermute(x, "i", ring), axis_name="i")(jnp.array([1, 2, 3]))
+      Array([3, 1, 2], dtype=int32)
     """
     names = as_names(axis_name)
     params = {"axis_name": names, "perm": checked_pairs("ppermute", names, perm)}

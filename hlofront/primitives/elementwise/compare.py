@@ -72,6 +72,10 @@ def select_n(which: object, *cases: ArrayLike) -> Array:
     Raises:
       ValueError: if there are no cases.
       TypeError: if the shapes or dtypes do not fit.
+
+    Example:
+      >>> lax.select_n(jnp.array([2, 0]), *jnp.array([[1, 2], [10, 20], [100, 200]]))
+      Array([100,   2], dtype=int32)
     """
     if not cases:
         raise ValueError("select_n() must have at least one case")

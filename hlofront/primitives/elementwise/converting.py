@@ -89,6 +89,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Raises:
       TypeError: if the operand is not an array, or new_dtype is not a dtype that arrays have.
       ValueError: if new_dtype is None, or one dtype is extended and the other differs from it.
+
+    Example:
+      >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
+      Array([ 1, -1], dtype=int32)
     """
     if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: got None.")

@@ -100,12 +100,20 @@ neg_p, neg = unary(
     "neg",
     NUMBER,
     "Return elementwise the negation `-x`. The least signed integer and unsigned ones wrap.",
+    example="""
+      >>> lax.neg(jnp.array([1, 0], jnp.uint8))
+      Array([255,   0], dtype=uint8)
+    """,
 )
 sign_p, sign = unary(
     "sign",
     NUMBER,
     "Return elementwise the sign: -1, 0 or 1.\n\n"
     "    Zeros keep their sign, NaN stays, and complex x gives x / |x|.",
+    example="""
+      >>> lax.sign(jnp.array([-0.0, 0.0, -3.0, jnp.nan]))
+      Array([-0.,  0., -1., nan], dtype=float32)
+    """,
 )
 add_p, add = binary("add", NUMBER, "Return elementwise the sum `x + y`. Integers wrap.")
 sub_p, sub = binary("sub", NUMBER, "Return elementwise the difference `x - y`. Integers wrap.")
@@ -114,12 +122,20 @@ div_p, div = binary(
     NUMBER,
     "Return elementwise the quotient `x / y`. That of integers is rounded toward zero.\n\n"
     "    Integers divided by zero have all bits set: -1, or the greatest unsigned one.",
+    example="""
+      >>> lax.div(jnp.array([-7, 7]), 2)
+      Array([-3,  3], dtype=int32)
+    """,
 )
 rem_p, rem = binary(
     "rem",
     INT + FLOAT,
     "Return elementwise the remainder of `x / y` rounded toward zero: it has the sign of x.\n"
     "    For integers the remainder of x by zero is x.",
+    example="""
+      >>> lax.rem(jnp.array([-7, 7]), 3)
+      Array([-1,  1], dtype=int32)
+    """,
 )
 max_p, max = binary(
     "max",
@@ -331,6 +347,10 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Raises:
       TypeError: if x is not an array or scalar of numbers, if y is not an integer, or if y is
         negative and x is of an integer dtype.
+
+    Example:
+      >>> lax.integer_pow(jnp.array([2, -3]), 3)
+      Array([  8, -27], dtype=int32)
     """
     if type(y) is not int:
         y = int(y) if isinstance(y, float) and y.is_integer() else operator.index(y)
@@ -372,6 +392,10 @@ atan2_p, atan2 = binary(
     "atan2",
     _INEXACT,
     "Compute elementwise the arc tangent of x / y in the quadrant of the point (y, x).",
+    example="""
+      >>> lax.atan2(jnp.array([1.0, -1.0]), -1.0).round(1)
+      Array([ 2.4, -2.4], dtype=float32)
+    """,
 )
 sinh_p, sinh = unary("sinh", _INEXACT, "Compute elementwise the hyperbolic sine.")
 cosh_p, cosh = unary("cosh", _INEXACT, "Compute elementwise the hyperbolic cosine.")
@@ -418,7 +442,14 @@ def _(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
 # ---- bits ------------------------------------------------------------------------------------
 
 not_p, bitwise_not = unary(
-    "not", INT + BOOL, "Return elementwise the complement of all bits.", function_name="bitwise_not"
+    "not",
+    INT + BOOL,
+    "Return elementwise the complement of all bits.",
+    function_name="bitwise_not",
+    example="""
+      >>> lax.bitwise_not(jnp.array([0, 5]))
+      Array([-1, -6], dtype=int32)
+    """,
 )
 and_p, bitwise_and = binary(
     "and", INT + BOOL, "Return elementwise the conjunction of bits.", function_name="bitwise_and"
@@ -442,19 +473,39 @@ shift_right_logical_p, shift_right_logical = binary(
     INT,
     "Return elementwise `x >> y`, with zeros shifted in.\n"
     "    A negative y, or one not below the number of bits, gives 0.",
+    example="""
+      >>> lax.shift_right_logical(jnp.array([-8, 8]), 1)
+      Array([2147483644,          4], dtype=int32)
+    """,
 )
 shift_right_arithmetic_p, shift_right_arithmetic = binary(
     "shift_right_arithmetic",
     INT,
     "Return elementwise `x >> y`, with copies of the sign bit shifted in.\n"
     "    A negative y, or one not below the number of bits, gives 0 or -1.",
+    example="""
+      >>> lax.shift_right_arithmetic(jnp.array([-8, 8]), 1)
+      Array([-4,  4], dtype=int32)
+    """,
 )
 population_count_p, population_count = unary(
     "population_count",
     INT,
     "Return elementwise the number of bits that are set, in the dtype of x.",
+    example="""
+      >>> lax.population_count(jnp.array([7, -1, 0]))
+      Array([ 3, 32,  0], dtype=int32)
+    """,
 )
-clz_p, clz = unary("clz", INT, "Return elementwise the number of leading bits that are not set.")
+clz_p, clz = unary(
+    "clz",
+    INT,
+    "Return elementwise the number of leading bits that are not set.",
+    example="""
+      >>> lax.clz(jnp.array([1, -1, 0]))
+      Array([31,  0, 32], dtype=int32)
+    """,
+)
 mulhi_p = elementwise_primitive("mulhi", INT, 2)
 
 

@@ -189,14 +189,15 @@ def unary(
     *,
     result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
     function_name: str | None = None,
+    example: str = "",
 ) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of one operand; return it and the function that binds it.
 
-    The function's docstring is `doc` and sections on its arguments, result and errors.
+    The function's docstring is `doc`, sections on its arguments, result and errors, and `example`.
     """
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
-    doc += _unary_sections(kinds, result_dtype)
+    doc += with_example(_unary_sections(kinds, result_dtype), example)
     return primitive, _named(_unary, primitive, function_name or name, doc)
 
 
@@ -250,13 +251,14 @@ def binary(
     *,
     result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
     function_name: str | None = None,
+    example: str = "",
 ) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of two operands; return it and the function that binds it.
 
-    The function's docstring is `doc` and sections on its arguments, result and errors.
+    The function's docstring is `doc`, sections on its arguments, result and errors, and `example`.
     """
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
-    doc += sections_of_operands(kinds, result_dtype)
+    doc += with_example(sections_of_operands(kinds, result_dtype), example)
     return primitive, _named(_binary, primitive, function_name or name, doc)
 
 
@@ -307,6 +309,11 @@ def _dtype_words(kinds: Kinds) -> str:
         return "any dtype"
     *first, last = [_KIND_WORDS.get(kind, kind.__name__) for kind in kinds]
     return f"{', '.join(first)} or {last} dtype" if first else f"{last} dtype"
+
+
+def with_example(sections: str, example: str) -> str:
+    """Return the sections of a docstring, and one of an example if it is not empty."""
+    return f"{sections.rstrip()}\n\n    Example:{example}" if example else sections
 
 
 def _unary_sections(

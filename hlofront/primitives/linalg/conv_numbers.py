@@ -43,6 +43,10 @@ def conv_dimension_numbers(
 
     Raises:
       TypeError: if ranks differ, or letters are missing, repeated or not equal.
+
+    Example:
+      >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC")).lhs_spec
+      (0, 3, 1, 2)
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         numbers = ConvDimensionNumbers(
@@ -107,6 +111,10 @@ def conv_general_permutations(
 
     Raises:
       TypeError: if letters are missing, repeated or not equal.
+
+    Example:
+      >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+      ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
     for i, (spec, (first, second)) in enumerate(

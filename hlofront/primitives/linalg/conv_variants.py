@@ -62,6 +62,11 @@ def conv_transpose(
     Raises:
       TypeError: if the operands have different ranks, or fewer than two axes.
       ValueError: for other names, or more than three spatial axes without `dimension_numbers`.
+
+    Example:
+      >>> lhs, rhs = jnp.ones((1, 4, 1)), jnp.ones((3, 1, 2))
+      >>> lax.conv_transpose(lhs, rhs, (2,), "SAME").shape
+      (1, 8, 2)
     """
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
@@ -295,6 +300,10 @@ def conv(
     Raises:
       TypeError: if dtypes or ranks differ.
       ValueError: if sizes do not fit, or `padding` is invalid.
+
+    Example:
+      >>> lax.conv(jnp.ones((1, 3, 8, 8)), jnp.ones((16, 3, 3, 3)), (2, 2), "SAME").shape
+      (1, 16, 4, 4)
     """
     return conv_general_dilated(
         lhs,
@@ -368,6 +377,10 @@ def conv_shape_tuple(
 
     Raises:
       TypeError: if the numbers of axes differ.
+
+    Example:
+      >>> lax.conv_shape_tuple((1, 3, 8, 8), (16, 3, 3, 3), (1, 1), [(1, 1), (0, 0)])
+      (1, 16, 8, 6)
     """
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
@@ -395,6 +408,11 @@ def conv_general_shape_tuple(
 
     Raises:
       TypeError: if the numbers of axes differ, or letters are missing, repeated or not equal.
+
+    Example:
+      >>> numbers = ("NHWC", "HWIO", "NHWC")
+      >>> lax.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 16), (2, 2), "VALID", numbers)
+      (1, 3, 3, 16)
     """
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(

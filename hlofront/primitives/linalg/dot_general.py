@@ -353,6 +353,10 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None
     Raises:
       ValueError: if an operand has fewer than two axes, or the numbers of axes differ.
       TypeError: if sizes do not fit.
+
+    Example:
+      >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+      (5, 2, 4)
     """
     rank, other = typeof(lhs).ndim, typeof(rhs).ndim
     if min(rank, other) < 2:

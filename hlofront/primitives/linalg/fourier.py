@@ -56,6 +56,10 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
 
     Raises:
       ValueError: if the type is unknown, or x has a size or dtype that the type does not take.
+
+    Example:
+      >>> lax.fft(jnp.array([1.0, 2.0, 3.0, 4.0]), "rfft", (4,)).real.round(3)
+      Array([10., -2., -2.], dtype=float32)
     """
     if isinstance(fft_type, str):
         kind = _NAMES.get(fft_type.lower())
