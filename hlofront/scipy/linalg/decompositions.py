@@ -56,6 +56,11 @@ def cholesky(
       lower: whether to read the lower triangle, and to return L with `a = L L^H`.
       overwrite_a: has no effect, as no array is overwritten.
       check_finite: has no effect, as elements are not checked.
+
+    Example:
+      >>> jax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).round(3)
+      Array([[2., 1.],
+             [0., 2.]], dtype=float32)
     """
     return _cholesky(a, lower=bool(lower))
 
@@ -200,6 +205,12 @@ def lu(
 
     Returns:
       (P, L, U).
+
+    Example:
+      >>> p, l, u = jax.scipy.linalg.lu(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
+      >>> p.round(3)
+      Array([[0., 1.],
+             [1., 0.]], dtype=float32)
     """
     return _lu(a, permute_l=bool(permute_l))
 

@@ -82,6 +82,11 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
       c: the first column, of shape (..., m).
       r: the first row, of shape (..., n), whose first element is not used; by default the
         conjugate of c.
+
+    Example:
+      >>> jax.scipy.linalg.toeplitz(jnp.array([1, 2]), jnp.array([1, 3, 4]))
+      Array([[1, 3, 4],
+             [2, 1, 3]], dtype=int32)
     """
     (c,) = _vectors("toeplitz", c)
     c, r = (c, conjugate(c)) if r is None else _vectors("toeplitz", c, r)
@@ -101,6 +106,11 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Raises:
       ValueError: if c or r is a scalar.
+
+    Example:
+      >>> jax.scipy.linalg.hankel(jnp.array([1, 2]), jnp.array([2, 3, 4]))
+      Array([[1, 2, 3],
+             [2, 3, 4]], dtype=int32)
     """
     _check_vectors("hankel", c=c, r=r)
     (c,) = _vectors("hankel", c)
@@ -146,6 +156,11 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     Raises:
       ValueError: if n is not positive, `a` is empty or a scalar, or there is no such mode.
       TypeError: if n is not an integer.
+
+    Example:
+      >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 3, "valid")
+      Array([[2, 1, 0],
+             [0, 2, 1]], dtype=int32)
     """
     n = operator.index(n)
     if n <= 0:
@@ -181,6 +196,11 @@ def companion(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: if there are fewer than two coefficients.
+
+    Example:
+      >>> jax.scipy.linalg.companion(jnp.array([2, 4, 6]))
+      Array([[-2., -3.],
+             [ 1.,  0.]], dtype=float32)
     """
     (a,) = inexact("companion", a)
     (a,) = _vectors("companion", a)
@@ -252,6 +272,11 @@ def fiedler(a: ArrayLike) -> Array:
 
     Returns:
       An array of shape (..., n, n) and the dtype of a.
+
+    Example:
+      >>> jax.scipy.linalg.fiedler(jnp.array([1, 4]))
+      Array([[0, 3],
+             [3, 0]], dtype=int32)
     """
     (_,), (aval,) = operands("fiedler", (a,))
     (a,) = _vectors("fiedler", a, by=strong)
@@ -271,6 +296,11 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
     Raises:
       ValueError: if the lengths do not fit, or there are fewer than two ages.
+
+    Example:
+      >>> jax.scipy.linalg.leslie(jnp.array([1.0, 2.0]), jnp.array([0.5]))
+      Array([[1. , 2. ],
+             [0.5, 0. ]], dtype=float32)
     """
     values, _ = operands("leslie", (f, s))
     is_weak = all(typeof(x).weak_type for x in promote_dtypes(*values))
@@ -306,6 +336,12 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
     Raises:
       ValueError: if an argument has more than two axes.
+
+    Example:
+      >>> jax.scipy.linalg.block_diag(jnp.array([[1, 2], [3, 4]]), jnp.array([5, 6]))
+      Array([[1, 2, 0, 0],
+             [3, 4, 0, 0],
+             [0, 0, 5, 6]], dtype=int32)
     """
     values, avals = operands("block_diag", arrs or (np.zeros((1, 0), np.float32),))
     for position, aval in enumerate(avals):
@@ -427,6 +463,11 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
     Raises:
       ValueError: if there is no such kind.
+
+    Example:
+      >>> jax.scipy.linalg.invpascal(2, kind="lower")
+      Array([[ 1., -0.],
+             [-1.,  1.]], dtype=float32)
     """
     kind, lower = _kind(kind), _triangle(max(int(n), 0), True)
     matrix = {"lower": lower, "upper": lower.T, "symmetric": lower.T @ lower}[kind]
@@ -445,6 +486,11 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
     Raises:
       ValueError: if n is not a power of two.
+
+    Example:
+      >>> jax.scipy.linalg.hadamard(2, dtype=int)
+      Array([[ 1,  1],
+             [ 1, -1]], dtype=int32)
     """
     size = int(n)
     if size < 1 or size & (size - 1):

@@ -238,6 +238,11 @@ def solve_triangular(
 
     Raises:
       ValueError: if `trans` is none of these values.
+
+    Example:
+      >>> a = jnp.array([[2.0, 9.0], [1.0, 4.0]])
+      >>> jax.scipy.linalg.solve_triangular(a, jnp.array([2.0, 9.0]), lower=True)
+      Array([1., 2.], dtype=float32)
     """
     _warn_of_vectors("solve_triangular", a, b)
     return _solve_triangular(

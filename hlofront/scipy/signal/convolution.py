@@ -206,6 +206,10 @@ def convolve(
     Raises:
       ValueError: if the ranks differ, an array is empty, or there is no such mode or method; with
         "valid", if neither array is as large as the other along every axis.
+
+    Example:
+      >>> jax.scipy.signal.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]), mode="same").round()
+      Array([1., 3., 5.], dtype=float32)
     """
     if method == "fft":
         return fftconvolve(in1, in2, mode)
@@ -286,6 +290,11 @@ def convolve2d(
     Raises:
       ValueError: for the reasons for which `convolve` raises it, or if there are not two axes.
       NotImplementedError: for other boundaries.
+
+    Example:
+      >>> jax.scipy.signal.convolve2d(jnp.ones((3, 3)), jnp.ones((2, 2)), mode="valid").round()
+      Array([[4., 4.],
+             [4., 4.]], dtype=float32)
     """
     _check_plane("convolve2d", in1, in2, boundary, fillvalue)
     return convolve(in1, in2, mode, "direct", precision)

@@ -54,6 +54,10 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
+
+    Example:
+      >>> jax.scipy.special.xlogy(jnp.array([0.0, 2.0]), jnp.array([0.0, 1.0]))
+      Array([0., 0.], dtype=float32)
     """
     return _x_log_y(*inexact_arrays("xlogy", x, y))
 
@@ -77,6 +81,10 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
+
+    Example:
+      >>> jax.scipy.special.xlog1py(jnp.array([0.0, 2.0]), jnp.array([-1.0, 0.0]))
+      Array([0., 0.], dtype=float32)
     """
     return _x_log1p_y(*inexact_arrays("xlog1py", x, y))
 
@@ -156,6 +164,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     Raises:
       ValueError: if an argument is complex.
+
+    Example:
+      >>> jax.scipy.special.rel_entr(jnp.array([0.0, 1.0, 1.0]), jnp.array([2.0, 1.0, 0.0]))
+      Array([ 0.,  0., inf], dtype=float32)
     """
     result = in_float32(_relative_entropy, *floats("rel_entr", p, q))
     return strong(result) if result.shape else result
@@ -172,6 +184,10 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
     Raises:
       ValueError: if an argument is complex.
+
+    Example:
+      >>> jax.scipy.special.kl_div(jnp.array([0.0, 1.0, 1.0]), jnp.array([2.0, 1.0, 0.0]))
+      Array([ 2.,  0., inf], dtype=float32)
     """
     p, q = floats("kl_div", p, q)
     result = in_float32(_relative_entropy, p, q) - p + q
@@ -201,6 +217,10 @@ def logit(x: ArrayLike) -> Array:
 
     Returns:
       An array of the shape and inexact dtype of x.
+
+    Example:
+      >>> jax.scipy.special.logit(jnp.array([0.0, 0.5, 1.0]))
+      Array([-inf,   0.,  inf], dtype=float32)
     """
     result = _logit(*inexact_arrays("logit", x))
     return times_one(result) if result.shape else result

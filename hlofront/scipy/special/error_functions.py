@@ -93,6 +93,10 @@ def ndtr(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: if x has another dtype.
+
+    Example:
+      >>> jax.scipy.special.ndtr(jnp.array([0.0, jnp.inf]))
+      Array([0.5, 1. ], dtype=float32)
     """
     return _ndtr(float32_or_64("ndtr", x))
 
@@ -229,6 +233,10 @@ def ndtri(p: ArrayLike) -> Array:
 
     Raises:
       TypeError: if p has another dtype.
+
+    Example:
+      >>> jax.scipy.special.ndtri(jnp.array([0.0, 2.0]))
+      Array([-inf,  nan], dtype=float32)
     """
     check_arraylike("ndtri", p)
     return _ndtri(float32_or_64("ndtri", p))
@@ -273,6 +281,10 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     Raises:
       TypeError: if x has another dtype, or series_order is not an integer.
       ValueError: if series_order is out of its range.
+
+    Example:
+      >>> jax.scipy.special.log_ndtr(jnp.array([-100.0])).round()
+      Array([-5006.], dtype=float32)
     """
     if not isinstance(series_order, int) or isinstance(series_order, Tracer):
         raise TypeError(

@@ -192,6 +192,10 @@ def gammasgn(x: ArrayLike) -> Array:
 
     Raises:
       ValueError: if x is complex.
+
+    Example:
+      >>> jax.scipy.special.gammasgn(jnp.array([0.5, -0.5, -1.0]))
+      Array([ 1., -1., nan], dtype=float32)
     """
     return _sign(*strong_floats("gammasgn", x))
 
@@ -309,6 +313,10 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     Raises:
       TypeError: if n is complex.
       NotImplementedError: if `exact` is True, as arrays hold no long integers.
+
+    Example:
+      >>> jax.scipy.special.factorial(jnp.array([0, 5, -1])).round()
+      Array([  1., 120.,   0.], dtype=float32)
     """
     if exact:
         raise NotImplementedError(  # JAX raises this class.
@@ -336,6 +344,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
     Raises:
       TypeError: if an argument is complex.
+
+    Example:
+      >>> jax.scipy.special.comb(jnp.array([5, 2]), jnp.array([2, 5])).round()
+      Array([10.,  0.], dtype=float32)
     """
     n, k = inexact_arrays("comb", N, k)
     if not repetition:
@@ -549,6 +561,10 @@ def bernoulli(n: int) -> Array:
     Raises:
       TypeError: if n is not an integer.
       ValueError: if n is negative.
+
+    Example:
+      >>> jax.scipy.special.bernoulli(2).round(2)
+      Array([ 1.  , -0.5 ,  0.17], dtype=float32)
     """
     n = operator.index(n)
     if n < 0:

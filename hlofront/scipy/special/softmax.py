@@ -17,6 +17,11 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
     Raises:
       TypeError: if x is boolean.
       ValueError: if there is no such axis.
+
+    Example:
+      >>> jax.scipy.special.softmax(jnp.zeros((2, 4)), axis=0)
+      Array([[0.5, 0.5, 0.5, 0.5],
+             [0.5, 0.5, 0.5, 0.5]], dtype=float32)
     """
     return normalizing.softmax(x, axis=axis)
 
