@@ -97,6 +97,49 @@ def resnet_by_var(jax):
     return jax.value_and_grad(loss), (kernels, normal(random, 8, 32, 32, 32, scale=1))
 
 
+def narrow_resnet(jax):
+    """Eight blocks of two convolutions of 16 channels, with batch normalization written out."""
+    jnp = jax.numpy
+    random = np.random.default_rng(22)
+
+    def normalized(x, scale, shift):
+        axes = (0, 1, 2)
+        return (x - x.mean(axes)) / jnp.sqrt(x.var(axes) + 1e-5) * scale + shift
+
+    def loss(weights, images, labels):
+        x = images
+        for w in weights["blocks"]:
+            y = jax.nn.relu(normalized(convolution(jax, x, w["first"]), *w["norm1"]))
+            x = jax.nn.relu(x + normalized(convolution(jax, y, w["second"]), *w["norm2"]))
+        return cross_entropy(jnp, x.mean((1, 2)) @ weights["head"], labels)
+
+    ones, zeros = np.ones(16, np.float32), np.zeros(16, np.float32)
+    blocks = [
+        {
+            "first": normal(random, 3, 3, 16, 16),
+            "second": normal(random, 3, 3, 16, 16),
+            "norm1": (ones, zeros),
+            "norm2": (ones, zeros),
+        }
+        for _ in range(8)
+    ]
+    weights = {"blocks": blocks, "head": normal(random, 16, 10)}
+    labels = np.arange(4, dtype=np.int32)
+    return jax.value_and_grad(loss), (weights, normal(random, 4, 16, 16, 16, scale=1), labels)
+
+
+def steps_hessian(jax):
+    """The Hessian of six steps of sines, cumulative sums and norms of sixteen numbers."""
+    jnp = jax.numpy
+
+    def loss(x):
+        for _ in range(6):
+            x = jnp.sin(x) * jnp.cumsum(x) + jnp.linalg.norm(x)
+        return x.sum()
+
+    return jax.hessian(loss), (np.linspace(0.1, 1, 16, dtype=np.float32),)
+
+
 def mixture_of_experts(jax):
     """A layer of eight experts, of which each token uses two, computed densely."""
     jnp = jax.numpy
@@ -295,6 +338,7 @@ MODELS = {
     "gru": models.gru,
     "resnet": lambda jax: models.resnet(jax, (2, 2, 2, 2)),
     "resnet_by_var": resnet_by_var,
+    "narrow_resnet": narrow_resnet,
     "unet": lambda jax: models.unet(jax, 3),
     "densenet": lambda jax: models.densenet(jax, 6),
     "diffusion": diffusion,
@@ -303,6 +347,7 @@ MODELS = {
     "normalizations": normalizations,
     "mlp_by_adam": lambda jax: models.mlp(jax, 8, 256, optimizer=models.adam),
     "hessian": hessian,
+    "steps_hessian": steps_hessian,
     "newton_step": attention_models.newton_step,
     "learned_start": attention_models.learned_start,
     "ode": models.ode,
