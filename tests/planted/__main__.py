@@ -124,8 +124,9 @@ class Checkout:
 
     def _failing(self, fault: Fault, path: pathlib.Path, right: str) -> Iterator[str]:
         """Yield the tests that fail with the fault, and pass without it."""
-        # By itself, and after the others of its file, which may have filled a cache.
         found_before = PATH_OF_TEST.findall(rows_before().get(fault.name, ""))
+        found_before = [test for test in found_before if self._is_selected(test)]
+        # By itself, and after the others of its file, which may have filled a cache.
         found_before += [test.partition("::")[0] for test in found_before]
         for selection in (*([*USERS, test] for test in found_before), *selections(fault)):
             # Tests that fail without the fault, too.
@@ -137,6 +138,12 @@ class Checkout:
                 if passes:
                     yield test
                 useless.append(test)
+
+    def _is_selected(self, test: str) -> bool:
+        """Return whether `./check` runs a test, which pytest runs in any case if it is named."""
+        file = test.partition("::")[0]
+        own = ("--collect-only", "-q", "-p", "no:cacheprovider")
+        return test in self._python("-m", "pytest", *own, file).stdout.splitlines()
 
     def _first_failure(self, selection: Sequence[str], without: Sequence[str]) -> str | None:
         """Run pytest until a test fails; return the test, or None if all pass."""

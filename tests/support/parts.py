@@ -30,19 +30,33 @@ class Share(NamedTuple):
     one_in: int
 
 
+ALL = Share(first=1000, one_in=1)
 SAMPLES = Share(first=1, one_in=12)
-# By the beginning of a test's path: the longest one decides.
+# By the beginning of a test's path: the longest one decides. All cases run where they take
+# milliseconds, and where each is a file of tests or a command that follows another.
 CASES = {
-    "": Share(first=1, one_in=16),
+    "": Share(first=2, one_in=16),
     "tests/against_jax/": Share(first=2, one_in=24),
-    "tests/lowering/": Share(first=1, one_in=20),
-    "tests/scipy/": Share(first=1, one_in=20),
-    # Each case is a file of tests, in a process of its own.
-    "tests/many_devices/test_": Share(first=1000, one_in=1),
-    # Commands of one page that follow each other.
-    "tests/examples/": Share(first=1000, one_in=1),
-    "tests/smoke/": Share(first=1000, one_in=1),
-    "tests/house/": Share(first=1000, one_in=1),
+    "tests/base/": ALL,
+    "tests/core/": ALL,
+    "tests/examples/": ALL,
+    "tests/examples/test_docstrings.py": Share(first=1, one_in=4),
+    "tests/export/": ALL,
+    "tests/extension/": ALL,
+    "tests/higher_order/": ALL,
+    "tests/house/": ALL,
+    "tests/image/": ALL,
+    "tests/inspect/": Share(first=2, one_in=12),
+    "tests/lowering/": Share(first=2, one_in=20),
+    "tests/many_devices/test_": ALL,
+    "tests/nn/": ALL,
+    "tests/numpy/": Share(first=2, one_in=6),
+    "tests/planted/": ALL,
+    "tests/primitives/": ALL,
+    "tests/runtime/": ALL,
+    "tests/scipy/": Share(first=2, one_in=20),
+    "tests/smoke/": ALL,
+    "tests/transforms/": ALL,
 }
 
 

@@ -22,11 +22,17 @@ def _strata(pair: Pair) -> list[Hashable]:
     sample = SAMPLES[pair[0]][pair[1]]
     dtypes = [getattr(operand, "dtype", None) for operand in sample.operands]
     families = {family(dtype) for dtype in dtypes if isinstance(dtype, np.dtype)}
-    return [sample.function, *((pair[0], name) for name in families)]
+    # A function of several kinds, such as lax.fft, has samples named for each.
+    kinds = {sample.function, sample.name.partition("(")[0]}
+    return [
+        *((kind, "c" in families) for kind in kinds),
+        *((pair[0], name) for name in families),
+    ]
 
 
 _pairs = [(file, place) for file, samples in SAMPLES.items() for place in range(len(samples))]
-# The first sample of each function, and of each family of dtypes in a file, are in `./check`.
+# `./check` has the first sample of each function and each kind of it, the first ones with complex
+# numbers, and the first one of each family of dtypes in a file.
 PAIRS = parts.select(_pairs, parts.SAMPLES, lambda pair: SAMPLES[pair[0]][pair[1]].name, _strata)
 # The places of the samples of each file.
 SELECTED = {file: [place for name, place in PAIRS if name == file] for file in SAMPLES}
