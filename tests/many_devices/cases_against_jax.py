@@ -19,6 +19,8 @@ def more_names():
     return partitioning_names.names_for(jax)
 
 
+# `jit(device=)` warns, in jax as here.
+@pytest.mark.filterwarnings("ignore:backend and device arguments of jit:DeprecationWarning")
 @pytest.mark.parametrize(
     ("call", "answer"), calls_and_answers(), ids=[call for call, _ in calls_and_answers()]
 )

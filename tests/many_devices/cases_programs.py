@@ -311,10 +311,7 @@ def test_refused():
         jax.jit(same, out_shardings="x")
     with pytest.raises(IndivisibleError):
         jax.lax.with_sharding_constraint(np.ones((7, 4)), split("x"))
-    with (
-        pytest.raises(ValueError, match="device and backend"),
-        pytest.warns(DeprecationWarning, match="arguments of jit are deprecated"),
-    ):
+    with pytest.raises(ValueError, match="device and backend"):
         jax.jit(same, in_shardings=split("x"), device=devices[1])
 
 

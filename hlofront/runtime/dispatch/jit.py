@@ -516,11 +516,11 @@ def jit(
         )
     check_callable(fun, "jit")
     fun = as_cache_key(fun)
-    check_device(device, backend)
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     jit_layouts = JitLayouts.of_user(in_shardings, out_shardings)
     in_shardings, out_shardings = without_formats(in_shardings), without_formats(out_shardings)
     jit_shardings = JitShardings.of_user(in_shardings, out_shardings, device, backend)
+    check_device(device, backend)
     if jit_shardings is not None:
         device = jit_shardings.one_device()
     compiler_flags = tuple(sorted((compiler_options or {}).items()))
