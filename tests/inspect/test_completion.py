@@ -128,4 +128,4 @@ def test_the_scripts_for_other_shells_have_the_commands_and_their_values(shell):
     assert status == 0
     assert "show diff compare" in text and "source jaxpr stablehlo" in text and "cuda:h100" in text
     if found := shutil.which(shell):
-        subprocess.run([found, "--no-execute", "/dev/stdin"], input=text, text=True, check=True)
+        subprocess.run([found, "-n", "/dev/stdin"], input=text, text=True, check=True)

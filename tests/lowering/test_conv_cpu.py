@@ -55,7 +55,7 @@ def assert_as_one_operation(monkeypatch, function, *operands, rtol=1e-5, differe
     assert is_convolution(function, *operands)
     for own, wanted in zip(sums, results(), strict=True):
         assert own.dtype == wanted.dtype
-        own, wanted = (np.asarray(x, np.result_type(x, np.float64)) for x in (own, wanted))
+        own, wanted = (np.asarray(x, np.result_type(x.dtype, np.float64)) for x in (own, wanted))
         np.testing.assert_allclose(own, wanted, rtol=rtol, atol=rtol * abs(wanted).max())
 
 
