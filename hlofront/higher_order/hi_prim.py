@@ -36,7 +36,7 @@ class Rematerialization(NamedTuple):
 # A function of residuals and operands, which returns the result again.
 Recompute = Callable[..., PyTree]
 
-# The entries that a backward rule adds to the log of the backward pass.
+# What a backward rule logs. JAX 0.12 collects it in `VJP.with_logs`, which hlofront lacks.
 Logs = dict[Any, Any] | None
 
 # The classes whose methods are defaults, which a subclass may define.
@@ -115,7 +115,8 @@ class HiPrim:
     def vjp_bwd(self, res: PyTree, outgrad: PyTree, /, *arg_accums: Any) -> Logs:
         """Add cotangents to those of the operands, by the method `accum` of each leaf.
 
-        May return a dict, the entries that it adds to the log of the backward pass.
+        May return a dict, as in JAX 0.12, whose `VJP.with_logs` collects them. Nothing in hlofront
+        reads it.
 
         Args:
           res: the residuals.
@@ -133,7 +134,7 @@ class HiPrim:
         raise self._missing("grad support", "`vjp_bwd` or `vjp_bwd_retval`")
 
     def vjp_bwd_retval_logs(self, res: PyTree, outgrad: PyTree, /) -> tuple[Any, Logs]:
-        """Return a tuple of the operands' cotangents, and what `vjp_bwd` adds to the log."""
+        """Return a tuple of the operands' cotangents, and the dict that `vjp_bwd` returns."""
         if not self.defines("vjp_bwd"):
             return self.vjp_bwd_retval(res, outgrad), None
         sums = [ValAccum(cotangent_type(t)) for t in self.in_avals_flat]
