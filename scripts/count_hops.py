@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = f"{ROOT / 'hlofront'}{os.sep}"
 sys.path.insert(0, str(ROOT))
 
-from tests.house.source import LAYERS, TOP
+from tests.conventions.source import LAYERS, TOP
 
 # The functions under which calls belong to tracing and to lowering.
 PHASES = {"stage_tree": "tracing", "lower_program": "lowering"}

@@ -1,8 +1,8 @@
 """Public accessors of private members of jaxlib's arrays, shardings and clients.
 
-jaxlib may rename these members in any release, so no other folder spells their names, which
-`tests/house/test_private_members.py` checks. Each getter is the C++ getter of a property, or an
-`operator.attrgetter` where several classes have the member: both cost what the attribute does.
+jaxlib may rename these members in any release, so no other folder spells their names, as
+`tests/conventions/test_private_members.py` checks. Each getter is the C++ getter of a property, or
+an `operator.attrgetter` where several classes have the member: both cost what the attribute does.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,7 @@ from hlofront.base import options_without_effect
 from hlofront.base.config import config, options
 from hlofront.base.guards import transfer_guard
 from hlofront.bridge import state
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 LIST = ROOT / "tests" / "as_jax" / "jax_0.10.2.json"
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 # These have steps of their own in `./check quick`.
-ALWAYS_RUN = ("tests/house/", "tests/smoke/")
+ALWAYS_RUN = ("tests/conventions/", "tests/smoke/")
 # Tests that take minutes are chosen by -k: see `words_of`.
 LARGE = (
     "tests/against_jax/test_corpora.py",

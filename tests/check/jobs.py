@@ -83,7 +83,7 @@ def pyright() -> Job:
 
 def conventions(*more: str) -> Job:
     """Return the job of the rules for the source itself."""
-    return Job("conventions", ("pytest", "-q", "tests/house", *more), 90)
+    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 90)
 
 
 def whole(part: str, *options: str) -> list[Job]:
@@ -93,7 +93,7 @@ def whole(part: str, *options: str) -> list[Job]:
     """
     options = (*in_parallel(cores()), *options)
     elsewhere = (
-        "tests/house",
+        "tests/conventions",
         "tests/systematic",
         "tests/numpy",
         SAMPLES,
@@ -144,7 +144,7 @@ def quick(files: Sequence[str]) -> list[Job]:
     jobs.append(
         Job(
             "smoke and conventions",
-            ("pytest", "-q", *stops, "tests/smoke", "tests/house"),
+            ("pytest", "-q", *stops, "tests/smoke", "tests/conventions"),
             50,
             ends_at=75,
         )

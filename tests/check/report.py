@@ -12,7 +12,7 @@ from tests.check.running import Outcome, clock
 
 # In what order failures are looked at: what others are made of comes first.
 LAYERS = (
-    "house",
+    "conventions",
     "smoke",
     "base",
     "core",

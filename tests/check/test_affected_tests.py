@@ -3,7 +3,7 @@
 import pytest
 
 from tests.check.affected_tests import affected_tests, mirrored_folders, words_of
-from tests.house.source import modules
+from tests.conventions.source import modules
 
 
 def test_the_test_named_for_a_module_comes_first():

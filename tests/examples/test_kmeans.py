@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 
 @pytest.fixture(scope="module")

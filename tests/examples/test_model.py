@@ -8,7 +8,7 @@ import pytest
 
 import hlofront as jax
 from hlofront.cli.main import main
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 MODEL = ROOT / "examples" / "model.py"
 STEP, FASTER = f"{MODEL}:step", f"{MODEL}:faster_step"

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 FOLDER = ROOT / "notebooks"
 NUMBER = re.compile(r"(?<![\w.%])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.])")

@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 import pytest
 
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 EXAMPLES = ROOT / "examples"
 NAMES = (

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from hlofront.base.version import __version__
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 
 def test_the_changelog_begins_with_this_version():

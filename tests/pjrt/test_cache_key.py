@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from hlofront.pjrt import cache_key
-from tests.house.source import PACKAGE, modules
+from tests.conventions.source import PACKAGE, modules
 
 
 def modules_that_lowering_imports():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house.source import LAYERS
+from tests.conventions.source import LAYERS
 from tests.planted.faults import FAULTS, ROOT
 
 # Folders of re-exports and of names, which have no rules that could be wrong.

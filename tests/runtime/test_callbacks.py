@@ -19,7 +19,7 @@ from hlofront.errors import JaxRuntimeError
 from hlofront.experimental import io_callback
 from hlofront.runtime.compilation import host_calls
 from tests import on_platforms
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 F32 = hlofront.ShapeDtypeStruct((), np.float32)
 

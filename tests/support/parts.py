@@ -44,7 +44,7 @@ CASES = {
     "tests/export/": Share(first=2, one_in=4),
     "tests/extension/": ALL,
     "tests/higher_order/": Share(first=2, one_in=4),
-    "tests/house/": ALL,
+    "tests/conventions/": ALL,
     "tests/image/": ALL,
     "tests/lowering/": Share(first=1, one_in=20),
     "tests/many_devices/test_": ALL,

@@ -30,7 +30,8 @@ def test_the_parts_are_all_cases():
 
 
 @pytest.mark.parametrize(
-    ("path", "all_of_them"), [("tests/house/test_x.py", True), ("tests/numpy/test_x.py", False)]
+    ("path", "all_of_them"),
+    [("tests/conventions/test_x.py", True), ("tests/numpy/test_x.py", False)],
 )
 def test_the_longest_beginning_of_a_path_decides(path, all_of_them):
     assert (share_of(path).one_in == 1) is all_of_them

@@ -6,8 +6,8 @@ import hlofront  # noqa: F401  (plugs in the engine, and with it most primitives
 from hlofront import higher_order, lowering
 from hlofront.core import rules
 from hlofront.core.primitive import ALL
-from tests.house.source import modules
-from tests.house.test_primitives import import_all
+from tests.conventions.source import modules
+from tests.conventions.test_primitives import import_all
 
 # The parameters of operations that hold programs.
 PROGRAM_PARAMETERS = set(

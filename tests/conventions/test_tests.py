@@ -4,8 +4,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from tests.house.test_imports import report
-from tests.house.test_names import source_trees
+from tests.conventions.test_imports import report
+from tests.conventions.test_names import source_trees
 
 # Functions and context managers of hlofront and pytest that raise where what they check is wrong.
 CHECKS = frozenset("raises warns fail check_grads check_jvp check_jaxpr checking_leaks".split())

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.house.source import LAYERS, ROOT, modules, nodes_with_lateness
+from tests.conventions.source import LAYERS, ROOT, modules, nodes_with_lateness
 
 LONGEST = 600
 

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from tests.house.source import PACKAGE
+from tests.conventions.source import PACKAGE
 
 ROOT = PACKAGE.parent
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from tests.house.source import modules
-from tests.house.test_imports import report
+from tests.conventions.source import modules
+from tests.conventions.test_imports import report
 
 # In a process without hlofront, which gives jaxlib's classes members of its own.
 LIST_PRIVATE_MEMBERS = """

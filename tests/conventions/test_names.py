@@ -5,7 +5,7 @@ import collections
 import functools
 from collections.abc import Iterator
 
-from tests.house.source import ROOT, modules
+from tests.conventions.source import ROOT, modules
 
 
 def public_classes(tree: ast.Module) -> Iterator[str]:

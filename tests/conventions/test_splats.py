@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from tests.house.test_imports import report
-from tests.house.test_names import source_trees
+from tests.conventions.test_imports import report
+from tests.conventions.test_names import source_trees
 
 
 def splatted_literals(tree: ast.AST) -> Iterator[int]:

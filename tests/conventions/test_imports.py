@@ -4,7 +4,7 @@ import ast
 import pathlib
 import re
 
-from tests.house.source import ROOT, RUNTIME, layer_of, module_names, modules
+from tests.conventions.source import ROOT, RUNTIME, layer_of, module_names, modules
 
 LISTED = pathlib.Path(__file__).with_name("late_imports.txt")
 

@@ -8,7 +8,7 @@ import pytest
 
 from hlofront.base.lazy import dir_of, lazy
 from hlofront.jax_names import public
-from tests.house.test_public_names import reference
+from tests.conventions.test_public_names import reference
 from tests.support.api_names import find
 
 # Our own names that `import jax` also has under `as_jax`; public.ABSENT holds the others.

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator
 
 from tests.against_jax.describe import names_of
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 TESTS = ROOT / "tests"
 TABLE = TESTS / "reported_differences.txt"
@@ -40,9 +40,9 @@ def test_the_tests_of_reported_differences_are_there():
 
 def test_a_test_or_a_file_that_is_not_there_is_missing():
     table = """# no row
-        one | house/test_reported_differences.py | def rows
-        two | house/test_reported_differences.py | test_of_%s
-        three | house/no_such_file.py | def rows
+        one | conventions/test_reported_differences.py | def rows
+        two | conventions/test_reported_differences.py | test_of_%s
+        three | conventions/no_such_file.py | def rows
         four | against_jax/corpus_name_stacks.py | grad_of_scan
         five | against_jax/corpus_name_stacks.py | grad_of_%s"""
     missing = missing_tests(table.replace("%s", "nothing"))

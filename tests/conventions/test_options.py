@@ -8,7 +8,7 @@ from hlofront.base import config
 from hlofront.base import option as option_module
 from hlofront.base.option import Option, options
 from hlofront.base.options_without_effect import OPTIONS_WITHOUT_EFFECT
-from tests.house.source import modules
+from tests.conventions.source import modules
 
 # Where options are declared. What reads an option is elsewhere.
 DECLARING = {"hlofront.base.config", "hlofront.base.options_without_effect"}

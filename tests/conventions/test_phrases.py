@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house.source import PACKAGE, ROOT, TOOLS
+from tests.conventions.source import PACKAGE, ROOT, TOOLS
 
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")
 

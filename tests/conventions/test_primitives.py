@@ -14,7 +14,7 @@ from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.replacements import REPLACEMENTS
 from hlofront.lowering.rules import MODULES
 from hlofront.primitives.rules.high_primitive import HiPrimitive
-from tests.house.source import ROOT
+from tests.conventions.source import ROOT
 
 
 def import_all(package):
