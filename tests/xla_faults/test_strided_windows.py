@@ -69,6 +69,17 @@ def test_windows_of_unknown_numbers_of_rows_and_columns_are_exported():
     np.testing.assert_array_equal(exported.call(x), pooled(x))
 
 
+@pytest.mark.parametrize("rows", [1, "all"], ids=["of one row", "of all rows"])
+def test_windows_of_dilated_operands_of_unknown_sizes_are_right(rows):
+    def sums(x):
+        return window_sums(x, (x.shape[0] if rows == "all" else rows, 1), (1, 2), (3, 1))
+
+    shape = export.symbolic_shape("a, b", constraints=["a >= 2", "b >= 2"])
+    exported = export.export(jax.jit(sums))(jax.ShapeDtypeStruct(shape, np.float32))
+    sizes = (len(X) if rows == "all" else rows, 1)
+    np.testing.assert_array_equal(exported.call(X), expected(X, sizes, (1, 2), (3, 1)))
+
+
 def sums_of_products(a, b):
     """Return sums of two rows each of a product, without its last row and outer columns."""
     return lax.reduce_window(a @ b, np.float32(0), lax.add, (2, 1), (2, 1), ((0, -1), (-1, -1)))

@@ -14,9 +14,10 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.core.sharding.sharded_types import without_splits
-from hlofront.core.sizes.symbolic import has_symbolic_size
+from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size
 from hlofront.lowering.core import types, unknown_sizes
 from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.unknown_sizes import Size
 from hlofront.lowering.ops.reduce import (
     Body,
     Monoid,
@@ -29,7 +30,7 @@ from hlofront.lowering.ops.reduce import (
 )
 from hlofront.primitives.arrays import reducing
 from hlofront.primitives.arrays import windowed as w
-from hlofront.primitives.arrays.windowed import Windows
+from hlofront.primitives.arrays.windowed import Windows, dilated
 from hlofront.primitives.elementwise import compare
 
 # XLA takes seconds for each window of this many elements, almost all of them padding: arrays as
@@ -46,27 +47,29 @@ def emit_reduce_window(
     body: Body,
 ) -> list[Value]:
     """Reduce each window of all operands together, to results with the avals `results`."""
-    if build.module.size_variables and has_symbolic_size(_sizes_of(windows)):
-        return _reduce_unknown_windows(build, operands, inits, results, windows, body)
+    is_unknown = bool(build.module.size_variables) and has_symbolic_size(_sizes_of(windows))
     positions = math.prod(windows.window_dimensions)
-    if positions >= _MAX_POSITIONS and build.module.cpu_settings.guards:
+    if not is_unknown and positions >= _MAX_POSITIONS and build.module.cpu_settings.guards:
         raise ValueError(
             f"a window of {positions:,} elements, {tuple(windows.window_dimensions)}, would not be "
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
             "than the operand, with less padding"
         )
-    shape = _shape_of(operands[0])
+    shape: Sequence[Size] = _shape_of(operands[0])
     if types.dynamic in shape:
         # The operand's own sizes: no rule with symbolic sizes reshapes it before.
         shape = build.avals_in[0].shape
-    else:
+    elif not is_unknown:
         operand = results[0].update(shape=shape)
         types.check_padding(operand, windows.padding, windows.base_dilation)
-        operands, windows = _with_padded_operands(build, operands, inits, results, windows)
-        shape = _shape_of(operands[0])
+    operands, windows, shape = _with_padded_operands(
+        build, operands, inits, results, windows, shape
+    )
     if _strides_need_plain_operands(build, windows):
         # XLA would make padding between elements a dilation again, and would fuse products.
         operands = build.barrier(operands, [result.update(shape=shape) for result in results])
+    if is_unknown:
+        return _reduce_unknown_windows(build, operands, inits, results, windows, body)
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),
@@ -86,59 +89,67 @@ def _with_padded_operands(
     inits: Sequence[Value],
     results: Sequence[ShapedArray],
     windows: Windows,
-) -> tuple[Sequence[Value], Windows]:
-    """Return the operands and windows after the padding that XLA's CPU compiler gets wrong.
+    shape: Sequence[Size],
+) -> tuple[Sequence[Value], Windows, Sequence[Size]]:
+    """Return operands, windows and the operands' shape after padding that XLA gets wrong on CPUs.
 
     It ends the process on windows of one element where elements are cut off, and its partitioner
     where a cut axis is dilated (see `Emitter.pad`); YNNPACK ignores dilation if windows have
-    strides.
+    strides. What is unknown may be any of that.
     """
     if not build.module.guards_for_cpu:
-        return operands, windows
+        return operands, windows, shape
     several = build.module.several_devices
-    is_of_one = math.prod(windows.window_dimensions) == 1
+    is_of_one = not any(
+        size != 1 for size in windows.window_dimensions if not isinstance(size, SizeExpression)
+    )
     is_strided = _strides_need_plain_operands(build, windows)
+    axes = list(zip(windows.padding, windows.base_dilation, strict=True))
     done_first = [
-        (is_strided and step > 1)
-        or (is_of_one and min(before, after) < 0)
-        or (several and before < 0 and (after > 0 or before % step != 0))
-        for (before, after), step in zip(windows.padding, windows.base_dilation, strict=True)
+        (is_strided and _may_exceed(step, 1))
+        or (is_of_one and (_may_exceed(0, before) or _may_exceed(0, after)))
+        or (
+            several
+            and _may_exceed(0, before)
+            and (_may_exceed(after, 0) or has_symbolic_size((before, step)) or before % step != 0)
+        )
+        for (before, after), step in axes
     ]
     if not any(done_first):
-        return operands, windows
+        return operands, windows, shape
     edges = [
         (*pads, step - 1) if done else (0, 0, 0)
-        for done, pads, step in zip(done_first, windows.padding, windows.base_dilation, strict=True)
+        for done, (pads, step) in zip(done_first, axes, strict=True)
     ]
     low, high, interior = zip(*edges, strict=True)
     shape = tuple(
-        size + before + after + max(size - 1, 0) * between
-        for size, (before, after, between) in zip(_shape_of(operands[0]), edges, strict=True)
+        dilated(size, between + 1) + before + after
+        for size, (before, after, between) in zip(shape, edges, strict=True)
     )
     operands = [
         build.pad(x, init, low, high, interior, result.update(shape=shape))
         for x, init, result in zip(operands, inits, results, strict=True)
     ]
-    return operands, windows._replace(
-        padding=tuple(
-            (0, 0) if done else tuple(pads)
-            for done, pads in zip(done_first, windows.padding, strict=True)
-        ),
-        base_dilation=tuple(
-            1 if done else step
-            for done, step in zip(done_first, windows.base_dilation, strict=True)
-        ),
+    padding, dilation = zip(
+        *[((0, 0), 1) if done else axis for done, axis in zip(done_first, axes, strict=True)],
+        strict=True,
     )
+    return operands, windows._replace(padding=padding, base_dilation=dilation), shape
 
 
 def _strides_need_plain_operands(build: Builder, windows: Windows) -> bool:
     """Return whether YNNPACK may get windows wrong unless their operands are stored first."""
     return (
-        max(windows.window_strides, default=1) > 1
+        any(_may_exceed(stride, 1) for stride in windows.window_strides)
         and build.module.guards_for_cpu
         and is_present("strided windows by YNNPACK")
         and not is_present("reductions by YNNPACK")
     )
+
+
+def _may_exceed(size: Size, limit: Size) -> bool:
+    """Return whether a size exceeds a limit, as any symbolic size may."""
+    return has_symbolic_size((size, limit)) or size > limit
 
 
 def _sizes_of(windows: Windows) -> list[int]:
