@@ -3,11 +3,14 @@
 The environment variable TEST_PART says it: "first", "rest", or "all", the default. The first part
 has all tests that stand for themselves, but for those marked `long`. Of tests with many cases, and
 of samples, it has the first ones of each stratum (a test function, a corpus, a primitive, the dtype
-of a file of samples), and of the others as many as `Share` says, chosen by a digest of their names.
-So the part is the same on each machine, and a new case changes at most which one is the first.
+of a file of samples), and of the others as many as `Share` says, chosen by a digest of their names;
+and each test that has found a planted fault. So the part is the same on each machine, and a new
+case changes at most which one is the first.
 """
 
 import os
+import pathlib
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -19,6 +22,15 @@ if TYPE_CHECKING:
 PART = os.environ.get("TEST_PART", "all")
 if PART not in ("all", "first", "rest"):
     raise ValueError(f"TEST_PART is {PART!r}: expected 'all', 'first' or 'rest'")
+
+# The tests that found a planted fault the last time: `python -m tests.planted` lists them.
+FOUND_A_FAULT = frozenset(
+    found.replace("\\|", "|")
+    for found in re.findall(
+        r"\| `(tests/.*)` \|",
+        pathlib.Path(__file__).parents[1].joinpath("planted/RESULTS.md").read_text("utf-8"),
+    )
+)
 
 T = TypeVar("T")
 
@@ -64,6 +76,7 @@ def select(
     name_of: Callable[[T], str],
     strata_of: Callable[[T], Iterable[Hashable]],
     part: str = PART,
+    is_first_always: Callable[[T], bool] = lambda item: False,
 ) -> list[T]:
     """Return the items of a part.
 
@@ -71,6 +84,7 @@ def select(
       share: how many of each stratum the first part has.
       name_of: returns a name whose digest decides on items that are not the first of a stratum.
       strata_of: returns the strata of an item. To be the first of one of them is enough.
+      is_first_always: returns whether an item belongs to the first part in any case.
     """
     counts: Counter[Hashable] = Counter()
     chosen = []
@@ -79,6 +93,7 @@ def select(
         is_first = any(counts[stratum] < share.first for stratum in strata)
         counts.update(strata)
         is_first = is_first or zlib.crc32(name_of(item).encode()) % share.one_in == 0
+        is_first = is_first or is_first_always(item)
         if part == "all" or is_first == (part == "first"):
             chosen.append(item)
     return chosen
@@ -114,7 +129,16 @@ def select_tests(items: Sequence["pytest.Item"], part: str = PART) -> list["pyte
         if is_chosen:
             chosen.add(item)
     for share, cases in by_share.items():
-        chosen.update(select(cases, share, lambda item: item.nodeid, strata_of, part))
+        chosen.update(
+            select(
+                cases,
+                share,
+                lambda item: item.nodeid,
+                strata_of,
+                part,
+                lambda item: item.nodeid in FOUND_A_FAULT,
+            )
+        )
     return [item for item in items if item in chosen]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.parts import Share, select, share_of
+from tests.support.parts import FOUND_A_FAULT, Share, select, share_of
 
 CASES = [f"{kind}{number}" for number in range(100) for kind in ("sin", "cos")] + ["tan0"]
 
@@ -27,6 +27,16 @@ def test_of_the_others_a_digest_decides():
 def test_the_parts_are_all_cases():
     assert sorted(selected("first") + selected("rest")) == sorted(CASES)
     assert selected("all") == CASES
+
+
+def test_tests_that_found_a_planted_fault_are_in_the_first_part():
+    share = Share(first=0, one_in=10**9)
+    parts = [
+        select(CASES, share, str, lambda case: [case[:3]], part, lambda case: case == "cos7")
+        for part in ("first", "rest")
+    ]
+    assert parts == [["cos7"], [case for case in CASES if case != "cos7"]]
+    assert len(FOUND_A_FAULT) >= 40
 
 
 @pytest.mark.parametrize(
