@@ -90,6 +90,11 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_enable_custom_prng": (False, "makes PRNGKey return typed keys"),
     "jax_enable_x64": (False, "keeps 64-bit types, which are otherwise narrowed to 32 bits"),
     "jax_exec_time_optimization_effort": (0.0, "is XLA's effort on run time, from -1 to 1"),
+    "hlofront_jax_api": (
+        "0.10.2",
+        "is the version of JAX that is followed where two versions contradict each other",
+        choice("0.10.2", "0.12.0.1"),
+    ),
     "jax_explicit_x64_dtypes": (
         "warn",
         "is what an explicit request for a 64-bit dtype does when jax_enable_x64 is off",
@@ -287,6 +292,11 @@ threefry_partitionable = options["jax_threefry_partitionable"]
 transfer_guard_device_to_device = options["jax_transfer_guard_device_to_device"]
 transfer_guard_device_to_host = options["jax_transfer_guard_device_to_host"]
 transfer_guard_host_to_device = options["jax_transfer_guard_host_to_device"]
+
+
+def follows_jax_0_12() -> bool:
+    """Return whether the API is that of JAX 0.12.0.1 where it contradicts that of 0.10.2."""
+    return options["hlofront_jax_api"].value == "0.12.0.1"
 
 
 def checking_leaks() -> Override:

@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.config import follows_jax_0_12
 from hlofront.base.dtypes import float0
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
@@ -99,8 +100,9 @@ def residuals_by_source(
 
     Returns:
       Per argument a pytree of its residual leaves, with NotNeeded() for the rest and NotSaveable()
-      for those that may not be held; the other residuals; and per residual the index n of its
-      argument leaf, or ~n among the others.
+      for those that may not be held, made of tuples, or with hlofront_jax_api 0.12.0.1 of the
+      argument's own containers; the other residuals; and per residual the index n of its argument
+      leaf, or ~n among the others.
     """
     positions = {id(leaf): position for position, leaf in enumerate(leaves)}
     sources: list[int] = []
@@ -121,7 +123,10 @@ def residuals_by_source(
         else NotSaveable()
         for position, x in enumerate(leaves)
     ]
-    by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, residual_leaves)
+    if follows_jax_0_12():
+        by_argument = tree.tree_unflatten(in_tree, residual_leaves)
+    else:
+        by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, residual_leaves)
     return list(by_argument), others, tuple(sources)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
-from hlofront.base.config import options
+from hlofront.base.config import follows_jax_0_12, options
 from hlofront.base.option import Option, OptionKind
 from hlofront.bridge.state import unset
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
@@ -200,7 +200,8 @@ class AbstractMesh(NamedAxes):
     Args:
       axis_sizes: the number of devices along each axis.
       axis_names: a name for each axis; a string is one name.
-      axis_types: the type of each axis; None is Auto for all.
+      axis_types: the type of each axis; None is Auto for all, or Explicit with hlofront_jax_api
+        0.12.0.1.
       abstract_device: the kind of the devices, or None if it is unknown.
 
     Raises:
@@ -234,6 +235,8 @@ class AbstractMesh(NamedAxes):
                 f"AbstractMesh requires a name for each axis: got the sizes {sizes} and the names "
                 f"{names}"
             )
+        if axis_types is None and follows_jax_0_12():
+            axis_types = (AxisType.Explicit,) * len(names)
         types = _types(axis_types, names, "AbstractMesh")
         key = (sizes, names, types, abstract_device)
         with _lock:

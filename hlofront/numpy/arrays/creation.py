@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.config import follows_jax_0_12
 from hlofront.base.dtypes import (
     check_integer,
     check_user_dtype_supported,
@@ -74,6 +75,11 @@ def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -
     if dtype is not None and aval.dtype != dtype:
         aval = ShapedArray(aval.shape, dtype)
     return host_put(x, aval, default_placement(), False, copy)
+
+
+def sequence_of_arrays(arrays: Sequence[Array]) -> Sequence[Array]:
+    """Return arrays as functions with several results do: a list, or a tuple in JAX 0.12."""
+    return tuple(arrays) if follows_jax_0_12() else list(arrays)
 
 
 def _exact(x: int) -> int | np.uint64:

@@ -25,7 +25,13 @@ from hlofront.core.programs.extension import concrete_or_error
 from hlofront.core.sizes.dimensions import as_size, canonical_axis, canonical_shape
 from hlofront.core.sizes.symbolic import max_dim
 from hlofront.core.trace import Tracer, is_eager
-from hlofront.numpy.arrays.creation import MAX_ON_HOST, asarray, check_placement, from_host
+from hlofront.numpy.arrays.creation import (
+    MAX_ON_HOST,
+    asarray,
+    check_placement,
+    from_host,
+    sequence_of_arrays,
+)
 from hlofront.numpy.elementwise.ufuncs import scalar_like
 from hlofront.numpy.support.annotations import DeviceLike, OutSharding
 from hlofront.numpy.support.like import like
@@ -417,8 +423,10 @@ def _meshgrid(arrays: list[ArrayLike], sparse: bool, swap: bool) -> list[Array]:
 @like(np.meshgrid)
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Array]:
-    """Return coordinate arrays, one for each of the vectors `xi`.
+) -> Sequence[Array]:
+    """Return a list of coordinate arrays, one for each of the vectors `xi`.
+
+    With hlofront_jax_api 0.12.0.1 it is a tuple.
 
     Args:
       xi: the coordinates along each axis.
@@ -441,8 +449,8 @@ def meshgrid(
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     if not xi:
-        return []
-    return list(_meshgrid(list(xi), bool(sparse), indexing == "xy" and len(xi) > 1))
+        return sequence_of_arrays(())
+    return sequence_of_arrays(_meshgrid(list(xi), bool(sparse), indexing == "xy" and len(xi) > 1))
 
 
 def _grid_axis(key: slice) -> Array:

@@ -404,40 +404,51 @@ def _atleast_3d(x: ArrayLike) -> Array:
 
 @boundary
 @like(np.atleast_1d)
-def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least one axis: scalars get one. Several arrays give a list.
+def atleast_1d(*arys: ArrayLike) -> Array | Sequence[Array]:
+    """Return arrays with at least one axis: scalars get one.
+
+    Several arrays give a list, or with hlofront_jax_api 0.12.0.1 a tuple.
 
     Example:
       >>> jnp.atleast_1d(jnp.int32(3)), jnp.atleast_1d(jnp.ones((2, 3))).shape
       (Array([3], dtype=int32), (2, 3))
     """
-    return _atleast_1d(arys[0]) if len(arys) == 1 else [_atleast_1d(x) for x in arys]
+    if len(arys) == 1:
+        return _atleast_1d(arys[0])
+    return creation.sequence_of_arrays([_atleast_1d(x) for x in arys])
 
 
 @boundary
 @like(np.atleast_2d)
-def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least two axes, adding leading ones. Several arrays give a list.
+def atleast_2d(*arys: ArrayLike) -> Array | Sequence[Array]:
+    """Return arrays with at least two axes, adding leading ones.
+
+    Several arrays give a list, or with hlofront_jax_api 0.12.0.1 a tuple.
 
     Example:
       >>> jnp.atleast_2d(jnp.array([1, 2]))
       Array([[1, 2]], dtype=int32)
     """
-    return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
+    if len(arys) == 1:
+        return _atleast_2d(arys[0])
+    return creation.sequence_of_arrays([_atleast_2d(x) for x in arys])
 
 
 @boundary
 @like(np.atleast_3d)
-def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least three axes. Several arrays give a list.
+def atleast_3d(*arys: ArrayLike) -> Array | Sequence[Array]:
+    """Return arrays with at least three axes.
 
-    (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
+    (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1). Several arrays give a list, or with
+    hlofront_jax_api 0.12.0.1 a tuple.
 
     Example:
       >>> jnp.atleast_3d(jnp.ones(4)).shape, jnp.atleast_3d(jnp.ones((2, 3))).shape
       ((1, 4, 1), (2, 3, 1))
     """
-    return _atleast_3d(arys[0]) if len(arys) == 1 else [_atleast_3d(x) for x in arys]
+    if len(arys) == 1:
+        return _atleast_3d(arys[0])
+    return creation.sequence_of_arrays([_atleast_3d(x) for x in arys])
 
 
 # ---- broadcast ---------------------------------------------------------------------------------
@@ -488,14 +499,14 @@ def _broadcast_arrays(*args: ArrayLike) -> list[Array]:
 
 @boundary
 @like(np.broadcast_arrays)
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """Broadcast arrays to their common shape.
+def broadcast_arrays(*args: ArrayLike) -> Sequence[Array]:
+    """Broadcast arrays to their common shape: a list, or with hlofront_jax_api 0.12.0.1 a tuple.
 
     Example:
       >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((3, 1)), jnp.ones(4))]
       [(3, 4), (3, 4)]
     """
-    return _broadcast_arrays(*args) if args else []
+    return creation.sequence_of_arrays(_broadcast_arrays(*args) if args else ())
 
 
 @boundary

@@ -8,9 +8,11 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
+from hlofront.base.config import follows_jax_0_12
 from hlofront.base.dtypes import (
     check_integer,
     check_user_dtype_supported,
+    default_dtype,
     issubdtype,
     python_scalar_dtype,
 )
@@ -154,7 +156,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """Make a matrix of ones on and below the k-th diagonal, zeros above it.
 
-    The default dtype is float32.
+    The default dtype is float32, or with hlofront_jax_api 0.12.0.1 float64 in x64 mode.
 
     Example:
       >>> jnp.tri(2, 3, k=1, dtype=int)
@@ -164,7 +166,9 @@ def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None 
     rows = _size("tri", "N", N, TypeError)
     columns = rows if M is None else _size("tri", "M", M, TypeError)
     k = _checked_offset("tri", k)
-    dtype = check_user_dtype_supported(np.float32 if dtype is None else dtype, "tri")
+    if dtype is None:
+        dtype = default_dtype("f") if follows_jax_0_12() else np.float32
+    dtype = check_user_dtype_supported(dtype, "tri")
     if is_eager() and rows * columns <= MAX_ON_HOST:
         return from_host(exact_dtype(np.tri(rows, columns, k).astype(dtype)))
     return converting.convert(_below((rows, columns), k), dtype, False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hlofront.base.config import follows_jax_0_12
 from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -169,7 +170,8 @@ def cross(
     The product of vectors of size 2 is its third component, and the result lacks the axis.
 
     Raises:
-      ValueError: if a size along the axis is neither 2 nor 3.
+      ValueError: if a size along the axis is neither 2 nor 3; with hlofront_jax_api 0.12.0.1 also
+        if it is 2.
 
     Example:
       >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
@@ -179,12 +181,12 @@ def cross(
         axisa = axisb = axisc = axis
     (a, b), (lhs, rhs) = operands("cross", (a, b))
     i, j = canonical_axis(axisa, lhs.ndim), canonical_axis(axisb, rhs.ndim)
-    for size in (lhs.shape[i], rhs.shape[j]):
-        if size not in (2, 3):
-            raise ValueError(
-                "Dimension must be either 2 or 3 for cross product: got sizes "
-                f"{lhs.shape[i]} and {rhs.shape[j]}"
-            )
+    sizes = (3,) if follows_jax_0_12() else (2, 3)
+    if lhs.shape[i] not in sizes or rhs.shape[j] not in sizes:
+        raise ValueError(
+            f"Dimension must be {' or '.join(map(str, sizes))} for cross product: got sizes "
+            f"{lhs.shape[i]} and {rhs.shape[j]}"
+        )
     x, y = _components(a, i), _components(b, j)
 
     def minor(m: int, n: int) -> Array:
