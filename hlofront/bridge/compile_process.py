@@ -5,9 +5,12 @@ for compile-only TPUs are compiled by a worker, which the first of them starts a
 If the worker dies, that program raises an error, and the next one starts another worker.
 """
 
+import contextlib
 import io
+import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlofront.bridge import state
@@ -34,6 +37,29 @@ WITHOUT_TPU = {
 _PLATFORMS = ("tpu",)
 # It does not touch attached TPUs.
 worker = Worker(WITHOUT_TPU)
+# The worker whose libtpu has other flags, inside of `with_flags`.
+_flagged: ContextVar[Worker | None] = ContextVar("flagged", default=None)
+
+
+@contextlib.contextmanager
+def with_flags(flags: Sequence[str]) -> Generator[None, None, None]:
+    """Compile for compile-only devices in a worker of its own, whose libtpu has these flags, too.
+
+    libtpu reads them only when it is loaded.
+    """
+    set_by_user = os.environ.get("LIBTPU_INIT_ARGS", "")
+    flagged = Worker({**WITHOUT_TPU, "LIBTPU_INIT_ARGS": " ".join([set_by_user, *flags])})
+    token = _flagged.set(flagged)
+    try:
+        yield
+    finally:
+        _flagged.reset(token)
+        flagged.close()
+
+
+def current_worker() -> Worker:
+    """Return the worker that compiles for compile-only devices here."""
+    return _flagged.get() or worker
 
 
 class TopologySource(NamedTuple):
@@ -165,7 +191,7 @@ def compile_in_subprocess(
     """
     bytecode = io.BytesIO()
     ir_module.operation.write_bytecode(bytecode)
-    answer = worker.ask(
+    answer = current_worker().ask(
         {
             "do": "compile for a topology",
             "topology": tuple(_topologies[devices[0].client]),

@@ -90,6 +90,11 @@ class Worker:
             self.process.end()
             self.process = None
 
+    def close(self) -> None:
+        """End the process for good: no other is started."""
+        self.end()
+        _pools.remove(self)
+
     def forget(self) -> None:
         """Leave the process to the parent, in the child of a fork."""
         if self.process is not None:

@@ -270,7 +270,7 @@ def _start_worker() -> None:
         # If no worker can start, compile() runs in this process.
         with contextlib.suppress(CannotStart):
             platforms.prepare("tpu")
-            compile_process.worker.start()
+            compile_process.current_worker().start()
 
 
 # The context variable also holds the target of the enclosing block: threads share targets, which

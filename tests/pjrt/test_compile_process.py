@@ -197,3 +197,14 @@ def test_what_jaxlib_cannot_read_is_as_the_compiler_wrote_it():
     if module._proto is None:
         with pytest.raises(JaxRuntimeError, match="a newer jaxlib may read it"):
             module.as_serialized_hlo_module_proto()
+
+
+def test_flags_of_libtpu_are_those_of_a_worker_of_its_own(monkeypatch):
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--mine=1")
+    with compile_process.with_flags(["--theirs=2"]):
+        flagged = compile_process.current_worker()
+        assert flagged is not compile_process.worker
+        assert flagged._environment["LIBTPU_INIT_ARGS"] == "--mine=1 --theirs=2"
+        assert flagged in worker_process._pools
+    assert compile_process.current_worker() is compile_process.worker
+    assert flagged not in worker_process._pools
