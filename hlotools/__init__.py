@@ -22,6 +22,9 @@ from hlotools.dumps.kernels import Kernel as Kernel
 from hlotools.dumps.kernels import kernels as kernels
 from hlotools.dumps.timeline import Timeline as Timeline
 from hlotools.dumps.timeline import timeline as timeline
+from hlotools.dumps.tpu_kernels import TpuKernel as TpuKernel
+from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
+from hlotools.dumps.tpu_kernels import tpu_kernels as tpu_kernels
 from hlotools.html.program_page import page as page
 from hlotools.ir.canonical_form import canonical as canonical
 from hlotools.ir.hlo import Computation as Computation
@@ -51,6 +54,8 @@ __all__ = (
     "Profile",
     "Shape",
     "Timeline",
+    "TpuKernel",
+    "TpuKernels",
     "canonical",
     "collectives",
     "costs",
@@ -63,5 +68,6 @@ __all__ = (
     "profile",
     "styled",
     "timeline",
+    "tpu_kernels",
     "write",
 )

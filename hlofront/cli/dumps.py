@@ -1,4 +1,4 @@
-"""Printing of XLA's passes and kernels of a program: `show --passes` and `show --kernels`."""
+"""Printing of XLA's passes and kernels of a program: `show --passes`, `--kernels`, `--bundles`."""
 
 import argparse
 import contextlib
@@ -10,13 +10,14 @@ from typing import TextIO
 
 from hlofront.cli.program_files import write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.dumps import dumped
+from hlofront.inspect.dumps import dumped, tpu_kernels
 from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table, kernels
 from hlotools.dumps.timeline import Timeline, timeline
+from hlotools.dumps.tpu_kernels import has_tpu_kernels
 from hlotools.html.program_page import page
 from hlotools.terminal_text import on_one_line
 
@@ -35,7 +36,10 @@ def add_options(show: argparse.ArgumentParser) -> None:
         help="with --passes: which passes made this operation of the optimized program",
     )
     show.add_argument(
-        "--kernels", action="store_true", help="list the kernels, with the operations they compute"
+        "--kernels",
+        action="store_true",
+        help="list the kernels, with the operations they compute; for TPUs with their bundles, the "
+        "slots these fill, spills, memory, and what bounds their time",
     )
     show.add_argument(
         "--kernel", metavar="NAME", help="print the code of this kernel or operation; see --code"
@@ -47,10 +51,15 @@ def add_options(show: argparse.ArgumentParser) -> None:
         "a GPU's SASS by nvdisasm",
     )
     show.add_argument(
+        "--bundles", metavar="NAME", help="print the bundles of this kernel or operation of a TPU"
+    )
+    show.add_argument(
         "--dump",
         metavar="FOLDER",
         help="with --passes or --kernels: keep XLA's dumps in this folder, which must be empty; "
-        "`show FOLDER --passes` reads them, and those of XLA_FLAGS=--xla_dump_to",
+        "`show FOLDER --passes` reads them, and those of XLA_FLAGS=--xla_dump_to; `show FOLDER "
+        "--kernels` also those of LIBTPU_INIT_ARGS='--xla_jf_dump_to=FOLDER "
+        "--xla_jf_dump_llo_text=true'",
     )
 
 
@@ -78,7 +87,7 @@ def wants_dumps(options: argparse.Namespace) -> bool:
       UsageError: if it has an option that requires another option of dumps, without that option.
     """
     is_folder = pathlib.Path(options.function).is_dir()
-    kernels_wanted = bool(options.kernels or options.kernel)
+    kernels_wanted = wants_kernels(options)
     if options.code and not options.kernel:
         raise UsageError("--code goes with --kernel")
     if options.operation and not options.passes and (kernels_wanted or not is_folder):
@@ -88,6 +97,11 @@ def wants_dumps(options: argparse.Namespace) -> bool:
     if options.passes and kernels_wanted:
         raise UsageError("--passes and --kernels are two reports: give one of them")
     return options.passes or kernels_wanted or is_folder
+
+
+def wants_kernels(options: argparse.Namespace) -> bool:
+    """Return whether the command line requests the kernels of a program, or the code of one."""
+    return bool(options.kernels or options.kernel or options.bundles)
 
 
 def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
@@ -100,12 +114,18 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError("--stage, --style and --mesh do not go with --passes and --kernels")
     if len(options.target) > 1:
         raise UsageError("--passes and --kernels are of one program: give one --target with them")
-    if options.html and (options.kernels or options.kernel or options.operation):
+    if options.html and (wants_kernels(options) or options.operation):
         raise UsageError("--html can be combined only with --passes: the page has all operations")
-    if options.kernel and options.json:
+    if (options.kernel or options.bundles) and options.json:
         raise UsageError("--json goes with --passes and --kernels: the code of a kernel is text")
-    with _module(options) as module:
+    with _folder(options) as folder:
         finish()
+        if not options.passes and _is_of_tpu(options, folder):
+            _print_tpu_kernels(options, folder, out)
+            return 0
+        if options.bundles:
+            raise UsageError(f"--bundles is for kernels of TPUs, and {_NO_TPU_KERNELS}")
+        module = _module(options, folder)
         if options.kernel:
             print(_code(kernels(module), options.kernel, options.code or "llvm"), file=out)
         elif options.kernels:
@@ -116,28 +136,51 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
 
 
 @contextlib.contextmanager
-def _module(options: argparse.Namespace) -> Iterator[DumpedModule]:
-    """Yield the dumps of the program that the command line names; make them if necessary."""
+def _folder(options: argparse.Namespace) -> Iterator[pathlib.Path]:
+    """Yield the folder with dumps of the program that the command line names; make it if needed."""
     name = options.target[0] if options.target else None
     if pathlib.Path(options.function).is_dir():
-        if options.args or options.dump or name:
+        if options.args or options.dump or (name and not wants_kernels(options)):
             raise UsageError(
-                f"{options.function} is a folder of dumps: --args, --target and --dump are for "
-                "functions"
+                f"{options.function} is a folder of dumps: --args and --dump are for functions, "
+                "and --target also for a TPU's --kernels"
             )
-        try:
-            yield main_module(dumped_modules(options.function))
-        except ValueError as error:
-            raise UsageError(f"{options.function}: {error}") from error
+        yield pathlib.Path(options.function)
         return
     function, args = load_call(options.function, options.args)
     announce(f"compiling {options.function}")
     with tempfile.TemporaryDirectory() as temporary:
+        folder = options.dump or temporary
         try:
-            dumps = dumped(function, options.dump or temporary, name)(*args)
+            dumped(function, folder, name)(*args)
         except FileExistsError as error:
             raise UsageError(f"--dump: {error}") from error
-        yield dumps
+        yield pathlib.Path(folder)
+
+
+def _module(options: argparse.Namespace, folder: pathlib.Path) -> DumpedModule:
+    try:
+        return main_module(dumped_modules(folder))
+    except ValueError as error:
+        raise UsageError(f"{options.function}: {error}") from error
+
+
+def _is_of_tpu(options: argparse.Namespace, folder: pathlib.Path) -> bool:
+    """Return whether to show the kernels of a TPU: requested, or all that the folder has."""
+    return has_tpu_kernels(folder) and (wants_kernels(options) or not dumped_modules(folder))
+
+
+def _print_tpu_kernels(options: argparse.Namespace, folder: pathlib.Path, out: TextIO) -> None:
+    if options.kernel:
+        raise UsageError("the code of a TPU's kernels is bundles: give --bundles for --kernel")
+    report = tpu_kernels(folder, options.target[0] if options.target else None)
+    if options.bundles:
+        try:
+            print(report.code(options.bundles), file=out)
+        except KeyError as error:
+            raise UsageError(error.args[0]) from error
+    else:
+        print(report.json() if options.json else report.text(), file=out)
 
 
 def _print_passes(changes: Timeline, options: argparse.Namespace, out: TextIO) -> None:
@@ -198,9 +241,13 @@ def _print_kernels(listed: list[Kernel], options: argparse.Namespace, out: TextI
     print(json.dumps(rows, indent=1), file=out)
 
 
+_NO_TPU_KERNELS = (
+    "there are none in the dumps: libtpu writes them where programs for TPUs that are not attached "
+    "are compiled, and with --xla_jf_dump_to in LIBTPU_INIT_ARGS"
+)
 _NO_KERNELS = (
-    "the dumps have no code of kernels: XLA writes that of loops and fusions for CPUs and GPUs, "
-    "not of library calls (products by YNNPACK, oneDNN, cuBLAS or cuDNN), and libtpu writes none; "
+    "the dumps have no code of kernels: XLA writes that of loops and fusions, not of library calls "
+    "(products by YNNPACK, oneDNN, cuBLAS or cuDNN), for TPUs only if they are not attached; "
     "from jaxlib 0.12 on, dumps by XLA_FLAGS have it with --xla_dump_emitter_re=^llvm"
 )
 

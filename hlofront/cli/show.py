@@ -5,7 +5,13 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.dumps import add_options, only_program, show_dumps, wants_dumps
+from hlofront.cli.dumps import (
+    add_options,
+    only_program,
+    show_dumps,
+    wants_dumps,
+    wants_kernels,
+)
 from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import (
     PAGES,
@@ -44,6 +50,8 @@ example:
   python -m hlofront show dump.hlo --mesh data=4,model=2
   python -m hlofront show model.py:loss --passes --operation fusion.3
   python -m hlofront show model.py:loss --kernel loop_add_fusion --code ptx --target cuda:h100
+  python -m hlofront show model.py:step --kernels --target tpu:v5e:1x1
+  python -m hlofront show model.py:step --bundles fusion.3 --target tpu:v5e:1x1
 """
 
 
@@ -101,7 +109,9 @@ def add_parser(commands: "Commands") -> None:
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
-    if not options.passes and (program := only_program(options.function)):
+    if not (options.passes or wants_kernels(options)) and (
+        program := only_program(options.function)
+    ):
         options.function = program
     if wants_dumps(options):
         return show_dumps(options, out)

@@ -1,7 +1,7 @@
 """The inspection of programs: what XLA makes of a function, what it costs, where it goes wrong.
 
 - What it is: `page`, `styled`, `collectives`, `kernels`, and `dumped` for XLA's passes.
-- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`.
+- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`.
 - Files and texts: `parse`, `write`, `canonical`, `dumped_modules`, `timeline`, `profiles_in`.
@@ -31,6 +31,8 @@ __getattr__, __dir__ = _lazy(
         "Profile": "hlotools.profiles.profile",
         "Shape": "hlotools.ir.hlo",
         "Timeline": "hlotools.dumps.timeline",
+        "TpuKernel": "hlotools.dumps.tpu_kernels",
+        "TpuKernels": "hlotools.dumps.tpu_kernels",
         "Comparison": "hlofront.inspect.comparison.compare",
         "Bisection": "hlofront.inspect.bisection",
         "ErrorReport": "hlofront.inspect.error.report",
@@ -54,6 +56,7 @@ __getattr__, __dir__ = _lazy(
         "profiles_in": "hlofront.inspect.profiling",
         "styled": "hlotools.ir.styles",
         "timeline": "hlotools.dumps.timeline",
+        "tpu_kernels": "hlofront.inspect.dumps",
         "write": "hlotools.ir.hlo_printer",
     },
 )
@@ -76,6 +79,8 @@ __all__ = (
     "Profile",
     "Shape",
     "Timeline",
+    "TpuKernel",
+    "TpuKernels",
     "bisect",
     "canonical",
     "collectives",
@@ -95,5 +100,6 @@ __all__ = (
     "profiles_in",
     "styled",
     "timeline",
+    "tpu_kernels",
     "write",
 )

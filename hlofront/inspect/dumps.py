@@ -1,15 +1,21 @@
-"""The `dumped` function: a program compiled with dumps of XLA's passes and kernels."""
+"""The functions `dumped`, for dumps of XLA's passes and kernels, and `tpu_kernels`."""
 
 import contextlib
 import os
 import pathlib
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 
 from hlofront.base.config import options
+from hlofront.bridge import compile_process
+from hlofront.inspect.cost import description_of
 from hlofront.inspect.jitted import jitted
-from hlofront.pjrt.targets import Target
+from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
+from hlotools.dumps import tpu_kernels as tpu_dumps
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
+from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
 
 _disk_cache = options["hlofront_cache"]
 _whole_disk_cache = options["jax_enable_compilation_cache"]
@@ -24,8 +30,9 @@ def dumped(
 
     The files are those of `XLA_FLAGS="--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.*
     --xla_dump_emitter_re=^llvm"`, but only of this program: `timeline` reads what each pass
-    changed, `kernels` the code of its kernels. The function does not run, and executables in caches
-    on disk are not used.
+    changed, `kernels` the code of its kernels. For a TPU that is not attached libtpu's dumps of
+    kernels are added, which `tpu_kernels` reads. The function does not run, and executables in
+    caches on disk are not used.
 
     Args:
       function: the function to compile, jitted or not.
@@ -53,7 +60,12 @@ def dumped(
         if any(path.iterdir()):
             raise FileExistsError(f"the folder for dumps, {folder}, is not empty")
         device = find_target(target) if isinstance(target, str) else target
-        with device or contextlib.nullcontext(), _disk_cache(False), _whole_disk_cache(False):
+        with (
+            _libtpu_dumping(path),
+            device or contextlib.nullcontext(),
+            _disk_cache(False),
+            _whole_disk_cache(False),
+        ):
             jitted(function).lower(*args, **kwargs).compile(
                 {
                     "xla_dump_to": str(path),
@@ -66,3 +78,47 @@ def dumped(
         return main_module(dumped_modules(path))
 
     return compile_with_dumps
+
+
+def tpu_kernels(
+    folder: str | os.PathLike[str], target: Target | Description | str | None = None
+) -> TpuKernels:
+    """Return the kernels of a TPU's program: bundles, slots, spills, memory, and what bounds them.
+
+    A folder with dumps of several programs, such as that of a whole process, has the kernels of the
+    largest one. docs/reference/costs.md says what the figures are.
+
+    ```python
+    dumped(step, "dumps", "tpu:v5e:1x1")(params, x)
+    report = tpu_kernels("dumps", "tpu:v5e:1x1")
+    print(report)                   # a table, the kernel that takes most of the time first
+    print(report.code("fusion.3"))  # its bundles
+    ```
+
+    Args:
+      folder: the folder of `dumped`; or of LIBTPU_INIT_ARGS="--xla_jf_dump_to=FOLDER
+        --xla_jf_dump_llo_text=true", with which any program that uses libtpu dumps, jax's too.
+      target: a result of `hlofront.target`, or its name, whose rates bound the times; by default
+        there are no times.
+
+    Raises:
+      ValueError: if the folder has no such dumps.
+    """
+    return tpu_dumps.tpu_kernels(folder, description_of(target))
+
+
+@contextlib.contextmanager
+def _libtpu_dumping(folder: pathlib.Path) -> Iterator[None]:
+    """Let libtpu, where a worker compiles with it, dump the kernels of programs into a folder."""
+    # The folder's own path may have spaces, which end a flag.
+    with tempfile.TemporaryDirectory(prefix="hlofront_") as temporary:
+        stages = "|".join(tpu_dumps.STAGES)
+        flags = [
+            f"--xla_jf_dump_to={temporary}",
+            "--xla_jf_dump_llo_text=true",
+            f"--xla_jf_dump_llo_pass_label_regex={stages}",
+        ]
+        with compile_process.with_flags(flags):
+            yield
+        for path in pathlib.Path(temporary).iterdir():
+            shutil.move(path, folder)

@@ -72,8 +72,8 @@ def kernels(module: DumpedModule) -> list[Kernel]:
     """Return the kernels of a module, in the order of the operations that they compute.
 
     Kernels of no operation of the optimized program, such as shared helpers, are the last.
-    Operations that libraries compute (convolutions, products, sorts) may have no kernel. libtpu
-    dumps none.
+    Operations that libraries compute (convolutions, products, sorts) may have no kernel. Kernels of
+    TPUs are not listed: `tpu_kernels` reads them.
     """
     by_name: dict[str, dict[str, pathlib.Path]] = {}
     prefix = module.name + "."

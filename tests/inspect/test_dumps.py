@@ -240,7 +240,7 @@ def test_wrong_command_lines_are_told(folder, arguments, message, capsys):
     ("name", "codes"), [("tpu:v5e:1x1", None), ("cuda:h100", {"llvm", "ptx", "sass"})]
 )
 def test_dumps_of_targets_that_are_absent(name, codes, tmp_path):
-    """libtpu and the CUDA plugin dump as the CPU's compiler does; libtpu dumps no kernels."""
+    """libtpu and the CUDA plugin dump as the CPU's compiler does; libtpu's kernels have no LLVM."""
     try:
         target = jax.target(name)
         assert target.devices

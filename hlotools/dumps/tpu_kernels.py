@@ -1,0 +1,440 @@
+"""The kernels of a TPU program in a folder that libtpu dumped: bundles, slots, memory, bounds."""
+
+import json
+import os
+import pathlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hlotools.cost.costs import InstructionCost, costs, line_text, table_lines, time_text
+from hlotools.cost.rates import DeviceRates
+from hlotools.dumps.llo import (
+    BundleProfile,
+    allocated_bytes,
+    bundles_of,
+    duplicates_of,
+    loops_of,
+    profiles_of,
+    times_run,
+)
+from hlotools.html.report import report_html
+from hlotools.ir.hlo import HloModule, Instruction, Source, nearest_source
+from hlotools.ir.hlo_parser import parse
+from hlotools.terminal_text import counted, is_visible
+
+FORMAT = "hlofront.tpu_kernels/1"
+BUNDLES = "final_bundles"
+_ALLOCATIONS, _PROFILE = "post-delay-converter", "hlo-static-bundle-profile"
+_DUPLICATES, _HLO = "deduplication-map", "hlo"
+STAGES = (BUNDLES, _ALLOCATIONS, _PROFILE, _DUPLICATES)
+# 1796000275706123535-fusion.1-72-final_bundles.txt: when it was made, the kernel, the stage; the
+# program around the kernels has the name TLP, and its HLO no number.
+_FILE = re.compile(rf"(\d+)-(.+?)-(?:\d+-)?({'|'.join((*STAGES, _HLO))})\.txt")
+_PROGRAM = "TLP"
+_NAME = re.compile(r"HloModule ([^\s,]+)")
+# A slot that is less full than this does not limit a kernel: instructions wait for each other.
+_FULL = 0.5
+# The columns of the table that are slots; the fullest one may be another.
+_COLUMNS = ("MXU", "XLU", "VALU", "EUP", "load", "store", "scalar")
+
+
+class TpuKernel(NamedTuple):
+    """A kernel of a TPU program, and what bounds the time of all its calls.
+
+    Attributes:
+      name: the name of the kernel, that of the first operation that it computes.
+      operations: all operations that it computes: libtpu compiles equal ones once.
+      calls: the runs of these operations; a loop of the program whose trips are not known counts
+          as one.
+      bundles: the VLIW instruction words of its code.
+      trips: of each loop in it the trips, None where they are not constant.
+      cycles: the cycles of one call: bundles, by the trips of the loops around them, and waits for
+          results. Waits for memory are not known before the program runs.
+      slots: of each slot the share that the instructions take; empty if libtpu's profile lacks it.
+      fills: the instructions that load values that registers had no room for.
+      spills: the instructions that store such values.
+      vmem: the bytes that it allocates in vector memory, besides operands and results.
+      smem: the bytes that it allocates in scalar memory.
+      bytes: the bytes that all its calls move to and from HBM.
+      seconds: the bound of the time of all calls, None if the device's rates are not known: the
+          greater of their cycles and of the transfers of their bytes.
+      limit: what the bound is of: "HBM", the fullest slot, or "latency" if no slot is half full.
+      compiler_cycles: libtpu's own estimate for all calls, None if the program has none.
+      file: the file of the user's source line.
+      line: the number of that line.
+      path: the file of its bundles.
+    """
+
+    name: str
+    operations: tuple[str, ...]
+    calls: int
+    bundles: int
+    trips: tuple[int | None, ...]
+    cycles: int
+    slots: Mapping[str, float]
+    fills: int | None
+    spills: int | None
+    vmem: int
+    smem: int
+    bytes: int
+    seconds: float | None
+    limit: str
+    compiler_cycles: int | None
+    file: str | None
+    line: int | None
+    path: pathlib.Path
+
+
+class TpuKernels:
+    """The kernels of a TPU program, those that take most of its time first."""
+
+    __slots__ = ("_program", "bundles", "kernels", "others", "target")
+
+    def __init__(
+        self,
+        program: HloModule,
+        rates: DeviceRates | None,
+        kernels: list[TpuKernel],
+        bundles: int,
+        others: Sequence[str] = (),
+    ):
+        self._program = program
+        self.target = rates
+        self.kernels = sorted(kernels, key=lambda row: (-(row.seconds or 0), -row.cycles))
+        # Those of the program's code around its kernels.
+        self.bundles = bundles
+        # The names of other programs with kernels in the folder.
+        self.others = list(others)
+
+    @property
+    def seconds(self) -> float | None:
+        """The sum of the kernels' bounds, None if the device's rates are not known."""
+        known = [row.seconds for row in self.kernels if row.seconds is not None]
+        return sum(known) if known else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the kernels as a dictionary for JSON, keyed by field names; None is unknown."""
+        return {
+            "format": FORMAT,
+            "program": self._program.name,
+            "target": self.target.name if self.target else None,
+            "seconds": self.seconds,
+            "bundles": self.bundles,
+            "others": self.others,
+            "kernels": [row._asdict() | {"path": str(row.path)} for row in self.kernels],
+        }
+
+    def json(self) -> str:
+        """Return the kernels as JSON, with the keys of `as_dict()`."""
+        return json.dumps(self.as_dict(), indent=1)
+
+    @is_visible
+    def text(self, most: int | None = None) -> str:
+        """Return a table of the kernels, those that take most of the time first.
+
+        Args:
+          most: the maximum number of rows, None for all.
+        """
+        head, rows = self._table(most)
+        return "\n".join([self._title(), *table_lines(head, rows), *self._notes(most)])
+
+    @is_visible
+    def code(self, name: str) -> str:
+        """Return the bundles of a kernel below its lines of source.
+
+        Each bundle has its address, the times that it runs in a call, and its instructions.
+
+        Args:
+          name: the name of the kernel, or of an operation that it computes.
+
+        Raises:
+          KeyError: if there is no such kernel.
+        """
+        for row in self.kernels:
+            if name == row.name or name in row.operations:
+                break
+        else:
+            names = ", ".join(row.name for row in self.kernels) or "the program has none"
+            raise KeyError(f"there is no kernel {name!r}: {names}")
+        bundles = bundles_of(_read(row.path))
+        times = times_run(bundles, loops_of(bundles))
+        width = len(str(max(times, default=1)))
+        return "\n".join(
+            [
+                f"{row.name}: {counted(row.calls, 'call')} of {row.bundles:,} bundles, "
+                f"{row.cycles:,} cycles",
+                *self._sources(row),
+                *(
+                    f"{bundle.address:#7x} x{count:<{width}}  {' ;; '.join(bundle.instructions)}"
+                    for bundle, count in zip(bundles, times, strict=True)
+                ),
+            ]
+        )
+
+    def _sources(self, row: TpuKernel) -> list[str]:
+        """Return the source lines of the operations that are fused into a kernel."""
+        operation = _operations(self._program)[row.name]
+        fused = operation.fused.instructions if operation.fused else [operation]
+        lines: dict[str, list[str]] = {}
+        for each in fused:
+            source = nearest_source(each)
+            if source is not None and each.opcode not in ("parameter", "constant", "bitcast"):
+                place = line_text(source.file, source.line)
+                opcodes = lines.setdefault(place, [])
+                if each.opcode not in opcodes:
+                    opcodes.append(each.opcode)
+        return [f"  {place}  {', '.join(opcodes)}" for place, opcodes in lines.items()]
+
+    def _title(self) -> str:
+        return self._program.name + (f" on {self.target.title}" if self.target else "")
+
+    def _table(self, most: int | None) -> tuple[list[str], list[list[str]]]:
+        """Return the heads of columns, and rows, each with its kernel and line at the end."""
+        total = self.seconds
+        timed = ["part", "bound"] if total else []
+        head = [*timed, "limit", "bundles", "trips", "cycles", *_COLUMNS, "fills", "spills"]
+        head += ["VMEM", "SMEM", "HBM"]
+        rows: list[list[str]] = []
+        for row in self.kernels[:most]:
+            part = [f"{(row.seconds or 0) / total:.1%}", time_text(row.seconds)] if total else []
+            slots = [f"{row.slots[slot]:.0%}" if row.slots else "?" for slot in _COLUMNS]
+            rows.append(
+                [
+                    *part,
+                    row.limit,
+                    f"{row.bundles:,}",
+                    ",".join("?" if trips is None else f"{trips}" for trips in row.trips) or "-",
+                    f"{row.cycles:,}",
+                    *slots,
+                    "?" if row.fills is None else f"{row.fills:,}",
+                    "?" if row.spills is None else f"{row.spills:,}",
+                    _size(row.vmem),
+                    _size(row.smem),
+                    _size(row.bytes),
+                    f"{row.name}, {counted(row.calls, 'call')}  {line_text(row.file, row.line)}",
+                ]
+            )
+        return head, rows
+
+    def _notes(self, most: int | None) -> list[str]:
+        """Return the lines below the table."""
+        hidden = 0 if most is None else len(self.kernels) - most
+        notes = [f"and {hidden} more"] if hidden > 0 else []
+        cycles = sum(row.cycles * row.calls for row in self.kernels)
+        bound = f", bound {time_text(self.seconds)}" if self.seconds else ""
+        notes.append(
+            f"total: {sum(row.bundles for row in self.kernels):,} bundles of "
+            f"{counted(len(self.kernels), 'kernel')}, {cycles:,} cycles of all calls{bound}; "
+            f"{self.bundles:,} bundles around them"
+        )
+        estimated = [row for row in self.kernels if row.compiler_cycles is not None]
+        if estimated:
+            theirs = sum(row.compiler_cycles or 0 for row in estimated)
+            ours = sum(row.cycles * row.calls for row in estimated)
+            notes.append(
+                f"libtpu's estimate of {len(estimated)} of them: {theirs:,} cycles, "
+                f"where their bundles take {ours:,}"
+            )
+        if any(trips is None for row in self.kernels for trips in row.trips):
+            notes.append("a loop whose trips are not constant (?) counts as one trip")
+        if self.others:
+            notes.append(f"the folder has smaller programs as well: {', '.join(self.others)}")
+        return notes
+
+    def __repr__(self) -> str:
+        return self.text(most=20)
+
+    def _repr_html_(self) -> str:
+        head, rows = self._table(20)
+        return report_html(self._title(), head, rows, "\n".join(self._notes(20)))
+
+
+class _Program(NamedTuple):
+    """The files of one program: those of its own by stage, and those of its kernels by name."""
+
+    files: dict[str, pathlib.Path]
+    kernels: dict[str, dict[str, pathlib.Path]]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the bundles, by which the main program of a folder is chosen."""
+        return sum(files[BUNDLES].stat().st_size for files in self.kernels.values())
+
+
+def has_tpu_kernels(folder: str | os.PathLike[str]) -> bool:
+    """Return whether libtpu dumped kernels into a folder, with `--xla_jf_dump_to`."""
+    return any(match[3] == BUNDLES for match, _ in _files(folder))
+
+
+def tpu_kernels(folder: str | os.PathLike[str], rates: DeviceRates | None = None) -> TpuKernels:
+    """Return the kernels of the largest program in a folder that libtpu dumped.
+
+    The folder is that of the flags `--xla_jf_dump_to=FOLDER --xla_jf_dump_llo_text=true` in the
+    variable LIBTPU_INIT_ARGS, which libtpu reads when it is loaded.
+
+    Args:
+      folder: the folder.
+      rates: the rates of the device, None for no times.
+
+    Raises:
+      ValueError: if no kernels were dumped into the folder.
+    """
+    found = [each for each in _programs(folder) if each.kernels]
+    if not found:
+        raise ValueError(
+            f"there are no dumps of a TPU program's kernels in {folder}: libtpu writes them with "
+            "--xla_jf_dump_to=FOLDER --xla_jf_dump_llo_text=true in LIBTPU_INIT_ARGS"
+        )
+    main = max(found, key=lambda each: each.size)
+    module = parse(_read(main.files[_HLO]))
+    priced = {row.name: row for row in costs(module, rates).instructions}
+    profiles = profiles_of(_read(main.files.get(_PROFILE)))
+    duplicates = duplicates_of(_read(main.files.get(_DUPLICATES)))
+    operations = _operations(module)
+    callers = _callers(module)
+    rows = [
+        _kernel(
+            [
+                operations[each]
+                for each in dict.fromkeys([name, *duplicates.get(name, [])])
+                if each in operations
+            ],
+            files,
+            priced,
+            profiles,
+            callers,
+            rates,
+        )
+        for name, files in main.kernels.items()
+        if name in operations
+    ]
+    around = len(bundles_of(_read(main.files.get(BUNDLES))))
+    others = [_NAME.findall(_read(each.files[_HLO]))[0] for each in found if each is not main]
+    return TpuKernels(module, rates, rows, around, others)
+
+
+def _kernel(
+    operations: list[Instruction],
+    files: Mapping[str, pathlib.Path],
+    priced: Mapping[str, InstructionCost],
+    profiles: Mapping[str, BundleProfile],
+    callers: Mapping[int, Instruction],
+    rates: DeviceRates | None,
+) -> TpuKernel:
+    profile = profiles.get(operations[0].name)
+    bundles = bundles_of(_read(files[BUNDLES]))
+    loops = loops_of(bundles)
+    runs = sum(times_run(bundles, loops))
+    if profile is not None and bundles:
+        # The profile counts waits as well, in one trip of each loop.
+        runs = round(runs * max(profile.cycles / len(bundles), 1))
+    known = [priced[each.name] for each in operations if each.name in priced]
+    calls = sum(row.runs or 1 for row in known) + len(operations) - len(known)
+    moved = sum(row.bytes for row in known)
+    slots = profile.slots if profile is not None else {}
+    seconds, limit = _bound(runs * calls, moved, slots, rates)
+    estimated = profile.estimated_cycles if profile is not None else None
+    used = allocated_bytes(_read(files.get(_ALLOCATIONS)))
+    source = _source_of(operations[0], callers)
+    return TpuKernel(
+        name=operations[0].name,
+        operations=tuple(each.name for each in operations),
+        calls=calls,
+        bundles=len(bundles),
+        trips=tuple(loop.trips for loop in loops),
+        cycles=runs,
+        slots=slots,
+        fills=profile.count("FILL") if profile else None,
+        spills=profile.count("SPILL") if profile else None,
+        vmem=used.get("vmem", 0),
+        smem=used.get("smem", 0),
+        bytes=moved,
+        seconds=seconds,
+        limit=limit,
+        compiler_cycles=estimated * calls if estimated else None,
+        file=source.file if source else None,
+        line=source.line if source else None,
+        path=files[BUNDLES],
+    )
+
+
+def _source_of(operation: Instruction, callers: Mapping[int, Instruction]) -> Source | None:
+    """Return the source line of an operation, or else that of the loop or call around it."""
+    inner: Instruction | None = operation
+    while inner is not None:
+        if (source := nearest_source(inner)) is not None:
+            return source
+        inner = callers.get(id(inner.computation))
+    return None
+
+
+def _callers(module: HloModule) -> dict[int, Instruction]:
+    """Return the operation that calls a computation, by the computation's id."""
+    return {
+        id(callee): instruction
+        for instruction in module.instructions()
+        for callees in instruction.called.values()
+        for callee in callees
+    }
+
+
+def _bound(
+    cycles: int, moved: int, slots: Mapping[str, float], rates: DeviceRates | None
+) -> tuple[float | None, str]:
+    """Return the bound of all calls of a kernel, None if it is not known, and its limit."""
+    fullest = max(slots, key=lambda slot: slots[slot], default="?")
+    limit = fullest if slots.get(fullest, 1.0) >= _FULL else "latency"
+    if rates is None or rates.clock is None or rates.bandwidth is None:
+        return None, limit
+    computing, memory = cycles / rates.clock, moved / rates.bandwidth
+    return max(computing, memory), "HBM" if memory > computing else limit
+
+
+def _programs(folder: str | os.PathLike[str]) -> list[_Program]:
+    """Return the programs in a folder, in the order in which they were compiled.
+
+    The file of a kernel does not name its program, which is the last one that began before it and
+    has an operation of its name.
+    """
+    programs: dict[int, _Program] = {}
+    kernels: dict[tuple[int, str], dict[str, pathlib.Path]] = {}
+    for match, path in _files(folder):
+        number, name, stage = int(match[1]), match[2], match[3]
+        if name == _PROGRAM:
+            programs.setdefault(number, _Program({}, {})).files[stage] = path
+        elif not name.startswith("<"):
+            kernels.setdefault((number, name), {})[stage] = path
+    programs = {number: each for number, each in programs.items() if _HLO in each.files}
+    texts = {number: _read(each.files[_HLO]) for number, each in programs.items()}
+    for (number, name), files in sorted(kernels.items()):
+        for began in sorted(programs, reverse=True):
+            if began <= number and f"%{name} = " in texts[began] and BUNDLES in files:
+                programs[began].kernels[name] = files
+                break
+    return [programs[number] for number in sorted(programs)]
+
+
+def _files(folder: str | os.PathLike[str]) -> list[tuple[re.Match[str], pathlib.Path]]:
+    """Return the files of a folder that are dumps of kernels or of programs around them."""
+    return [
+        (match, path)
+        for path in sorted(pathlib.Path(folder).iterdir())
+        if (match := _FILE.fullmatch(path.name))
+    ]
+
+
+def _operations(module: HloModule) -> dict[str, Instruction]:
+    return {instruction.name: instruction for instruction in module.instructions()}
+
+
+def _read(path: pathlib.Path | None) -> str:
+    return "" if path is None else path.read_text(encoding="utf-8", errors="replace")
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as text, such as "64 KiB"."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B" if count else "0"
