@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from hlotools.cost.fusion_needs import Needs
 from hlotools.cost.links import is_collective
 from hlotools.cost.traffic import is_allocation, moved_bytes
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
+from hlotools.ir.quoted_text import unquoted
 
 _ARITHMETIC = frozenset({
     "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "negate", "abs",

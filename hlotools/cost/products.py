@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hlotools.cost.fusion_needs import fused_computations
-from hlotools.ir.hlo import Instruction, unquoted
+from hlotools.ir.hlo import Instruction
+from hlotools.ir.quoted_text import unquoted
 
 _PRODUCTS = frozenset({"dot", "convolution", "scaled-dot", "custom-call"})
 _NAMES = {"f64": "float64", "f32": "float32", "bf16": "bfloat16", "f16": "float16"}

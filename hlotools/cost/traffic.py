@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hlotools.cost.fusion_needs import Needs, needs_of, written_elements
-from hlotools.ir.hlo import HloModule, Instruction, Shape, unquoted
+from hlotools.ir.hlo import HloModule, Instruction, Shape
+from hlotools.ir.quoted_text import unquoted
 
 # Opcodes that move no bytes of their own.
 _FREE = frozenset({

@@ -18,8 +18,8 @@ from hlotools.ir.hlo import (
     Shape,
     StackFrame,
     tuple_text,
-    unquoted,
 )
+from hlotools.ir.quoted_text import unquoted
 
 _CALLING = frozenset(CALLING)
 # The maximum depth of brackets: deeper text is not a program.

@@ -8,7 +8,7 @@ import re
 import zlib
 from typing import Any
 
-from hlotools.ir.hlo import unquoted
+from hlotools.ir.quoted_text import unquoted
 
 # An absolute path, or a file in a folder of installed packages: only its last part remains.
 _SUFFIX = r"(?:py|pyc|so|mlir|cc|cpp|cu|ptx|cubin|bc|h|c|json|textproto|ipynb|hlo|txt)"

@@ -12,7 +12,8 @@ from hlotools.ir.digests import (
     module_attributes,
 )
 from hlotools.ir.graph_building import captures
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
+from hlotools.ir.quoted_text import unquoted
 from hlotools.matching.changes import Change, OperationSite, grouped, operand_name, site_of
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
