@@ -17,7 +17,8 @@ COMMUTATIVE = frozenset(
     ("add", "multiply", "and", "or", "xor", "maximum", "minimum", "mul", "max", "min", "add_any")
 )
 # Attributes that record an operation's source or name other operations.
-_PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id"})
+_PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id",
+                     "mhlo.backend_config.kernel_hash"})  # fmt: skip
 _LEFT_OUT = _PLACES | frozenset(CALLING)
 _METADATA = re.compile(r'\s*,?\s*metadata=\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+"|\{[^{}]*+\})*+\}')
 # The maximum depth of nested fusions that are digested with their operands.

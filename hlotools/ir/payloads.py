@@ -8,7 +8,7 @@ import re
 import zlib
 from typing import Any
 
-from hlotools.ir.quoted_text import unquoted
+from hlotools.ir.quoted_text import mlir_bytes, unquoted
 
 # An absolute path, or a file in a folder of installed packages: only its last part remains.
 _SUFFIX = r"(?:py|pyc|so|mlir|cc|cpp|cu|ptx|cubin|bc|h|c|json|textproto|ipynb|hlo|txt)"
@@ -16,7 +16,11 @@ _PATH = re.compile(
     r"(?<![\w.>])(?:[A-Za-z]:)?(?:[\\/]+[\w.@+~<>\-]+)*[\\/]+"
     rf"(?:(?:site|dist)-packages[\\/]+(?:[\w.@+~\-]+[\\/]+)*([\w.@+~\-]+)|([\w.@+~<>\-]+\.{_SUFFIX})\b)"
 )
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+# In StableHLO's text the quote before it is an escape, whose digits are base64's, too.
+_BASE64 = re.compile(r"(\\22)?([A-Za-z0-9+/]{24,}={0,2})")
+_ESCAPED_BYTECODE = re.compile(r'"ML\\EFR(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# A digest of the code with its locations, which says nothing that the code does not.
+_KERNEL_HASH = re.compile(r'\bkernel_hash = "(?:[^"\\]++|\\.)*+"(?:, )?', re.DOTALL)
 _BYTES_PATH = re.compile(_PATH.pattern.encode())
 _MLIR_MAGIC = b"ML\xefR"
 _LARGEST = 64 << 20
@@ -24,12 +28,23 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]{6,}")
 
 
 def without_paths(text: str) -> str:
-    """Return text with absolute paths cut to their last parts, also inside base64."""
+    """Return text with absolute paths cut to their last parts, also inside kernels' payloads."""
+    if '"ML\\EFR' in text:
+        text = _ESCAPED_BYTECODE.sub(
+            lambda string: f'"<payload {payload_digest(mlir_bytes(string[0]))}>"',
+            _KERNEL_HASH.sub("", text),
+        )
     if "/" in text or "\\" in text:
         text = _PATH.sub(lambda matched: "<path>/" + (matched[1] or matched[2]), text)
     if len(text) >= 24:
-        text = _BASE64.sub(lambda matched: _payload(matched[0]), text)
+        text = _BASE64.sub(lambda matched: (matched[1] or "") + _payload(matched[2]), text)
     return text
+
+
+def payload_digest(data: bytes) -> str:
+    """Return the digest of bytecode or other data, without locations and full paths."""
+    clean = _without_locations(_unpacked(data))
+    return hashlib.blake2b(clean, digest_size=12).hexdigest()
 
 
 def _payload(text: str) -> str:
@@ -40,11 +55,8 @@ def _payload(text: str) -> str:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return text
-    unpacked = _unpacked(data)
-    clean = _without_locations(unpacked)
-    if clean == data:
-        return text
-    return f"<payload {hashlib.blake2b(clean, digest_size=12).hexdigest()}>"
+    clean = _without_locations(_unpacked(data))
+    return text if clean == data else f"<payload {payload_digest(data)}>"
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -183,7 +195,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def clean_config(text: str) -> str:
     """Return a backend configuration with sorted keys and without paths."""
-    inner = unquoted(text) if text.startswith('"') else text
+    if text.startswith('"{\\22'):  # JSON in a string of StableHLO's text
+        inner = mlir_bytes(text).decode(errors="replace")
+    else:
+        inner = unquoted(text) if text.startswith('"') else text
     try:
         value = json.loads(inner)
     except (ValueError, RecursionError):

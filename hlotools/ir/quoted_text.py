@@ -19,3 +19,19 @@ def _escaped(escape: re.Match[str]) -> str:
     if escape[1]:
         return bytes(int(part, 8) for part in escape[1].split("\\")[1:]).decode(errors="replace")
     return {"n": "\n", "t": "\t", "r": "\r"}.get(escape[2], escape[2])
+
+
+# Bytes that are not printable are written as two hexadecimal digits each.
+_MLIR_ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|(.))", re.DOTALL)
+_MLIR_LETTERS = {b"n": b"\n", b"t": b"\t"}
+
+
+def mlir_bytes(quoted: str) -> bytes:
+    """Return the content of a quoted MLIR string, which may be any bytes."""
+    return _MLIR_ESCAPE.sub(_mlir_byte, quoted[1:-1].encode("utf-8", "replace"))
+
+
+def _mlir_byte(escape: re.Match[bytes]) -> bytes:
+    if escape[1]:
+        return bytes([int(escape[1], 16)])
+    return _MLIR_LETTERS.get(escape[2], escape[2])
