@@ -237,6 +237,50 @@ def checks_of_modules() -> ModuleType:
     return loaded
 
 
+# ---- kernels in custom calls --------------------------------------------------------------------
+
+# By the kind of a kernel: the module that has its dialect, and the pass that makes bytecode of
+# earlier versions that of this one.
+_KERNEL_DIALECTS = {
+    "Mosaic TPU": ("jaxlib.mlir._mlir_libs._tpu_ext", "mosaic-serde"),
+    "Mosaic GPU": ("jaxlib.mlir._mlir_libs._mosaic_gpu_ext", "mosaic_gpu-serde"),
+    "Triton": ("jaxlib.mlir._mlir_libs._triton_ext", ""),
+}
+_LONGEST_KERNEL = 64 << 20
+
+
+def decoded_kernel(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
+    """Return the MLIR text of a kernel's bytecode, with locations."""
+    name, serde = _KERNEL_DIALECTS[request["kind"]]
+    try:
+        dialect = import_module(name)
+    except ImportError as error:
+        raise ValueError(
+            f"this jaxlib has no {name}, whose dialect it is written in: install the jaxlib that "
+            f"made it, or a newer one ({error})"
+        ) from error
+    _jax_mlir_ext = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    # A context of its own: untrusted programs are checked in one that lacks these dialects.
+    registry = tools.ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = tools.ir.Context()
+    context.append_dialect_registry(registry)
+    context.enable_multithreading(False)
+    dialect.register_dialect(context)
+    context.load_all_available_dialects()
+    context.allow_unregistered_dialects = True
+    with context:
+        module = tools.ir.Module.parse(request["payload"], context)
+        if serde and b"stable_mosaic" in request["payload"]:
+            passes = import_module("jaxlib.mlir.passmanager")
+            manager = passes.PassManager.parse(f"builtin.module({serde}{{serialize=false}})")
+            manager.run(module.operation)
+        text = module.operation.get_asm(enable_debug_info=True)
+    if len(text) > _LONGEST_KERNEL:
+        raise ValueError(f"its text is longer than {_LONGEST_KERNEL >> 20} MiB")
+    return {"text": text}
+
+
 # ---- programs for compile-only devices -----------------------------------------------------------
 
 
@@ -338,6 +382,7 @@ def devices_of(request: dict[str, Any], xla_client: ModuleType) -> dict[int, Any
 
 
 _FUNCTIONS: dict[str, Callable[[dict[str, Any], Tools], dict[str, Any]]] = {
+    "decode a kernel": decoded_kernel,
     "verify": verified,
     "refine": refined,
     "compile for CPUs": compiled_for_cpus,

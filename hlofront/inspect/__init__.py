@@ -12,6 +12,7 @@ the same at a shell.
 """
 
 from hlofront.base.lazy import lazy as _lazy
+from hlofront.inspect import kernel_decoding as _kernel_decoding  # noqa: F401
 
 # The names are imported on first use: reading text needs no compiler and no device.
 __getattr__, __dir__ = _lazy(

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from hlotools.ir.custom_kernels import CustomKernel, kernel_of
 from hlotools.ir.quoted_text import unquoted
 from hlotools.terminal_text import visible
 
@@ -401,6 +402,15 @@ class Instruction:
             return inner
 
     @property
+    def kernel(self) -> CustomKernel | None:
+        """The kernel in the payload of a custom call, None for other operations."""
+        is_custom_call = self.opcode in ("custom-call", "custom_call")
+        if not is_custom_call:
+            return None
+        texts = self.computation.module.kernel_texts
+        return kernel_of(self.attributes, self.name, len(self.operands), texts)
+
+    @property
     def fused(self) -> "Computation | None":
         """The computation of a fusion, None for other instructions."""
         calls = self.called.get("calls") if self.opcode == "fusion" else None
@@ -530,11 +540,12 @@ class HloModule:
 
     `attributes` follow the module's name in the text, each with its text as value; `frames` are the
     tables of source lines. `roots` are the computations that keep the others alive: the entry,
-    and in StableHLO the other functions that are public or that nothing calls.
+    and in StableHLO the other functions that are public or that nothing calls. `kernel_texts` are
+    the kernels that a canonical text has in comments, by the digests of their payloads.
     """
 
-    __slots__ = ("attributes", "computations", "entry", "frames", "name", "operand_shapes",
-                 "other_roots", "percent")  # fmt: skip
+    __slots__ = ("attributes", "computations", "entry", "frames", "kernel_texts", "name",
+                 "operand_shapes", "other_roots", "percent")  # fmt: skip
 
     entry: Computation
 
@@ -544,6 +555,7 @@ class HloModule:
         self.frames = Frames()
         self.computations: list[Computation] = []
         self.other_roots: list[Computation] = []
+        self.kernel_texts: dict[str, tuple[str, str]] = {}
         # The format of the text: whether it has `%` before names and shapes before operands.
         self.percent = True
         self.operand_shapes = False

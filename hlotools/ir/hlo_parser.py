@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NoReturn
 
+from hlotools.ir.custom_kernels import written_kernels
 from hlotools.ir.hlo import (
     CALLING,
     Computation,
@@ -87,7 +88,9 @@ def parse(text: object) -> HloModule:
             f"expected HLO text, or a compiled function; got {type(text).__name__}. For a file, "
             "pass its text."
         )
-    return _Reader(written).module()
+    module = _Reader(written).module()
+    module.kernel_texts = written_kernels(written)
+    return module
 
 
 class _Reader:

@@ -140,6 +140,8 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
             name, _, value = line.partition("=")
             aliases[name.strip()] = value.strip()
             continue
+        if line.startswith("//"):
+            continue
         plain, location = _without_locations(line) if "loc(" in line else (line, "")
         if plain.strip():
             located.append((plain.rstrip(), location))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from hlotools.ir.attribute_text import closing, dictionary, opened_attribute, parts_of, split_type
+from hlotools.ir.custom_kernels import written_kernels
 from hlotools.ir.graph_building import DEEPEST, GraphBuilder, array, several
 from hlotools.ir.hlo import Computation, HloModule, HloSyntaxError, Instruction, Shape
 from hlotools.ir.mlir_lines import Line, argument_names, stablehlo_lines
@@ -61,7 +62,9 @@ def read_stablehlo(text: str) -> HloModule:
     Raises:
       HloSyntaxError: if the text cannot be parsed.
     """
-    return _Reader(text).read()
+    module = _Reader(text).read()
+    module.kernel_texts = written_kernels(text)
+    return module
 
 
 class _Reader:
