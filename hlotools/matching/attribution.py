@@ -60,6 +60,13 @@ def under_causes(
 
 def _without_repetition(cause: Change, parts: Sequence[Change]) -> tuple[Change, ...]:
     """Return what follows from a cause: the parts of a finding that says the same, if it is all."""
+    if cause.kind == "kernel":
+        # Its own change is among those that follow, with the rest of what differs in the kernel.
+        return tuple(
+            part
+            for each in parts
+            for part in (each.parts if each.sentence == cause.sentence else (each,))
+        )
     is_said = len(parts) == 1 and parts[0].sentence == cause.sentence
     return parts[0].parts if is_said else tuple(parts)
 

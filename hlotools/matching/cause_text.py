@@ -47,7 +47,8 @@ def heading_of(changes: Sequence[Change]) -> Change:
 
 def _changed(changes: Sequence[Change]) -> Change:
     """Return the most telling of changes of operations that both programs have."""
-    first = next((change for change in changes if change.what == "opcode"), changes[0])
+    telling = (change for change in changes if change.kind == "kernel" or change.what == "opcode")
+    first = next(telling, changes[0])
     alike = [
         change
         for change in changes

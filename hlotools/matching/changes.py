@@ -176,6 +176,11 @@ class Change(NamedTuple):
                 return f"a loop{steps} was unrolled" + (
                     f": added {self.after}" if self.after else ""
                 )
+            case "kernel" if self.what == "operations":
+                return f"kernel {names_a}: {self._removed_and_added}"
+            case "kernel":
+                both = f"{self.before or 'none'} -> {self.after or 'none'}"
+                return f"kernel {names_a}, {self.what}: {both}"
             case "compiler":
                 return f"compiler: {self.before} -> {self.after}"
             case "shared":

@@ -50,6 +50,7 @@ def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
     result = result_change(a, b)
     if result is not None:
         causes.append(_cause(result))
+    causes += [_cause(change) for change in changes if change.kind == "kernel"]
     removed, added = _unpaired(a, b)
     loops = [site for site in removed if site.opcode == "while"]
     if loops and not added and all(site.opcode in _COUNTING for site in removed):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hlotools.cost.links import is_collective
+from hlotools.ir.custom_kernels import is_of_kernel
 from hlotools.ir.digests import (
     clean_attributes,
     is_commutative,
@@ -15,6 +16,7 @@ from hlotools.ir.graph_building import captures
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
 from hlotools.ir.quoted_text import unquoted
 from hlotools.matching.changes import Change, OperationSite, grouped, operand_name, site_of
+from hlotools.matching.kernel_changes import are_decoded, kernel_change, why_not_decoded
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
 from hlotools.matching.reordering import reordered
@@ -25,6 +27,7 @@ _REWRITTEN = 4
 _VIEWS = frozenset({"bitcast", "get-tuple-element", "tuple"})
 _FEW_VIEWS = 2
 _ORDER = {
+    "kernel": -1,
     "split": 0,
     "merged": 0,
     "regrouped": 0,
@@ -264,11 +267,26 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
         if a.opcode == b.opcode == "parameter" and _as_in_callers(a, b, compared.callers):
             continue
         sites = (site_of(a, path),), (site_of(b, path_b),)
+        yield from _kernel_changes(a, b, sites, matching)
         for what, before, after in differences(a, b, matching, compared.callers):
             if what == "operands" and (rewritten or id(a) in moved):
                 continue
             key = _kinds_of_operands(a, b) if what == "operands" else ""
-            yield Change("changed", what, before, after, *sites, key=key)
+            note = why_not_decoded(a, b) if "<payload" in before + after else ""
+            yield Change("changed", what, before, after, *sites, note=note, key=key)
+
+
+def _kernel_changes(
+    a: Instruction,
+    b: Instruction,
+    sites: tuple[tuple[OperationSite], tuple[OperationSite]],
+    matching: Matching,
+) -> Iterator[Change]:
+    """Yield what differs in the kernels of two custom calls, if both are decoded."""
+    if matching.a.own(a) != matching.b.own(b) and are_decoded(a, b):
+        change = kernel_change(a, b, (sites[0][0], sites[1][0]))
+        if change is not None:
+            yield change
 
 
 def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
@@ -364,10 +382,13 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
             # The index of an element in a tuple that became another tuple.
             if a.operands[0].shape.without_layout() != b.operands[0].shape.without_layout():
                 continue
+        if are_decoded(a, b) and is_of_kernel(key, a.kernel):
+            continue
         in_config = _config_differences(before, after) if key == "backend_config" else []
         if in_config:
             for path, x, y in in_config:
-                yield f"{key} {path}", x, y
+                if not (are_decoded(a, b) and is_of_kernel(path, a.kernel)):
+                    yield f"{key} {path}", x, y
         else:
             yield key, _clipped(before, after), _clipped(after, before)
 
