@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import re
+import sys
 
 import pytest
 
@@ -90,6 +91,9 @@ class Goldens:
             --verbose in full, or says that there is no golden, or that two tests ask for one file.
         """
         from hlotools import golden
+
+        if "hlofront" in sys.modules:
+            import hlofront.inspect  # noqa: F401  # It decodes the kernels in custom calls.
 
         __tracebackhide__ = True
         config = self._request.config

@@ -6,6 +6,7 @@ import sys
 from typing import NamedTuple
 
 from hlotools.ir.canonical_form import canonical
+from hlotools.ir.kernel_parameters import kernel_comments
 from hlotools.ir.program_text import program_of_text
 from hlotools.matching.difference import diff
 
@@ -79,7 +80,8 @@ def text_of(program: object) -> tuple[str, str]:
             f"of one; got {type(program).__name__}: lower the function first"
         )
     stage, *_ = program_of_text(text, type(program).__name__)
-    return stage, canonical(text)
+    kernels = kernel_comments(text)
+    return stage, canonical(text) + (f"\n{kernels}" if kernels else "")
 
 
 def check(

@@ -22,12 +22,13 @@ from hlofront.cli.program_files import (
     write_page,
 )
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.stages import SHOWN, STAGES, sections
+from hlofront.cli.stages import SHOWN, STAGES, TITLE_OF_KERNELS, sections
 from hlofront.inspect.program_page import page
 from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target
 from hlotools.cost.collectives import collectives
 from hlotools.cost.memory_use import memory_use
+from hlotools.ir.kernel_parameters import kernels_text
 from hlotools.ir.program_text import TITLES
 from hlotools.ir.styles import STYLES, styled
 from hlotools.terminal_colors import Painter
@@ -171,13 +172,21 @@ def _show_program(options: argparse.Namespace, out: TextIO) -> int:
         write_file(options.html, made)
         return 0
     with naming_errors(read.label):
-        text = styled(read.text, options.style or "short").rstrip()
+        style = options.style or "short"
+        text = styled(read.text, style).rstrip()
+        kernels = kernels_text(read.text, style)
     if options.json:
-        section = {"stage": read.kind, "title": TITLES[read.kind], "text": text}
-        print(json.dumps({"function": read.label, "sections": [section]}, indent=1), file=out)
+        parts = [{"stage": read.kind, "title": TITLES[read.kind], "text": text}]
+        if kernels:
+            parts.append({"stage": "kernels", "title": TITLE_OF_KERNELS, "text": kernels})
+        print(json.dumps({"function": read.label, "sections": parts}, indent=1), file=out)
         return 0
     language = "mlir" if read.kind == "stablehlo" else read.kind
-    print(Painter(out, options.color).code(text, language), file=out)
+    painter = Painter(out, options.color)
+    print(painter.code(text, language), file=out)
+    if kernels:
+        print("\n" + painter.heading(TITLE_OF_KERNELS), file=out)
+        print(painter.code(kernels, "mlir"), file=out)
     return 0
 
 

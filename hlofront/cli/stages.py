@@ -11,15 +11,18 @@ from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlotools.cost.memory_use import memory_use
+from hlotools.ir.kernel_parameters import kernels_text
 
-STAGES = ("source", "jaxpr", "stablehlo", "hlo", "sharding", "cost", "memory")
+STAGES = ("source", "jaxpr", "stablehlo", "kernels", "hlo", "sharding", "cost", "memory")
 # The stages that are shown by default.
 SHOWN = STAGES[:-1]
 _COMPILED = frozenset({"hlo", "sharding", "cost", "memory"})
+TITLE_OF_KERNELS = "Kernels in custom calls"
 _TITLES = {
     "source": "Source",
     "jaxpr": "Jaxpr",
     "stablehlo": "StableHLO",
+    "kernels": TITLE_OF_KERNELS,
     "hlo": "Optimized HLO",
     "sharding": "Shardings and collectives",
     "cost": "Cost and memory",
@@ -59,7 +62,7 @@ def sections(
     traced = staged.trace(*args)
     if "jaxpr" in wanted:
         yield StageText("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
-    if not {"stablehlo", *_COMPILED} & set(wanted):
+    if not {"stablehlo", "kernels", *_COMPILED} & set(wanted):
         return
     made = {"": traced.lower()} if not targets else {}
     for target in targets:
@@ -69,6 +72,12 @@ def sections(
         for which, lowered in made.items():
             title = _TITLES["stablehlo"] + which + _fences(lowered)
             yield StageText("stablehlo", title, lowered.as_text(style=style).rstrip(), "mlir")
+    if "kernels" in wanted:
+        for which, lowered in made.items():
+            text = kernels_text(lowered.as_text(debug_info=True), _style_of_kernels(style))
+            if text or len(wanted) == 1:
+                text = text or "no kernels of Mosaic or Triton"
+                yield StageText("kernels", _TITLES["kernels"] + which, text, "mlir")
     if not _COMPILED & set(wanted):
         return
     compiled = {}
@@ -92,6 +101,11 @@ def sections(
         for which, each in compiled.items():
             text = memory_use(each).text()
             yield StageText("memory", _TITLES["memory"] + which, text, "text")
+
+
+def _style_of_kernels(style: str) -> str:
+    """Return the style of kernels, whose text as it is has a location behind each operation."""
+    return "short" if style == "raw" else style
 
 
 def _fences(lowered: Lowered) -> str:

@@ -8,12 +8,14 @@ from hlotools.cost.estimates import Estimates, trip_count
 from hlotools.cost.memory_use import MemoryUse
 from hlotools.cost.peak import MemoryStats
 from hlotools.cost.rates import DeviceRates
-from hlotools.html.page_model import Files, ProgramData
+from hlotools.html.page_model import Files, ProgramData, cut
 from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
+from hlotools.ir.kernel_parameters import kernel_text, title_of
 
 # Attributes shown on request only, as they would fill the line of each operation.
 _HIDDEN = frozenset({"backend_config", "frontend_attributes", "origin", "original_value",
                      "statistics", "metadata"})  # fmt: skip
+_LONGEST_KERNEL = 200_000
 _CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
 
 
@@ -26,6 +28,9 @@ def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
         data.computation(computation.name, computation.is_entry)
         for instruction in computation.instructions:
             number = _add(data, instruction, numbers)
+            if (kernel := instruction.kernel) is not None:
+                shown = cut(kernel_text(kernel), _LONGEST_KERNEL)
+                data.kernels[number] = title_of(instruction, kernel), shown
             if instruction.is_root:
                 data.roots.append(number)
             called = [

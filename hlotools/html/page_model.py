@@ -79,6 +79,8 @@ class ProgramData:
         self.called: dict[int, list[tuple[str, int]]] = {}
         # By operation: the passes of the compiler that made or changed it, in order.
         self.histories: dict[int, list[str]] = {}
+        # By operation: the title and the text of the kernel in its payload.
+        self.kernels: dict[int, tuple[str, str]] = {}
         self.runs: dict[int, int | None] = {}
         self.roots: list[int] = []
         # The memory over time, None where it is not known.
@@ -143,6 +145,7 @@ class ProgramData:
             "hidden": self.hidden,
             "called": self.called,
             "histories": self.histories,
+            "kernels": self.kernels,
             "runs": self.runs,
             "roots": self.roots,
             "memory": self.memory,

@@ -18,6 +18,10 @@ STYLES = ("raw", "source", "short", "canonical")
 # Longer literals and configurations are cut in the short style.
 _LONGEST = 40
 _WIDEST = 100
+# The bytecode of a kernel, in base64 or in escapes.
+_PAYLOAD = re.compile(
+    r'(?<=\\22)[A-Za-z0-9+/=]{100,}(?=\\22)|(?<=")ML\\EFR(?:[^"\\]++|\\.)*+(?=")', re.DOTALL
+)
 _DENSE = re.compile(r'dense<(?:"[^"]{40,}"|\[[^>]{40,}\])>')
 
 
@@ -123,6 +127,8 @@ def _stablehlo_short(text: str) -> str:
 
 
 def _elided(line: str) -> str:
+    if "custom_call @" in line:
+        line = _PAYLOAD.sub("...", line)
     return _DENSE.sub("dense<...>", line) if "dense<" in line else line
 
 

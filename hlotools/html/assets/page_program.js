@@ -355,6 +355,10 @@ class Details {
         ` ${many(program.computations[computation].end - program.computations[computation].first, "operation")}`,
       );
     }
+    if (program.kernels[op]) {
+      const [title, text] = program.kernels[op];
+      add("kernel", el("details", {}, el("summary", {}, title), el("code", {}, text)));
+    }
     if (program.inside[op]) add("value", el("code", {}, program.inside[op]));
     if (program.extra[op]) add("attributes", el("code", {}, program.extra[op]));
     if (program.hidden[op])
