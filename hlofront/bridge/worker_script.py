@@ -246,7 +246,8 @@ _KERNEL_DIALECTS = {
     "Mosaic GPU": ("jaxlib.mlir._mlir_libs._mosaic_gpu_ext", "mosaic_gpu-serde"),
     "Triton": ("jaxlib.mlir._mlir_libs._triton_ext", ""),
 }
-_LONGEST_KERNEL = 64 << 20
+# The longest text that `diff` reads line by line.
+_LONGEST_KERNEL = 32 << 20
 
 
 def decoded_kernel(request: dict[str, Any], tools: Tools) -> dict[str, Any]:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 _SHOW_HELP = """\
 Shows the stages of a function: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory;
-for a program over several devices also how each value is sharded, and the collectives.
+for a program over several devices also how each value is sharded, and the collectives; and the
+kernels of Mosaic and Triton in its custom calls, decoded.
 
 example:
   python -m hlofront show examples/kmeans.py:step

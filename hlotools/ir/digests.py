@@ -7,7 +7,7 @@ that of its body applied to its operands, in any order of its parameters.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hlotools.ir.hlo import CALLING, Computation, HloModule, Instruction
 from hlotools.ir.payloads import clean_config, sorted_map, without_paths
@@ -20,6 +20,7 @@ COMMUTATIVE = frozenset(
 _PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id",
                      "mhlo.backend_config.kernel_hash"})  # fmt: skip
 _LEFT_OUT = _PLACES | frozenset(CALLING)
+_PAYLOAD = re.compile(r"<payload [0-9a-f]+>")
 _METADATA = re.compile(r'\s*,?\s*metadata=\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+"|\{[^{}]*+\})*+\}')
 # The maximum depth of nested fusions that are digested with their operands.
 DEEPEST_FUSION = 3
@@ -80,10 +81,17 @@ def digest(parts: Sequence[bytes]) -> bytes:
 
 
 class Hashes:
-    """The digests of a module's operations and computations."""
+    """The digests of a module's operations and computations.
 
-    def __init__(self, module: HloModule):
+    Args:
+      module: the module.
+      kernels: the digests of decoded kernels, by `id` of their custom calls, which stand for the
+        digests of their payloads.
+    """
+
+    def __init__(self, module: HloModule, kernels: Mapping[int, str] | None = None):
         self.module = module
+        self._kernels = kernels or {}
         # By id of an instruction: its digest without operands.
         self._own: dict[int, bytes] = {}
         self._orders: dict[int, list[Instruction]] = {}
@@ -111,8 +119,9 @@ class Hashes:
                 re.sub(r"\s+", " ", instruction.literal),
                 str(instruction.number),
             ]
+            kernel = self._kernels.get(id(instruction))
             for key, value in clean_attributes(instruction).items():
-                parts += [key, value]
+                parts += [key, value if kernel is None else _PAYLOAD.sub(kernel, value)]
             called = [
                 self._computations[id(callee)]
                 for key in sorted(instruction.called)

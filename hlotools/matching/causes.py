@@ -7,13 +7,13 @@ which is written as the user's code is, is therefore the cause of all that diffe
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from hlotools.ir.digests import Hashes
 from hlotools.ir.hlo import HloModule, Instruction
 from hlotools.matching.argument_changes import argument_changes, result_change
 from hlotools.matching.casts import Cast, casts
 from hlotools.matching.cause_text import heading_of, is_minor
 from hlotools.matching.changes import Change
 from hlotools.matching.hlo_changes import single_changes
+from hlotools.matching.kernel_changes import hashes_of
 from hlotools.matching.match import Matching
 
 # Subjects of changes that follow from changes of operands.
@@ -46,7 +46,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
     attributes; those that are next to each other or of one source line are one cause. Other shapes,
     dtypes and constants follow from the nearest cause, and are causes only where there is none.
     """
-    matching = Matching(Hashes(a), Hashes(b))
+    matching = Matching(hashes_of(a), hashes_of(b))
     graph = OperationGraph(matching)
     groups: list[_Group] = []
     result = result_change(a, b)

@@ -19,7 +19,6 @@ from hlotools.ir.hlo import HloModule, HloSyntaxError
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.hlo_printer import write
 from hlotools.ir.jaxpr_parser import read_jaxpr
-from hlotools.ir.kernel_parameters import kernels_of
 from hlotools.ir.mlir_lines import (
     bounded,
     jaxpr_lines,
@@ -45,6 +44,7 @@ from hlotools.matching.findings import findings
 from hlotools.matching.flags import Flags, flag_changes
 from hlotools.matching.hlo_causes import hlo_causes
 from hlotools.matching.hlo_changes import hlo_changes
+from hlotools.matching.kernel_changes import hashes_of
 from hlotools.matching.limits import limit_of
 from hlotools.matching.markdown import diff_markdown
 from hlotools.matching.match import Matching
@@ -441,7 +441,7 @@ def _of_modules(
     totals: tuple[dict[str, int], dict[str, int]] | None = None,
     schedule: bool = False,
 ) -> Diff:
-    hashes = Hashes(modules[0]), Hashes(modules[1])
+    hashes = hashes_of(modules[0]), hashes_of(modules[1])
     scheduled = is_scheduled(modules[0]) and is_scheduled(modules[1])
     moved = list(schedule_changes(*hashes)) if schedule and scheduled else []
     if _same(*hashes):
@@ -454,9 +454,6 @@ def _of_modules(
     elif a.kind == "stablehlo":
         changes = under_arguments(changes, matching)
     changes += moved
-    if not changes and any(map(kernels_of, modules)):
-        # All that differs is how kernels are encoded.
-        return Diff(a, b, True, [], totals, None, modules)
     if not changes:
         # The digests differ although no specific change was found: report an unspecific one.
         changes = [

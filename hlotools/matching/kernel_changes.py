@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hlotools.ir.attribute_text import dictionary
 from hlotools.ir.custom_kernels import CustomKernel
-from hlotools.ir.hlo import Instruction
-from hlotools.ir.kernel_parameters import Parameters, parameters_of
+from hlotools.ir.digests import Hashes, digest
+from hlotools.ir.hlo import HloModule, Instruction
+from hlotools.ir.kernel_parameters import Parameters, kernels_of, parameters_of
 from hlotools.ir.mlir_lines import Line, line_changes, stablehlo_lines
 from hlotools.matching.changes import Change, OperationSite, grouped
 
@@ -24,6 +25,20 @@ _SIZES = re.compile(r"\b((?:vector|memref|tensor|array)<)((?:\d+x)+)")
 _ATTRIBUTES = re.compile(r"<?\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}>?")
 _RESULTS = re.compile(r"^%[^=]* = ")
 _DIALECT = re.compile(r"(?:= )?\"?\b([a-z]\w*\.[\w.]+)")
+
+
+def hashes_of(module: HloModule) -> Hashes:
+    """Return the digests of a module, with kernels by their code and not by its encoding."""
+    return Hashes(
+        module, {id(call): _digest_of(kernel) for call, kernel in kernels_of(module) if kernel.mlir}
+    )
+
+
+def _digest_of(kernel: CustomKernel) -> str:
+    lines = [line.text for line in stablehlo_lines(kernel.mlir)]
+    # The head of the module has the version of the encoding; what else it has is given.
+    code = "\n".join(line for line in lines if not line.startswith("module"))
+    return digest([str(parameters_of(kernel)).encode(), code.encode("utf-8", "replace")]).hex()
 
 
 def kernel_change(
