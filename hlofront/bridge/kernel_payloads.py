@@ -11,6 +11,7 @@ from hlotools.ir.custom_kernels import CannotDecode
 _MEMORY = 2 << 30
 _MEMORY_PER_BYTE = 256
 _STACK = 64 << 20
+_TRITON = "Triton's bytecode has no versions: decode it with the jaxlib that wrote it"
 
 
 def decoded(kind: str, payload: bytes) -> str:
@@ -37,5 +38,6 @@ def decoded(kind: str, payload: bytes) -> str:
     except WorkerEnded as error:
         raise CannotDecode(f"it ends the process that reads it: {error}") from None
     if "error" in answer:
-        raise CannotDecode(answer["error"])
+        reason = " ".join(answer["error"].split())
+        raise CannotDecode(f"{reason} ({_TRITON})" if kind == "Triton" else reason)
     return answer["text"]
