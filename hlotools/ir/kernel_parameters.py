@@ -18,6 +18,8 @@ Parameters = dict[str, dict[str, str]]
 
 _SIZES = re.compile(r"^(?:(?:\d+|\?)x)+")
 _SPACE = re.compile(r"(?:memory|address)_space<(\w+)>")
+_VALUE = re.compile(r"%[\w$.\-]+(?:#\d+)?")
+_LONGEST_INDEX = 100
 _NUMBERS = re.compile(r"\d+")
 _WORD = re.compile(r"#[\w.]+<(\w+)>")
 _CONSTANT = re.compile(r"(%[\w.\-]+) = arith\.constant (\d+) :")
@@ -61,6 +63,7 @@ def _of_mosaic_tpu(kernel: CustomKernel, lines: list[str]) -> Iterator[tuple[str
     scratch = len(references) - _number(attributes.get("scratch_operands", ""))
     inputs = kernel.operands - prefetched
     spaces: list[tuple[str, str]] = []
+    maps: list[tuple[str, str]] = []
     for n, reference in enumerate(references):
         window = n - prefetched
         if n < prefetched or n >= scratch:
@@ -75,18 +78,45 @@ def _of_mosaic_tpu(kernel: CustomKernel, lines: list[str]) -> Iterator[tuple[str
         for key, value in given.items():
             if key == "window_bounds" and "x".join(_NUMBERS.findall(value)) != sizes:
                 yield "windows", name, "x".join(_NUMBERS.findall(value))
-            elif key not in ("window_bounds", "transform_indices"):
+            elif key == "transform_indices":
+                maps.append((name, _index_map(lines, value)))
+            elif key != "window_bounds":
                 yield key, name, value
     for name, space in spaces:
         yield "memory spaces", name, space
     if grid:
         yield "grid", "", "x".join(grid)
+    for name, index_map in maps:
+        yield "index maps", name, index_map
     if "dimension_semantics" in attributes:
         words = _WORD.findall(attributes["dimension_semantics"])
         yield "dimension semantics", "", ", ".join(words)
     for key, value in attributes.items():
         if key not in _READ_AS_PARAMETERS:
             yield key, "", _word(value)
+
+
+def _index_map(lines: list[str], symbol: str) -> str:
+    """Return the function that chooses a block by the indices of the grid: (i, k) or (i, 0)."""
+    start = next((n for n, line in enumerate(lines) if line.startswith(f"func.func {symbol}(")), -1)
+    if start < 0:
+        return symbol
+    arguments = _VALUE.findall(lines[start])
+    values = dict(zip(arguments, "ijklmnopq", strict=False))
+    for line in lines[start + 1 :]:
+        words = line.split()
+        if words[0] in ("return", "}"):
+            break
+        if len(words) > 3 and words[1] == "=":
+            of = [values.get(value, value) for value in _VALUE.findall(" ".join(words[3:]))]
+            text = f"{words[2]}({', '.join(of)})"
+            if words[2] == "arith.constant":
+                values[words[0]] = words[3]
+            elif len(text) < _LONGEST_INDEX:  # Of others the lines themselves are compared.
+                values[words[0]] = text
+    else:
+        return symbol
+    return "(" + ", ".join(values.get(value, value) for value in _VALUE.findall(line)) + ")"
 
 
 def _memory(reference: str) -> tuple[str, str, str]:

@@ -18,7 +18,8 @@ from hlotools.ir.mlir_lines import Line, line_changes, stablehlo_lines
 from hlotools.matching.changes import Change, OperationSite, grouped
 
 # Subjects of changes, those first that are causes of others.
-_FIRST = ("block sizes", "windows", "memory spaces", "dtypes", "precision", "grid", "control")
+_FIRST = ("block sizes", "windows", "memory spaces", "dtypes", "precision", "grid", "index maps",
+          "control")  # fmt: skip
 _SHOWN = 4
 _CONTROL = frozenset({"if", "for", "while", "index_switch", "parallel", "cond_br"})
 _SIZES = re.compile(r"\b((?:vector|memref|tensor|array)<)((?:\d+x)+)")

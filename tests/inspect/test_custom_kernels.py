@@ -177,6 +177,14 @@ CHANGES = {
         [("iteration_bounds = array<i64: 4,", "iteration_bounds = array<i64: 8,")],
         "kernel matmul, grid: 4x4x4 -> 8x4x4",
     ),
+    "index maps": (
+        [("@transform_0, (.*)@transform_1, ", r"@transform_1, \1@transform_0, ")],
+        "kernel matmul, index maps of operand 0: (i, k) -> (k, j)",
+    ),
+    "index": (
+        [(r"return %arg0, %arg2 ", "return %arg2, %arg2 ")],
+        "kernel matmul, index maps of operand 0: (i, k) -> (k, k)",
+    ),
     "skip": ([SKIP], "kernel matmul: removed scf.if"),
     "dimension semantics": (
         [("<parallel>", "<arbitrary>")],
