@@ -111,9 +111,9 @@ def _index_map(lines: list[str], symbol: str) -> str:
             of = [values.get(value, value) for value in _VALUE.findall(" ".join(words[3:]))]
             text = f"{words[2]}({', '.join(of)})"
             if words[2] == "arith.constant":
-                values[words[0]] = words[3]
-            elif len(text) < _LONGEST_INDEX:  # Of others the lines themselves are compared.
-                values[words[0]] = text
+                text = words[3]
+            # Those of longer texts are compared by their lines.
+            values[words[0]] = text if len(text) < _LONGEST_INDEX else "..."
     else:
         return symbol
     return "(" + ", ".join(values.get(value, value) for value in _VALUE.findall(line)) + ")"
