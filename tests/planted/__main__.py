@@ -12,6 +12,7 @@ exit status is 1 if fewer than 28 of 30 faults are found, or with `--all` fewer 
 
 import argparse
 import concurrent.futures
+import contextlib
 import itertools
 import os
 import pathlib
@@ -165,24 +166,28 @@ class Checkout:
     def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run the Python that runs this, in the copy; end all that it started at the deadline."""
         command = (sys.executable, *arguments)
-        with subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process:
+        # Not pipes: a process that a test leaves behind would keep them open.
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
             left = self._deadline - time.monotonic()
             try:
-                out, err = process.communicate(timeout=None if left == float("inf") else left)
+                status = process.wait(None if left == float("inf") else max(left, 0))
             except subprocess.TimeoutExpired:
                 raise OutOfTimeError from None
             finally:
-                if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-        return subprocess.CompletedProcess(command, process.returncode, out, err)
+                process.wait()
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
     def _write(self, path: pathlib.Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
