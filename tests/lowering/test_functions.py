@@ -152,3 +152,16 @@ def test_zeros_of_both_signs_are_different_parameters():
     operands = X.reshape(-1, 8), np.zeros((MANY // 8, 1, 1), np.int32)
     text = jax.jit(f).trace(*operands).lower(lowering_platforms=("tpu",)).as_text()
     assert calls_in(text) == ["gather_f32", "gather_f32_0", "gather_f32"]
+
+
+@pytest.mark.parametrize("function", [jnp.var, jnp.std, jnp.linalg.norm])
+def test_variances_and_norms_are_functions_with_functions_as_derivatives(function):
+    """libtpu simplifies functions before it inlines them, and keeps vectors apart from matrices."""
+    x = X[:12].reshape(3, 4)
+    for platform in ("cpu", "tpu"):
+        for program, count in ((function, 1), (jax.grad(function), 2)):
+            traced = jax.jit(lambda x, program=program: program(x)).trace(x)
+            text = traced.lower(lowering_platforms=(platform,)).as_text()
+            assert len(calls_in("\n".join(main_of(text)))) == count
+            # The degrees of freedom are a number.
+            assert "stablehlo.select" not in text

@@ -104,7 +104,7 @@ def _matrix_norm(x: ArrayLike, rows: int, columns: int, keepdims: bool, order: O
     return expand_dims(result, sorted((rows, columns))) if keepdims else result
 
 
-@operation_like(np.linalg.norm, static_argnames=("ord", "axis", "keepdims"))
+@operation_like(np.linalg.norm, static_argnames=("ord", "axis", "keepdims"), nested=True)
 def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = False) -> Array:
     """Compute the norm of vectors along one axis, or of matrices along two.
 

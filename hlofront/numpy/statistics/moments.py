@@ -294,30 +294,40 @@ def _divided(total: ArrayLike, count: ArrayLike, correction: ArrayLike, dtype: n
     return choose("var", some, ratio, host_scalar(np.nan, to_inexact_dtype(dtype)))
 
 
-def _correction(ddof: int | float, correction: int | float | None) -> int | float:
-    """Return the number to subtract from the element count, from `ddof` or `correction`."""
+def _correction(
+    ddof: int | float, correction: int | float | None
+) -> tuple[int | float | None, ArrayLike | None]:
+    """Return what to subtract from the element count: as a number, or else as an array."""
     if correction is None:
-        return ddof
+        return _number_or_array(ddof)
     if not isinstance(ddof, int) or ddof != 0:
         raise ValueError(
             f"ddof and correction can't be provided simultaneously: got ddof={ddof} and "
             f"correction={correction}. They mean the same."
         )
-    return correction
+    return _number_or_array(correction)
 
 
-@operation(static_argnames=("axis", "dtype", "keepdims", "root"))
+def _number_or_array(x: int | float) -> tuple[int | float | None, ArrayLike | None]:
+    # Of a number, unlike an array, it is known whether it leaves degrees of freedom.
+    return (x, None) if isinstance(x, int | float | np.number) else (None, x)
+
+
+@operation(static_argnames=("axis", "dtype", "ddof", "keepdims", "root"), nested=True)
 def _var(
     a: ArrayLike,
     axis: Axes,
     dtype: DTypeLike | None,
-    correction: int | float,
+    ddof: int | float | None,
+    correction: ArrayLike | None,
     keepdims: bool,
     where: ArrayLike | None,
     mean: ArrayLike | None,
     root: bool,
 ) -> Array:
-    result = variance(a, axis, dtype, keepdims, where, mean, correction)
+    subtracted = correction if ddof is None else ddof
+    assert subtracted is not None
+    result = variance(a, axis, dtype, keepdims, where, mean, subtracted)
     return elementwise.sqrt(result) if root else result
 
 
@@ -350,7 +360,7 @@ def var(
       Array(0.6666667, dtype=float32)
     """
     refuse_out("var", out)
-    return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean, False)
+    return _var(a, axis, dtype, *_correction(ddof, correction), keepdims, where, mean, False)
 
 
 @like(np.std)
@@ -390,7 +400,7 @@ def std(
     refuse_out("std", out)
     if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean, True)
+    return _var(a, axis, dtype, *_correction(ddof, correction), keepdims, where, mean, True)
 
 
 ARRAY_METHODS: dict[str, Callable[..., Array]] = {"mean": mean, "std": std, "var": var}
