@@ -16,7 +16,7 @@ from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.bridge.mlir import Operation, Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect, ordered_effects
-from hlofront.core.jaxpr import Equation
+from hlofront.core.jaxpr import Atom, Equation, Literal
 from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size
@@ -350,9 +350,23 @@ class Emitter:
         return self.broadcast(x, target, range(len(aval.shape)) if aval.shape else ())
 
     def broadcast_operands(self, *operands: Value) -> list[Value]:
-        """Return the equation's operands, broadcast to the shape of its first result."""
+        """Return the equation's operands, broadcast to the shape of its first result.
+
+        A literal is broadcast once per block, as it is for primitives without a rule of their own:
+        which have one depends on the modules of rules that other programs have loaded.
+        """
         out = self.avals_out[0]
-        return [self.broadcast_to(x, aval, out) for x, aval in zip(operands, self.avals_in)]
+        if not out.shape:
+            return list(operands)
+        atoms: Sequence[Atom] = self.equation.invars if self.equation is not None else ()
+        wide: list[Value] = []
+        for i, (x, aval) in enumerate(zip(operands, self.avals_in)):
+            atom = atoms[i] if i < len(atoms) else None
+            if type(atom) is Literal and atom.aval is aval and not aval.shape:
+                wide.append(self.full(atom.val, out.update(dtype=aval.dtype)))
+            else:
+                wide.append(self.broadcast_to(x, aval, out))
+        return wide
 
     def reshape(self, x: Value, result: ShapedArray) -> Value:
         if self.module.size_variables and has_symbolic_size(result.shape):
