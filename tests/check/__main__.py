@@ -13,9 +13,11 @@ from tests.check.report import explained, line_of
 from tests.check.running import ROOT, Running, clock
 
 USAGE = """\
-./check                   lint, types, conventions, a fixed part of all tests: nine minutes
+./check                   lint, types, conventions, a fixed part of all tests: 8 to 18 minutes
 ./check all               all tests: 35 minutes on two cores
 ./check rest              the tests that ./check leaves out
+./check tests             the tests of ./check without lint, types and conventions, such as under
+                          another jaxlib: PYTHON=/path/to/python ./check tests
 ./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
                           Without files: those changed since main.
 ./check docs              the documentation's site, built and tried in a browser: 3 minutes;
@@ -38,8 +40,12 @@ def chosen(arguments: list[str], options: list[str]) -> list[jobs.Job]:
     match arguments:
         case []:
             return jobs.whole("first", *options)
-        case ["all" | "rest" as part]:
-            return jobs.whole(part, *options)
+        case ["all"]:
+            return jobs.whole("all", *options)
+        case ["tests"]:
+            return jobs.tests_of("first", *options)
+        case ["rest"]:
+            return jobs.tests_of("rest", *options)
         case ["docs"]:
             return jobs.docs()
         case ["quick", *files]:

@@ -87,6 +87,12 @@ def conventions(*more: str) -> Job:
 
 
 def whole(part: str, *options: str) -> list[Job]:
+    """Return the jobs of `./check` for a part of all tests: lint, types, tests and conventions."""
+    own = in_parallel(cores())
+    return [*linters(), pyright(), *tests_of(part, *options), conventions(*own, *options)]
+
+
+def tests_of(part: str, *options: str) -> list[Job]:
     """Return the jobs of a part of all tests, the longest first, so that no core waits at the end.
 
     Tests that need the same compiled programs are in one job.
@@ -116,11 +122,10 @@ def whole(part: str, *options: str) -> list[Job]:
         "corpora and numpy": (600, 170),
         "samples": (510, 170),
     }
-    jobs = [
+    return [
         Job(name, ("pytest", "-q", *arguments, *options), work[name][part == "first"], part)
         for name, arguments in chosen.items()
     ]
-    return jobs if part == "rest" else [*linters(), pyright(), *jobs, conventions(*options)]
 
 
 def docs() -> list[Job]:
