@@ -93,7 +93,7 @@ class Goldens:
         from hlotools import golden
 
         if "hlofront" in sys.modules:
-            import hlofront.inspect  # noqa: F401  # It decodes the kernels in custom calls.
+            import hlofront.inspect.kernel_decoding  # noqa: F401  # For custom calls.
 
         __tracebackhide__ = True
         config = self._request.config

@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 from hlofront.cli.progress import announce, say
+from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
 from hlofront.inspect.jitted import jitted
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hlofront.base.named_tuple import NamedTuple
+from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered

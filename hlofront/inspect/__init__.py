@@ -12,7 +12,6 @@ the same at a shell.
 """
 
 from hlofront.base.lazy import lazy as _lazy
-from hlofront.inspect import kernel_decoding as _kernel_decoding  # noqa: F401
 
 # The names are imported on first use: reading text needs no compiler and no device.
 __getattr__, __dir__ = _lazy(
@@ -52,7 +51,7 @@ __getattr__, __dir__ = _lazy(
         "kernels": "hlotools.dumps.kernels",
         "memory_use": "hlofront.inspect.cost",
         "page": "hlofront.inspect.program_page",
-        "parse": "hlotools.ir.hlo_parser",
+        "parse": "hlofront.inspect.kernel_decoding",
         "profile": "hlofront.inspect.profiling",
         "profiles_in": "hlofront.inspect.profiling",
         "styled": "hlotools.ir.styles",

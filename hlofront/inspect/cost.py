@@ -1,6 +1,7 @@
 """The costs of hlofront's programs on a target, by instruction and by source line."""
 
 from hlofront.base.errors import TargetError
+from hlofront.inspect.kernel_decoding import parse
 from hlofront.pjrt.targets import Description, Target, named, target_of
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
@@ -9,7 +10,6 @@ from hlotools.cost.costs import Costs as Costs
 from hlotools.cost.memory_use import MemoryUse
 from hlotools.cost.memory_use import memory_use as text_memory_use
 from hlotools.ir.hlo import HloModule
-from hlotools.ir.hlo_parser import parse
 
 
 def costs(program: object, target: Target | Description | str | None = None) -> Costs:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
 from hlofront.inspect.cost import description_for
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import target_of

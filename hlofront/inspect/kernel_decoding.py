@@ -1,6 +1,10 @@
-"""The decoder of kernels in custom calls, which is set where `hlofront.inspect` is imported."""
+"""The reading of programs' texts with the kernels in their custom calls decoded.
+
+Modules that read texts import this one, which sets the decoder: hlotools has none.
+"""
 
 from hlotools.ir.custom_kernels import set_kernel_decoder
+from hlotools.ir.hlo_parser import parse as parse
 
 
 def _decoded(kind: str, payload: bytes) -> str:

@@ -1,6 +1,7 @@
 """The `page` function: a traced, lowered or compiled program as an HTML page."""
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
 from hlofront.inspect.cost import costs, description_for, description_of
 from hlofront.inspect.jaxpr_page import jaxpr_data
 from hlofront.inspect.program_mesh import mesh_of

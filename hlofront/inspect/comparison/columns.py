@@ -18,6 +18,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray, Shape
 from hlofront.bridge import state
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version
+from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
 from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.cost import description_of
