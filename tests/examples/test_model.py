@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hlofront as jax
+from hlofront.bridge.state import jaxlib_version
 from hlofront.cli.main import main
 from tests.conventions.source import ROOT
 
@@ -28,7 +29,9 @@ def test_the_faster_step_has_the_same_result():
 
 def test_a_diff_says_what_the_faster_step_saves():
     text = printed("diff", STEP, FASTER)
-    assert "bytes" in text and "-91." in text and "at model.py:" in text
+    assert "at model.py:" in text
+    # From jaxlib 0.12 on, XLA stores as little for the slower step.
+    assert ("bytes" in text and "-91." in text) == (jaxlib_version < (0, 12))
 
 
 @pytest.mark.parametrize(
