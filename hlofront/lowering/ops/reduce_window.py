@@ -55,7 +55,7 @@ def emit_reduce_window(
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
             "than the operand, with less padding"
         )
-    shape: Sequence[Size] = _shape_of(operands[0])
+    shape: Sequence[int] = _shape_of(operands[0])
     if types.dynamic in shape:
         # The operand's own sizes: no rule with symbolic sizes reshapes it before.
         shape = build.avals_in[0].shape
@@ -89,8 +89,8 @@ def _with_padded_operands(
     inits: Sequence[Value],
     results: Sequence[ShapedArray],
     windows: Windows,
-    shape: Sequence[Size],
-) -> tuple[Sequence[Value], Windows, Sequence[Size]]:
+    shape: Sequence[int],
+) -> tuple[Sequence[Value], Windows, Sequence[int]]:
     """Return operands, windows and the operands' shape after padding that XLA gets wrong on CPUs.
 
     It ends the process on windows of one element where elements are cut off, and its partitioner

@@ -181,10 +181,10 @@ def cross(
         axisa = axisb = axisc = axis
     (a, b), (lhs, rhs) = operands("cross", (a, b))
     i, j = canonical_axis(axisa, lhs.ndim), canonical_axis(axisb, rhs.ndim)
-    sizes = (3,) if follows_jax_0_12() else (2, 3)
+    sizes, supported = ((3,), "3") if follows_jax_0_12() else ((2, 3), "either 2 or 3")
     if lhs.shape[i] not in sizes or rhs.shape[j] not in sizes:
         raise ValueError(
-            f"Dimension must be {' or '.join(map(str, sizes))} for cross product: got sizes "
+            f"Dimension must be {supported} for cross product: got sizes "
             f"{lhs.shape[i]} and {rhs.shape[j]}"
         )
     x, y = _components(a, i), _components(b, j)
