@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hlofront.bridge.state import jaxlib_version
 from tests.against_jax.answers import digest_of_texts
 from tests.support.closeness import assert_within, assert_zeros_alike
 from tests.systematic import trials
@@ -17,6 +18,10 @@ from tests.systematic.test_samples import (
 # Their vectors are known up to phases, or signs: roundings decide which one LAPACK gives, and each
 # processor has kernels of its own. Absolute values of elements have no phases.
 UP_TO_PHASES = {"eig", "eigh", "schur", "svd"}
+
+
+# Samples whose values depend on the jaxlib, under jax as well: from 0.12 on, digamma of 0 is -inf.
+BY_JAXLIB = ("digamma(line)",)
 
 
 def keys_of(file):
@@ -57,7 +62,7 @@ def test_same_as_jax(theirs, file, place):
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
         assert_same_type(one, other)
-        if sample.unlike_jax:
+        if sample.unlike_jax or (jaxlib_version > (0, 10, 2) and sample.name in BY_JAXLIB):
             continue
         ours, reference = one[3], other[3]
         if sample.function.__name__ in UP_TO_PHASES:
