@@ -1,7 +1,7 @@
 """The decoding of kernels in custom calls: MLIR bytecode of Mosaic and Triton, as text.
 
-A payload may come from a file of others, and MLIR's reader may abort on bytes that mean no good:
-a worker process reads it, with limits on time, memory and stack.
+A payload may come from an untrusted file, and MLIR's reader may abort on hostile bytes, so a worker
+process reads it, with limits on time, memory and stack.
 """
 
 from hlofront.bridge import foreign

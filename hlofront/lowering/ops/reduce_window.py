@@ -95,13 +95,13 @@ def _with_padded_operands(
 
     It ends the process on windows of one element where elements are cut off, and its partitioner
     where a cut axis is dilated (see `Emitter.pad`); YNNPACK ignores dilation if windows have
-    strides. What is unknown may be any of that.
+    strides. A symbolic size may have any of these values.
     """
     if not build.module.guards_for_cpu:
         return operands, windows, shape
     several = build.module.several_devices
-    is_of_one = not any(
-        size != 1 for size in windows.window_dimensions if not isinstance(size, SizeExpression)
+    is_of_one = all(
+        isinstance(size, SizeExpression) or size == 1 for size in windows.window_dimensions
     )
     is_strided = _strides_need_plain_operands(build, windows)
     axes = list(zip(windows.padding, windows.base_dilation, strict=True))
