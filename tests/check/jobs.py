@@ -10,18 +10,20 @@ from tests.check.affected_tests import affected_tests, words_of
 SAMPLES = "tests/against_jax/test_samples.py"
 CORPORA = "tests/against_jax/test_corpora.py"
 HISTORY = "tests/lowering/test_history.py"
+LOWERING = "tests/lowering"
 # Builds the documentation's site, which needs the extra `docs`: `./check docs`.
 SITE = "tests/site"
 # These run the code that users get: tests of memory, caches and processes, of numbers and texts.
 RUNTIME = ("tests/smoke", "tests/runtime", "tests/processes", "tests/pjrt")
 PROGRAMS = (
     "tests/inspect",
-    "tests/lowering",
     "tests/examples",
     "tests/seeds",
     "tests/random/test_keys.py",
     "tests/against_jax/test_accuracy.py",
     "tests/against_jax/test_memory.py",
+    # Quick code flushes subnormal numbers.
+    "tests/lowering/test_trig_f64_cpu.py",
 )
 USERS_CODE = (*RUNTIME, *PROGRAMS)
 QUICK_CODE = ("-p", "tests.support.quick_code")
@@ -78,12 +80,12 @@ def linters() -> list[Job]:
 
 def pyright() -> Job:
     """Return the job that checks types, of this Python's packages."""
-    return Job("pyright", ("tests.check.types",), 150)
+    return Job("pyright", ("tests.check.types",), 95)
 
 
 def conventions(*more: str) -> Job:
     """Return the job of the rules for the source itself."""
-    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 90)
+    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 40)
 
 
 def whole(part: str, *options: str) -> list[Job]:
@@ -102,30 +104,43 @@ def tests_of(part: str, *options: str) -> list[Job]:
         "tests/conventions",
         "tests/systematic",
         "tests/numpy",
+        LOWERING,
         SAMPLES,
         CORPORA,
         SITE,
         *USERS_CODE,
     )
+    is_first = part == "first"
+    lowering = (LOWERING, *(f"--ignore={path}" for path in (HISTORY, *PROGRAMS)))
     chosen = {
-        "programs": (*PROGRAMS, f"--ignore={HISTORY}"),
+        "programs": PROGRAMS,
         "layers": (*QUICK_CODE, "tests", *(f"--ignore={path}" for path in elsewhere)),
         "runtime": RUNTIME,
         "corpora and numpy": (*QUICK_CODE, CORPORA, "tests/numpy"),
         "samples": (*QUICK_CODE, "tests/systematic", SAMPLES, HISTORY),
+        "lowering": (*QUICK_CODE, *lowering) if is_first else lowering,
     }
     # Of all tests, and of the first part.
     work = {
-        "programs": (900, 250),
-        "layers": (900, 280),
-        "runtime": (500, 200),
-        "corpora and numpy": (600, 170),
-        "samples": (510, 170),
+        "programs": (500, 130),
+        "layers": (900, 200),
+        "runtime": (500, 60),
+        "corpora and numpy": (600, 105),
+        "samples": (510, 120),
+        "lowering": (400, 40),
     }
-    return [
-        Job(name, ("pytest", "-q", *arguments, *options), work[name][part == "first"], part)
+    # What `./check` has run as quick code, `./check rest` runs as the code that users get.
+    parts = {"lowering": part if is_first else "all"}
+    jobs = [
+        Job(
+            name,
+            ("pytest", "-q", *arguments, *options),
+            work[name][is_first],
+            parts.get(name, part),
+        )
         for name, arguments in chosen.items()
     ]
+    return sorted(jobs, key=lambda job: -job.work)
 
 
 def docs() -> list[Job]:

@@ -107,6 +107,9 @@ class Running:
 
     def _start(self, number: int, job: Job) -> "subprocess.Popen[bytes] | None":
         environment = {**os.environ, "TEST_PART": job.part}
+        if environment.pop("PYTHONDONTWRITEBYTECODE", None):
+            # Tests start some hundred processes, which would each compile all of hlofront again.
+            environment["PYTHONPYCACHEPREFIX"] = str(self.logs / "bytecode")
         arguments = job.arguments
         if job.ends_at is not None:
             left = job.ends_at - (time.monotonic() - self.started)

@@ -97,6 +97,26 @@ def test_each_test_is_in_one_job_of_all():
         assert (ROOT / path).exists(), path
 
 
+def test_what_ran_as_quick_code_runs_as_users_code_in_the_rest():
+    def lowering(part):
+        return next(job for job in jobs.tests_of(part) if job.name == "lowering")
+
+    first, rest = lowering("first"), lowering("rest")
+    assert first.plugins == jobs.QUICK_CODE and first.part == "first"
+    assert not rest.plugins and rest.part == "all"
+
+
+def test_python_caches_bytecode_for_the_processes_of_a_run(folder, monkeypatch):
+    """Without, each of the processes that tests start compiles all of hlofront's source."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (folder / "named.py").write_text(
+        "import sys\nprint(sys.dont_write_bytecode, sys.pycache_prefix)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    (outcome,) = Running([Job("named", ("named",), 1)], folder, 1).run()
+    assert outcome.log.split() == ["False", str(folder / "bytecode")]
+
+
 def test_the_two_parts_are_all_tests():
     where = "tests/core/test_print.py", "tests/core/test_mesh.py", "tests/support"
 

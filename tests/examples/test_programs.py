@@ -51,12 +51,14 @@ def test_pde_is_near_the_exact_solution(run):
     assert "-52.2%" in text and "dtype complex<f32> -> f32 of u: 5 × fft" in text
 
 
+@pytest.mark.long
 def test_ppo_keeps_the_pole_up(run):
     length, text = run("ppo", 12)
     assert length > 100
     assert "wall time: " in text
 
 
+@pytest.mark.long
 def test_hmc_samples_the_exact_posterior(run):
     (off, spread, agreed), text = run("hmc", 200)
     assert off < 0.2 and spread < 0.1 and agreed < 1.05
