@@ -180,9 +180,14 @@ def can_compile_for(device: Device) -> bool:
 
 
 def compile_in_subprocess(
-    ir_module: "ir.Module", devices: Sequence[Device], options: CompileOptions
+    module: "ir.Module | str", devices: Sequence[Device], options: CompileOptions
 ) -> SubprocessExecutable:
     """Compile a module for compile-only devices in the worker process.
+
+    Args:
+      module: the module; or its text, which only the worker parses.
+      devices: the devices, all of one topology.
+      options: XLA's compile options.
 
     Raises:
       JaxRuntimeError: if XLA refuses the module or an option.
@@ -190,13 +195,14 @@ def compile_in_subprocess(
       CannotStart: if no worker can be started.
     """
     bytecode = io.BytesIO()
-    ir_module.operation.write_bytecode(bytecode)
+    if not isinstance(module, str):
+        module.operation.write_bytecode(bytecode)
     answer = current_worker().ask(
         {
             "do": "compile for a topology",
             "topology": tuple(_topologies[devices[0].client]),
             "devices": [device.id for device in devices],
-            "module": bytecode.getvalue(),
+            "module": module if isinstance(module, str) else bytecode.getvalue(),
             "options": options.SerializeAsString(),
         }
     )

@@ -2,15 +2,16 @@
 
 import argparse
 import contextlib
+import functools
 import json
 import pathlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from hlofront.cli.program_files import write_file
+from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import announce, finish
-from hlofront.inspect.dumps import dumped, tpu_kernels
+from hlofront.inspect.dumps import dump_tpu_kernels, dumped, tpu_kernels
 from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
@@ -19,6 +20,7 @@ from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table
 from hlotools.dumps.timeline import Timeline, timeline
 from hlotools.dumps.tpu_kernels import has_tpu_kernels
 from hlotools.html.program_page import page
+from hlotools.ir.program_text import TITLES
 from hlotools.terminal_text import on_one_line
 
 
@@ -147,15 +149,35 @@ def _folder(options: argparse.Namespace) -> Iterator[pathlib.Path]:
             )
         yield pathlib.Path(options.function)
         return
-    function, args = load_call(options.function, options.args)
+    dump = _text_dumper(options, name) if is_program(options.function) else _dumper(options, name)
     announce(f"compiling {options.function}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.dump or temporary
         try:
-            dumped(function, folder, name)(*args)
+            dump(folder)
         except FileExistsError as error:
             raise UsageError(f"--dump: {error}") from error
         yield pathlib.Path(folder)
+
+
+def _dumper(options: argparse.Namespace, name: str | None) -> Callable[[str], object]:
+    """Return a function that compiles the command line's function, with dumps in a folder."""
+    function, args = load_call(options.function, options.args)
+    return lambda folder: dumped(function, folder, name)(*args)
+
+
+def _text_dumper(options: argparse.Namespace, name: str | None) -> Callable[[str], object]:
+    """Return a function that compiles a file of StableHLO for a TPU, with dumps in a folder."""
+    read = read_program(options.function)
+    target = find_target(name) if name else None
+    is_for_tpu = target is not None and target.platform == "tpu"
+    if not is_for_tpu or read.kind != "stablehlo" or options.args or options.passes:
+        raise UsageError(
+            f"{options.function} is {TITLES[read.kind]}: --passes and --kernels are for functions; "
+            "--kernels and --bundles also for files of StableHLO, with --target of a TPU"
+        )
+    assert target is not None
+    return functools.partial(dump_tpu_kernels, read.text, target)
 
 
 def _module(options: argparse.Namespace, folder: pathlib.Path) -> DumpedModule:

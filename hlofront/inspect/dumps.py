@@ -13,6 +13,8 @@ from hlofront.inspect.cost import description_of
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.compilation.aot_targets import compile_text
+from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.dumps import tpu_kernels as tpu_dumps
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
@@ -55,10 +57,7 @@ def dumped(
     """
 
     def compile_with_dumps(*args: object, **kwargs: object) -> DumpedModule:
-        path = pathlib.Path(folder).absolute()
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise FileExistsError(f"the folder for dumps, {folder}, is not empty")
+        path = empty_folder(folder)
         device = find_target(target) if isinstance(target, str) else target
         with (
             _libtpu_dumping(path),
@@ -105,6 +104,41 @@ def tpu_kernels(
       ValueError: if the folder has no such dumps.
     """
     return tpu_dumps.tpu_kernels(folder, description_of(target))
+
+
+def dump_tpu_kernels(
+    program: Lowered | str, target: Target, folder: str | os.PathLike[str]
+) -> None:
+    """Compile a program for a TPU that is not attached, and dump its kernels into a folder.
+
+    Args:
+      program: a result of `lower` for the target; or text of StableHLO.
+      target: the TPU.
+      folder: the folder for the files, which is made if there is none.
+
+    Raises:
+      FileExistsError: if the folder has files in it.
+      JaxRuntimeError: if the compiler refuses the program.
+      ValueError: if the text is for more devices than the target has.
+    """
+    with _libtpu_dumping(empty_folder(folder)), _disk_cache(False), _whole_disk_cache(False):
+        if isinstance(program, str):
+            compile_text(program, target)
+        else:
+            program.compile()
+
+
+def empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
+    """Return the absolute path of a folder for dumps, which is made if there is none.
+
+    Raises:
+      FileExistsError: if the folder has files in it.
+    """
+    path = pathlib.Path(folder).absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise FileExistsError(f"the folder for dumps, {folder}, is not empty")
+    return path
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import io
 import json
+import pathlib
 
 import pytest
 
@@ -314,3 +315,16 @@ def test_libtpu_dumps_the_kernels_of_a_function(tmp_path):
     assert first.file == __file__ and first.bundles > 10 and 0.1 < max(first.slots.values()) <= 1
     assert first.seconds and first.compiler_cycles
     assert "vmatmul" in "".join(report.code(row.name) for row in report.kernels)
+
+
+@pytest.mark.slow
+def test_the_kernels_of_a_file_of_stablehlo_are_shown(capsys):
+    try:
+        assert jax.target("tpu:v5e:1x1").devices
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    path = pathlib.Path(__file__).with_name("texts") / "kernels" / "matmul.mlir"
+    status, text = run("show", path, "--kernels", "--target", "tpu:v5e:1x1")
+    assert status == 0 and "matmul.1, 1 call  kernels.py:20" in text
+    assert run("show", path, "--kernels")[0] == 2
+    assert "with --target of a TPU" in capsys.readouterr().err
