@@ -18,7 +18,7 @@ from generate.docstrings import inline
 
 ROOT = pathlib.Path(__file__).parents[2]
 # A call of each command, whose output the page shows: in a folder with model.py, which has two git
-# revisions, with the log of a run, and with a bundle.
+# revisions, with the log of a run, and with a bundle. `tune` needs libtpu, which may be missing.
 CALLS = {
     "show": "show model.py:step --stage memory",
     "diff": "diff model.py:step model.py:faster_step",
@@ -112,9 +112,10 @@ def commands_page(printed: dict[str, str]) -> str:
         nested = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
         for below in nested[0].choices.values() if nested else ():
             lines += _block("text", below.format_help())
-        lines += ["", "For example, this prints:", ""]
-        lines += _block("console", f"$ python -m hlofront {CALLS[name]}")
-        lines += _block("text", printed[name] or "(nothing)")
+        if name in CALLS:
+            lines += ["", "For example, this prints:", ""]
+            lines += _block("console", f"$ python -m hlofront {CALLS[name]}")
+            lines += _block("text", printed[name] or "(nothing)")
     return "\n".join(lines) + "\n"
 
 

@@ -27,6 +27,7 @@ from hlofront.cli import (
     replacements,
     run,
     show,
+    tune,
 )
 from hlofront.cli.options import CommandParser
 from hlofront.inspect.target import UsageError
@@ -56,6 +57,7 @@ def parser() -> CommandParser:
         bisect,
         cost,
         profile,
+        tune,
         log,
         cache,
         bundle,

@@ -1,7 +1,7 @@
 """The inspection of programs: what XLA makes of a function, what it costs, where it goes wrong.
 
 - What it is: `page`, `styled`, `collectives`, `kernels`, and `dumped` for XLA's passes.
-- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`.
+- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`.
 - Files and texts: `parse`, `write`, `canonical`, `dumped_modules`, `timeline`, `profiles_in`.
@@ -33,6 +33,7 @@ __getattr__, __dir__ = _lazy(
         "Timeline": "hlotools.dumps.timeline",
         "TpuKernel": "hlotools.dumps.tpu_kernels",
         "TpuKernels": "hlotools.dumps.tpu_kernels",
+        "Tuning": "hlofront.inspect.tuning",
         "Comparison": "hlofront.inspect.comparison.compare",
         "Bisection": "hlofront.inspect.bisection",
         "ErrorReport": "hlofront.inspect.error.report",
@@ -57,6 +58,7 @@ __getattr__, __dir__ = _lazy(
         "styled": "hlotools.ir.styles",
         "timeline": "hlotools.dumps.timeline",
         "tpu_kernels": "hlofront.inspect.dumps",
+        "tune": "hlofront.inspect.tuning",
         "write": "hlotools.ir.hlo_printer",
     },
 )
@@ -81,6 +83,7 @@ __all__ = (
     "Timeline",
     "TpuKernel",
     "TpuKernels",
+    "Tuning",
     "bisect",
     "canonical",
     "collectives",
@@ -101,5 +104,6 @@ __all__ = (
     "styled",
     "timeline",
     "tpu_kernels",
+    "tune",
     "write",
 )
