@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from hlotools.ir.attribute_text import closing, dictionary, parts_of
 from hlotools.ir.custom_kernels import CustomKernel, has_kernels
@@ -45,7 +46,31 @@ def parameters_of(kernel: CustomKernel) -> Parameters:
     return found
 
 
-def _of_mosaic_tpu(kernel: CustomKernel, lines: list[str]) -> Iterator[tuple[str, str, str]]:
+class MosaicFunction(NamedTuple):
+    """The function of a Mosaic kernel for TPUs.
+
+    Attributes:
+      head: the line that it begins with, "" if there is no function.
+      attributes: its attributes.
+      grid: the sizes of its grid.
+      references: the types of its arguments behind the indices of the grid: prefetched scalars,
+          operands, results, scratch buffers.
+      windows: the attributes of the blocks of operands and results.
+      prefetched: the number of prefetched scalars.
+      scratch: the number of scratch buffers.
+    """
+
+    head: str
+    attributes: dict[str, str]
+    grid: list[str]
+    references: list[str]
+    windows: list[dict[str, str]]
+    prefetched: int
+    scratch: int
+
+
+def mosaic_function(lines: Sequence[str]) -> MosaicFunction:
+    """Return the function of a Mosaic kernel for TPUs, of the lines of its MLIR."""
     functions = [line for line in lines if line.startswith("func.func")]
     head = next((line for line in functions if "iteration_bounds" in line), (functions or [""])[0])
     start = head.find("(")
@@ -60,7 +85,15 @@ def _of_mosaic_tpu(kernel: CustomKernel, lines: list[str]) -> Iterator[tuple[str
         part.partition(": ")[2].partition(" {")[0] for part in parts_of(head[start + 1 : end])
     ][len(grid) :]
     prefetched = _number(attributes.get("scalar_prefetch", ""))
-    scratch = len(references) - _number(attributes.get("scratch_operands", ""))
+    scratch = _number(attributes.get("scratch_operands", ""))
+    return MosaicFunction(head, attributes, grid, references, windows, prefetched, scratch)
+
+
+def _of_mosaic_tpu(kernel: CustomKernel, lines: list[str]) -> Iterator[tuple[str, str, str]]:
+    function = mosaic_function(lines)
+    attributes, grid, references = function.attributes, function.grid, function.references
+    windows, prefetched = function.windows, function.prefetched
+    scratch = len(references) - function.scratch
     inputs = kernel.operands - prefetched
     spaces: list[tuple[str, str]] = []
     maps: list[tuple[str, str]] = []
