@@ -20,6 +20,11 @@ _TOO_LARGE = re.compile(
     r"total memory required .*?\((?P<needed>[\d.]+)(?P<needed_unit>[KMGT]?)B?\) "
     r"exceeds available HBM \((?P<available>[\d.]+)(?P<available_unit>[KMGT]?)"
 )
+# What a kernel allocates, in libtpu's words: all of it, or a block of an operand.
+_SCOPED = re.compile(r"for %?(\S+) = .* with size ([\d.]+\w) and limit ([\d.]+\w) exceeded")
+_TOO_LARGE_IN_VMEM = re.compile(
+    r"\(size=(\d+)\) would exceed memory \(size=(\d+)\).*?tag = '([^.']*)"
+)
 
 
 class Fits(NamedTuple):
@@ -42,6 +47,8 @@ class Fits(NamedTuple):
 
     Of a program that the compiler refuses these are the values before its optimizations.
     """
+    notes: tuple[str, ...] = ()
+    """What a TPU's kernels need beyond their VMEM, and where their CostEstimate is contradicted."""
 
     def __bool__(self) -> bool:
         return bool(self.fits)
@@ -61,7 +68,8 @@ class Fits(NamedTuple):
             f"{verdict} into the memory of {self.device}: {needs}",
             "  " + ", ".join(f"{title} {size_text(count)}" for title, count in parts),
         ]
-        return "\n".join([*lines, *buffer_lines(self.buffers, 5)])
+        notes = [f"  {note}" for note in self.notes]
+        return "\n".join([*lines, *notes, *buffer_lines(self.buffers, 5)])
 
 
 def fits(
@@ -99,6 +107,7 @@ def fits(
     memory = compiled.memory_analysis()
     needed = assigned_bytes(memory) + memory.generated_code_size_in_bytes
     name, usable = _device_memory(lowered, device_target, margin)
+    priced = costs(compiled)
     return Fits(
         fits=None if usable is None else needed <= usable,
         needed_bytes=needed,
@@ -109,7 +118,8 @@ def fits(
         code_bytes=memory.generated_code_size_in_bytes,
         alias_bytes=memory.alias_size_in_bytes,
         device=name,
-        buffers=tuple(costs(compiled).buffers),
+        buffers=tuple(priced.buffers),
+        notes=tuple(map(str, priced.contradictions)),
     )
 
 
@@ -124,6 +134,7 @@ def _refused(
     name, available = _device_memory(lowered, target, margin)
     use = memory_use(_before_xla(lowered))
     refused = _TOO_LARGE.search(str(error))
+    vmem = vmem_exceeded(str(error))
     if refused is not None and target is not None:
         needed = int(float(refused["needed"]) * _UNITS[refused["needed_unit"]])
         total = float(refused["available"]) * _UNITS[refused["available_unit"]]
@@ -136,7 +147,7 @@ def _refused(
     too_large = available is not None and needed > available
     return Fits(
         # Arrays that exist already may be why a smaller program was refused.
-        fits=False if too_large or refused is not None else None,
+        fits=False if too_large or refused is not None or vmem else None,
         needed_bytes=needed,
         available_bytes=available,
         argument_bytes=arguments,
@@ -146,7 +157,22 @@ def _refused(
         alias_bytes=0,
         device=name,
         buffers=tuple(lifetime.buffer for lifetime in use.live()),
+        notes=(vmem,) if vmem else (),
     )
+
+
+def vmem_exceeded(refusal: str) -> str:
+    """Return what needs more vector memory than a TPU has, "" for other reasons of a compiler.
+
+    Args:
+      refusal: the text of the compiler's error.
+    """
+    if scoped := _SCOPED.search(refusal):
+        return f"VMEM exceeded: {scoped[1]} needs {scoped[2]}, the limit is {scoped[3]}"
+    if "space=vmem" in refusal and (large := _TOO_LARGE_IN_VMEM.search(refusal)):
+        needed, limit = (size_text(int(number)) for number in large.groups()[:2])
+        return f"VMEM exceeded: {large[3]} needs {needed}, the limit is {limit}"
+    return ""
 
 
 def _device_memory(

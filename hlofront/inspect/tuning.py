@@ -13,6 +13,7 @@ from typing import Any
 from hlofront.base.config import options
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.inspect.dumps import dump_tpu_kernels, empty_folder, tpu_kernels
+from hlofront.inspect.memory_fit import vmem_exceeded
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.jit import jit
@@ -28,8 +29,6 @@ _in_subprocess = options["hlofront_compile_apart"]
 _warn_recompiles = options["hlofront_warn_recompiles"]
 # What a user's function and the compiler raise for sizes that do not go together.
 _REFUSALS = (RuntimeError, ValueError, TypeError, AssertionError)
-_SCOPED = re.compile(r"for %?(\S+) = .* with size ([\d.]+\w) and limit ([\d.]+\w) exceeded")
-_TOO_LARGE = re.compile(r"\(size=(\d+)\) would exceed memory \(size=(\d+)\).*?tag = '([^.']*)")
 _MAX_REASON = 200
 # What a slot is for, by its name in libtpu's profile.
 _SLOTS = {
@@ -310,11 +309,8 @@ def _core_count() -> int:
 def _reason(error: Exception) -> str:
     """Return why a candidate was refused as one line: what exceeds VMEM, or the error's text."""
     text = str(error)
-    if scoped := _SCOPED.search(text):
-        return f"VMEM exceeded: {scoped[1]} needs {scoped[2]}, the limit is {scoped[3]}"
-    if "space=vmem" in text and (large := _TOO_LARGE.search(text)):
-        needed, limit = (size_text(int(number)) for number in large.groups()[:2])
-        return f"VMEM exceeded: {large[3]} needs {needed}, the limit is {limit}"
+    if vmem := vmem_exceeded(text):
+        return vmem
     line = " ".join(text.split())
     line = line if len(line) <= _MAX_REASON else line[:_MAX_REASON] + " ..."
     return f"{type(error).__name__}: {line}"

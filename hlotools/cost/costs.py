@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hlotools.cost.bounds import Bound, Bounds, compiler_seconds, program_seconds
 from hlotools.cost.estimates import Estimates, Work, trip_count
+from hlotools.cost.kernel_work import Contradiction, contradictions
 from hlotools.cost.peak import (
     BufferCost,
     MemoryStats,
@@ -83,7 +84,8 @@ class Costs:
     """The costs of a program, returned by the function `costs`."""
 
     __slots__ = (
-        "buffers", "instructions", "lines", "peak_bytes", "program", "target", "total", "uncounted",
+        "buffers", "contradictions", "instructions", "lines", "peak_bytes", "program", "target",
+        "total", "uncounted",
     )  # fmt: skip
 
     def __init__(
@@ -96,10 +98,13 @@ class Costs:
         peak_bytes: int,
         seconds: float | None = None,
         uncounted: Mapping[str, int] | None = None,
+        contradictions: Sequence[Contradiction] = (),
     ):
         self.program = program
         # Library calls that may allocate memory besides the peak's, and their counts.
         self.uncounted = Counter(uncounted or {})
+        # The figures of kernels' cost estimates that their code contradicts.
+        self.contradictions = list(contradictions)
         self.target = rates
         self.instructions = instructions
         self.lines = lines
@@ -132,6 +137,7 @@ class Costs:
             "instructions": [row._asdict() for row in self.instructions],
             "buffers": [row._asdict() for row in self.buffers],
             "uncounted": dict(self.uncounted),
+            "contradictions": [row._asdict() for row in self.contradictions],
         }
 
     def json(self) -> str:
@@ -207,6 +213,7 @@ class Costs:
             )
         if total["unknown"]:
             lines.append(f"{total['unknown']} instructions have parts whose cost is not known")
+        lines += map(str, self.contradictions)
         lines.append(f"peak memory: {self.peak_bytes:,} bytes, including")
         for buffer in self.buffers[: max(most // 4, 3)]:
             where = line_text(buffer.file, buffer.line)
@@ -255,8 +262,12 @@ def costs(
     known: list[Bound] = []
     instructions: list[InstructionCost] = []
     lines: dict[_LineKey, _LineTotal] = {}
+    contradicted: list[Contradiction] = []
     for step in running_steps(module, estimates):
         work = estimates.of(step.instruction).times(step.times)
+        if step.instruction.opcode == "custom-call":
+            moved = estimates.of(step.instruction).bytes
+            contradicted += contradictions(step.instruction, moved)
         bound = None
         if bounds is not None:
             bound = bounds.of(step.instruction, step.times, step.is_asynchronous)
@@ -277,7 +288,9 @@ def costs(
         buffers = without_unassigned(buffers, memory)
     seconds = program_seconds(known) if known else None
     uncounted = self_allocating(module)
-    return Costs(module.name, rates, instructions, rows, buffers, peak, seconds, uncounted)
+    return Costs(
+        module.name, rates, instructions, rows, buffers, peak, seconds, uncounted, contradicted
+    )
 
 
 def hlo_module(program: object) -> HloModule:

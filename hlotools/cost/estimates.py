@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hlotools.cost.fusion_needs import Needs
+from hlotools.cost.kernel_work import work_of
 from hlotools.cost.links import is_collective
 from hlotools.cost.traffic import is_allocation, moved_bytes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
@@ -104,6 +105,8 @@ class Estimates:
         called = [self._computations[id(c)] for cs in instruction.called.values() for c in cs]
         if not called:
             if opcode == "custom-call":
+                if (kernel := work_of(instruction)) is not None:
+                    return Work(kernel.flops, kernel.transcendentals, moved)
                 flops = (
                     _gemm_flops(instruction)
                     or _convolution_flops(instruction)

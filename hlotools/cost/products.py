@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hlotools.cost.fusion_needs import fused_computations
+from hlotools.cost.kernel_work import work_of
 from hlotools.ir.hlo import Instruction
 from hlotools.ir.quoted_text import unquoted
 
@@ -29,6 +30,11 @@ def product_seconds(instruction: Instruction, flops: float, peaks: Mapping[str, 
     """
     if not peaks:
         return 0.0
+    if (kernel := work_of(instruction)) is not None:
+        return sum(
+            count * passes / _rate(_name_of_kernel(dtype, peaks), peaks)
+            for (dtype, passes), count in kernel.products.items()
+        )
     name, passes = _unit(instruction, peaks)
     rate = _rate(name, peaks)
     return flops * passes / rate
@@ -86,6 +92,12 @@ def _name(dtype: str) -> str:
     if dtype.startswith("f8"):
         return "float8"
     return "int8" if dtype in ("s8", "u8", "s4", "u4") else dtype
+
+
+def _name_of_kernel(dtype: str, peaks: Mapping[str, float]) -> str:
+    """Return the name of the unit for a dtype of MLIR; TPUs multiply float32 as bfloat16."""
+    name = _name(dtype.replace("i", "s", 1).lower())
+    return "bfloat16" if name == "float32" and name not in peaks else name
 
 
 def _rate(name: str, peaks: Mapping[str, float]) -> float:

@@ -1,11 +1,13 @@
 """The bytes that an operation of a compiled program moves to and from its device's memory."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from hlotools.cost.fusion_needs import Needs, needs_of, written_elements
+from hlotools.cost.kernel_work import KernelWork, work_of
 from hlotools.ir.hlo import HloModule, Instruction, Shape
 from hlotools.ir.quoted_text import unquoted
 
@@ -192,6 +194,9 @@ def _of_start(start: Instruction) -> Iterator[Transfer]:
 def _of_custom_call(call: Instruction) -> Iterator[Transfer]:
     if is_allocation(call):
         return
+    if (kernel := work_of(call)) is not None:
+        yield from _of_kernel(call, kernel)
+        return
     target = unquoted(call.attributes.get("custom_call_target", ""))
     for operand in dict.fromkeys(call.operands):
         yield Transfer(operand, bytes_in_memory(operand.shape), False)
@@ -200,3 +205,22 @@ def _of_custom_call(call: Instruction) -> Iterator[Transfer]:
     if target.startswith(_LIBRARIES) and len(results) > 1:
         results = results[:-1]
     yield Transfer(call, sum(map(bytes_in_memory, results)), True)
+
+
+def _of_kernel(call: Instruction, kernel: KernelWork) -> Iterator[Transfer]:
+    """Yield what a TPU kernel moves: its blocks for each step of its grid, and its own copies.
+
+    What has no blocks is read or written once, unless the kernel copies parts of it itself.
+    """
+    results = [(call, shape, True) for shape in call.shape.elements or (call.shape,)]
+    values = [*((operand, operand.shape, False) for operand in call.operands), *results]
+    for (value, shape, is_write), blocks in itertools.zip_longest(values, kernel.windows):
+        if value is None:
+            break
+        size = bytes_in_memory(shape)
+        if size and blocks is not None:
+            size = blocks
+        elif kernel.copied:
+            size = 0
+        yield Transfer(value, size, is_write)
+    yield Transfer(call, kernel.copied, False)

@@ -131,7 +131,7 @@ def test_json_and_text():
     told = json.loads(report.json())
     assert told["format"] == "hlofront.costs/1"
     assert set(told) == set(
-        "format program target total lines instructions buffers uncounted".split()
+        "format program target total lines instructions buffers uncounted contradictions".split()
     )
     assert told["target"] == "test:1"
     assert set(told["lines"][0]) == set(

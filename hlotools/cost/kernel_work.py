@@ -1,0 +1,438 @@
+"""The work of a Mosaic kernel for TPUs, from its code: operations, and bytes by its block specs.
+
+A kernel runs for each step of its grid. Which of its branches run and how often its loops do are
+integers that follow from the indices of the step, where no memory is read for them: they are
+computed for all steps. So a kernel that skips blocks counts only those that it computes.
+"""
+
+import functools
+import itertools
+import json
+import math
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from hlotools.ir.hlo import Instruction
+from hlotools.ir.kernel_parameters import mosaic_function
+from hlotools.ir.mlir_lines import stablehlo_lines
+
+_OPERATION = re.compile(r"(?:(%[\w.\-]+)(?::\d+)? = )?([a-z_]+\.\w+)(.*)")
+_VALUE = re.compile(r"%[\w$.\-]+")
+_BOUND = re.compile(r"(%[\w.\-]+) =")
+_VECTOR = re.compile(r"vector<((?:\d+x)+)(\w+)>")
+_CONTRACTED = re.compile(r"dot_dimension_numbers<\[([\d, ]*)\]")
+_DMA = re.compile(r"source\(%\S+ : memref<((?:\d+x)+)(\w+),")
+_IN_MEMORY = re.compile(r"memory_space<(?:any|hbm)>")
+_ARITHMETIC_OF_MATH = frozenset({
+    "absf", "absi", "floor", "ceil", "round", "roundeven", "trunc", "fma", "copysign",
+})  # fmt: skip
+# The number of values of all grid steps that are computed for one kernel.
+_MOST_VALUES = 4_000_000
+_LARGEST_GRID = 1 << 40
+# How much the author's estimate may differ from the code.
+_CONTRADICTION = 2.0
+_FIGURES = ("flops", "transcendentals", "bytes_accessed")
+
+
+class KernelWork(NamedTuple):
+    """The work of one call of a kernel.
+
+    Attributes:
+      flops: its operations; those of a branch count as always run where its condition is unknown.
+      transcendentals: its transcendental operations.
+      products: the operations of the products of matrices that run for sure, by the dtype of their
+          operands in MLIR and the passes of their precision.
+      windows: for each operand and result the bytes of its blocks that are copied, None if it has
+          no blocks.
+      copied: the bytes that its own copies (DMA) move to and from HBM.
+    """
+
+    flops: int
+    transcendentals: int
+    products: Mapping[tuple[str, int], int]
+    windows: tuple[int | None, ...]
+    copied: int
+
+
+class Contradiction(NamedTuple):
+    """A figure of the author's CostEstimate that differs from the kernel's code by more than 2."""
+
+    instruction: str
+    figure: str
+    estimated: int
+    counted: int
+
+    def __str__(self) -> str:
+        return (
+            f"kernel {self.instruction}: its CostEstimate says {self.estimated:,} {self.figure}, "
+            f"and its code {self.counted:,}"
+        )
+
+
+def work_of(call: Instruction) -> KernelWork | None:
+    """Return the work of the kernel of a custom call, None if its code does not say it."""
+    kernel = call.kernel
+    if kernel is None or kernel.kind != "Mosaic TPU" or not kernel.mlir:
+        return None
+    return work_of_code(kernel.mlir)
+
+
+def contradictions(call: Instruction, moved: int) -> list[Contradiction]:
+    """Return the figures of a kernel's CostEstimate that its code contradicts.
+
+    Args:
+      call: the custom call.
+      moved: the bytes that it moves.
+    """
+    kernel, work = call.kernel, work_of(call)
+    if kernel is None or work is None:
+        return []
+    try:
+        estimate = json.loads(kernel.options.get("cost_estimate", "{}"))
+    except (ValueError, RecursionError):
+        return []
+    found: list[Contradiction] = []
+    for figure, counted in zip(_FIGURES, (work.flops, work.transcendentals, moved), strict=True):
+        estimated = estimate.get(figure) if isinstance(estimate, dict) else None
+        estimated = int(estimated) if str(estimated).isdecimal() else None
+        if estimated is None:
+            continue
+        less, more = sorted((estimated, counted))
+        if more > _CONTRADICTION * less:
+            words = figure.replace("_", " ")
+            found.append(Contradiction(call.name, words, estimated, counted))
+    return found
+
+
+# ---- integers that follow from the indices of the grid -------------------------------------------
+
+
+def _product(left: int, right: int) -> int:
+    """Return a product as 64 bits hold it."""
+    return (left * right + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _quotient(left: int, right: int) -> int:
+    return 0 if right == 0 else int(math.copysign(abs(left) // abs(right), left * right))
+
+
+_INTEGERS: dict[str, Callable[..., int]] = {
+    "addi": operator.add,
+    "subi": operator.sub,
+    "muli": _product,
+    "divsi": _quotient,
+    "remsi": lambda left, right: left - _quotient(left, right) * right,
+    "andi": operator.and_,
+    "ori": operator.or_,
+    "xori": operator.xor,
+    "maxsi": max,
+    "minsi": min,
+    "select": lambda condition, left, right: left if condition else right,
+    "extui": int,
+    "extsi": int,
+    "trunci": int,
+    "index_cast": int,
+}
+_COMPARISONS = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "slt": operator.lt,
+    "sle": operator.le,
+    "sgt": operator.gt,
+    "sge": operator.ge,
+}
+
+
+def _trips(start: int, stop: int, step: int) -> int:
+    return max(-(-(stop - start) // step), 0) if step > 0 else 0
+
+
+class _Integers:
+    """The integers of a kernel, by their numbers: how each follows from others and the grid."""
+
+    def __init__(self, grid: Sequence[int]):
+        self.grid = grid
+        self._left = _MOST_VALUES
+        self._made: list[tuple[Callable[..., int] | int, tuple[int, ...]]] = []
+        self._axes: list[frozenset[int]] = []
+
+    def constant(self, value: int) -> int:
+        return self._add(value, (), frozenset())
+
+    def index(self, axis: int) -> int:
+        return self._add(axis, (), frozenset([axis]))
+
+    def of(self, function: Callable[..., int], *operands: int | None) -> int | None:
+        """Return the number of a value that is computed from others; None if one is unknown."""
+        known = tuple(each for each in operands if each is not None)
+        if len(known) < len(operands):
+            return None
+        return self._add(function, known, frozenset().union(*(self._axes[n] for n in known)))
+
+    def _add(
+        self, made: Callable[..., int] | int, operands: tuple[int, ...], axes: frozenset[int]
+    ) -> int:
+        self._made.append((made, operands))
+        self._axes.append(axes)
+        return len(self._made) - 1
+
+    def over(self, values: Iterable[int], axes: Sequence[int]) -> list[list[int]] | None:
+        """Return values at all indices along axes, the last axis first; None if that is too much.
+
+        Args:
+          values: the numbers of the values.
+          axes: the axes that they depend on, and perhaps more.
+        """
+        values = list(values)
+        needed: set[int] = set()
+        stack = list(values)
+        while stack:
+            n = stack.pop()
+            if n not in needed:
+                needed.add(n)
+                stack += self._made[n][1]
+        count = math.prod(self.grid[axis] for axis in axes)
+        self._left -= count * (len(needed) + len(axes))
+        if self._left < 0:
+            return None
+        points = list(itertools.product(*(range(self.grid[axis]) for axis in axes)))
+        found: dict[int, list[int]] = {}
+        for n in sorted(needed):
+            made, operands = self._made[n]
+            if callable(made):
+                found[n] = list(map(made, *(found[each] for each in operands)))
+            elif self._axes[n]:
+                place = list(axes).index(made)
+                found[n] = [point[place] for point in points]
+            else:
+                found[n] = [made] * count
+        return [found[n] for n in values]
+
+    def mean(self, value: int) -> float | None:
+        """Return the mean of a value over the grid, None if it is too much to compute."""
+        axes = sorted(self._axes[value])
+        found = self.over([value], axes)
+        return sum(found[0]) / max(len(found[0]), 1) if found else None
+
+    def changes(self, values: Sequence[int]) -> int | None:
+        """Return how many times values change, at first as well, while the last axis runs first.
+
+        It is None if that is too much to compute.
+        """
+        last = max((axis for value in values for axis in self._axes[value]), default=-1)
+        found = self.over(values, range(last + 1))
+        if found is None:
+            return None
+        points = list(zip(*found, strict=True)) or [()]
+        return 1 + sum(a != b for a, b in itertools.pairwise(points))
+
+
+class _Scope:
+    """The integers that the names of a function's values stand for; None for other values."""
+
+    def __init__(self, integers: _Integers, head: str):
+        self.integers = integers
+        arguments = _VALUE.findall(head.partition(") ")[0])
+        self._numbers: dict[str, int | None] = {
+            name: integers.index(axis) for axis, name in enumerate(arguments[: len(integers.grid)])
+        }
+
+    def of(self, text: str) -> list[int | None]:
+        """Return the numbers of the values that a text names."""
+        return [self._numbers.get(name) for name in _VALUE.findall(text)]
+
+    def define(self, name: str, operation: str, rest: str) -> None:
+        """Record the value of an operation on integers; that of any other is unknown."""
+        self._numbers[name] = None
+        dialect, _, word = operation.partition(".")
+        text, _, type_ = rest.partition(" : ")
+        if dialect != "arith" or "<" in type_:
+            return
+        if word == "constant":
+            value = {"true": "1", "false": "0"}.get(text.strip(), text.strip())
+            if re.fullmatch(r"-?\d{1,18}", value):
+                self._numbers[name] = self.integers.constant(int(value))
+        elif word == "cmpi" and (compare := _COMPARISONS.get(text.split(",")[0].strip())):
+            self._numbers[name] = self.integers.of(compare, *self.of(text))
+        elif word in _INTEGERS:
+            is_sign = word == "extsi" and type_.startswith("i1 ")
+            function = operator.neg if is_sign else _INTEGERS[word]
+            self._numbers[name] = self.integers.of(function, *self.of(text))
+
+    def forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._numbers[name] = None
+
+
+# ---- the code ------------------------------------------------------------------------------------
+
+
+class _Region(NamedTuple):
+    """A region of the code: the number of its runs in a grid step, and whether that is sure."""
+
+    runs: int
+    is_sure: bool
+    otherwise: "_Region | None" = None
+    """The region of the branch that runs if this one does not."""
+
+
+@functools.lru_cache(maxsize=64)
+def work_of_code(mlir: str) -> KernelWork | None:
+    """Return the work of a kernel's MLIR, None if the grid or a loop's trips are not known.
+
+    It is None for a grid whose steps are too many to compute what each does, too.
+    """
+    lines = [line.written for line in stablehlo_lines(mlir, renamed=False)]
+    function = mosaic_function(lines)
+    grid = [int(size) for size in function.grid]
+    if math.prod(grid) > _LARGEST_GRID:
+        return None
+    integers = _Integers(grid)
+    counted = _counted(_body(lines, function.head), integers)
+    if counted is None:
+        return None
+    steps = math.prod(grid)
+    totals: Counter[tuple[str, ...]] = Counter()
+    for (region, *what), count in counted.items():
+        mean = integers.mean(region.runs)
+        if mean is None:
+            return None
+        totals[tuple(map(str, what))] += round(count * steps * mean)
+    products = {
+        (key[1], int(key[2])): count for key, count in totals.items() if key[0] == "product"
+    }
+    windows: list[int | None] = []
+    for n in range(len(function.references) - function.scratch):
+        given = function.windows[n - function.prefetched] if n >= function.prefetched else {}
+        windows.append(_window_bytes(given, function.references[n], lines, integers))
+    return KernelWork(
+        totals["flops",], totals["transcendentals",], products, tuple(windows), totals["copied",]
+    )
+
+
+def _body(lines: Sequence[str], head: str) -> list[str]:
+    """Return the lines of a function, its head first."""
+    start = lines.index(head) if head in lines else len(lines)
+    body = itertools.takewhile(lambda line: not line.startswith("func.func "), lines[start + 1 :])
+    return [head, *body]
+
+
+def _counted(body: Sequence[str], integers: _Integers) -> Counter[tuple[_Region, ...]] | None:
+    """Return the operations of a function by region and kind, in one run of each region."""
+    scope = _Scope(integers, body[0])
+    regions = [_Region(integers.constant(1), True)]
+    counted: Counter[tuple[_Region, ...]] = Counter()
+    for line in body[1:]:
+        if line.startswith("}"):
+            closed = regions.pop()
+            if not regions:
+                break
+            if line.endswith("{"):
+                regions.append(closed.otherwise or closed)
+            continue
+        found = _OPERATION.match(line)
+        if found is None:
+            continue
+        name, operation, rest = found.groups()
+        region = regions[-1]
+        if line.endswith("{"):
+            inner = _inner(operation, rest, region, scope)
+            if inner is None:
+                return None
+            regions.append(inner)
+            scope.forget(_BOUND.findall(rest))
+        for kind, count in _kinds(operation, rest, region):
+            counted[(region, *kind)] += count
+        if name:
+            scope.define(name, operation, rest)
+    return counted
+
+
+def _inner(operation: str, rest: str, region: _Region, scope: _Scope) -> _Region | None:
+    """Return the region inside an operation, None if nothing says how often it runs."""
+    integers = scope.integers
+    values = scope.of(rest)
+    if operation == "scf.if":
+        runs = integers.of(
+            lambda outer, condition: outer * (condition != 0), region.runs, values[0]
+        )
+        others = integers.of(
+            lambda outer, condition: outer * (condition == 0), region.runs, values[0]
+        )
+        if runs is None or others is None:
+            unsure = _Region(region.runs, False)
+            return unsure._replace(otherwise=unsure)
+        return _Region(runs, region.is_sure, _Region(others, region.is_sure))
+    if operation == "scf.for":
+        runs = integers.of(_product, region.runs, integers.of(_trips, *values[1:4]))
+        return None if runs is None else _Region(runs, region.is_sure)
+    return None if operation == "scf.while" else region
+
+
+def _kinds(operation: str, rest: str, region: _Region) -> Iterable[tuple[tuple[object, ...], int]]:
+    """Yield what an operation counts as, and how many."""
+    dialect, _, word = operation.partition(".")
+    vectors = [(math.prod(_sizes(sizes)), sizes, dtype) for sizes, dtype in _VECTOR.findall(rest)]
+    if word in ("matmul", "contract") and len(vectors) > 2:
+        numbers = _CONTRACTED.search(rest)
+        sizes = _sizes(vectors[0][1])
+        along = (
+            [int(n) for n in re.findall(r"\d{1,2}", numbers[1])] if numbers else [len(sizes) - 1]
+        )
+        count = 2 * vectors[-1][0] * math.prod(sizes[n] for n in along if n < len(sizes))
+        yield ("flops",), count
+        if region.is_sure:
+            passes = 6 if "contract_precision<fp32>" in rest and vectors[0][2] == "f32" else 1
+            yield ("product", vectors[0][2], passes), count
+    elif operation == "tpu.enqueue_dma":
+        if (moved := _DMA.search(rest)) and _IN_MEMORY.search(rest):
+            yield ("copied",), _bytes(_sizes(moved[1]), moved[2])
+    elif vectors and dialect == "math" and word not in _ARITHMETIC_OF_MATH:
+        yield ("transcendentals",), vectors[-1][0]
+    elif vectors and (dialect == "math" or (dialect == "arith" and word != "constant")):
+        yield ("flops",), vectors[-1][0]
+    elif word == "multi_reduction" and vectors:
+        yield ("flops",), max(vectors[0][0] - (vectors[-1][0] if len(vectors) > 1 else 1), 0)
+
+
+def _window_bytes(
+    given: Mapping[str, str], reference: str, lines: Sequence[str], integers: _Integers
+) -> int | None:
+    """Return the bytes that are copied for the blocks of an operand or result over the grid.
+
+    A block is copied when its index differs from that of the step before.
+    """
+    symbol = given.get("transform_indices")
+    sizes = [int(size) for size in re.findall(r"\d+", given.get("window_bounds", ""))]
+    dtype = re.match(r"memref<(?:\d+x)*(\w+)", reference)
+    if symbol is None or not sizes or dtype is None:
+        return None
+    head = next((line for line in lines if line.startswith(f"func.func {symbol}(")), "")
+    body = _body(lines, head)
+    scope = _Scope(integers, head)
+    for line in body[1:]:
+        if line.startswith("return"):
+            indices = [n for n in scope.of(line) if n is not None]
+            if len(indices) < len(scope.of(line)):
+                return None
+            changes = integers.changes(indices)
+            return None if changes is None else _bytes(sizes, dtype[1]) * changes
+        found = _OPERATION.match(line)
+        if found is None or line.endswith("{"):
+            return None
+        if found[1]:
+            scope.define(*found.groups())
+    return None
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(size) for size in text.split("x") if size]
+
+
+def _bytes(sizes: Sequence[int], dtype: str) -> int:
+    """Return the bytes of an array of an MLIR type, such as bf16 or f8E4M3FN."""
+    bits = re.search(r"\d+", dtype)
+    return -(-math.prod(sizes) * (int(bits[0]) if bits else 32) // 8)
