@@ -22,9 +22,9 @@ from hlotools.ir.mlir_lines import stablehlo_lines
 _OPERATION = re.compile(r"(?:(%[\w.\-]+)(?::\d+)? = )?([a-z_]+\.\w+)(.*)")
 _VALUE = re.compile(r"%[\w$.\-]+")
 _BOUND = re.compile(r"(%[\w.\-]+) =")
-_VECTOR = re.compile(r"vector<((?:\d+x)+)(\w+)>")
+_VECTOR = re.compile(r"vector<((?:\d{1,9}x){1,16})(\w+)>")
 _CONTRACTED = re.compile(r"dot_dimension_numbers<\[([\d, ]*)\]")
-_DMA = re.compile(r"source\(%\S+ : memref<((?:\d+x)+)(\w+),")
+_DMA = re.compile(r"source\(%\S+ : memref<((?:\d{1,9}x){1,16})(\w+),")
 _IN_MEMORY = re.compile(r"memory_space<(?:any|hbm)>")
 _ARITHMETIC_OF_MATH = frozenset({
     "absf", "absi", "floor", "ceil", "round", "roundeven", "trunc", "fma", "copysign",
@@ -32,6 +32,7 @@ _ARITHMETIC_OF_MATH = frozenset({
 # The number of values of all grid steps that are computed for one kernel.
 _MOST_VALUES = 4_000_000
 _LARGEST_GRID = 1 << 40
+_MOST_AXES = 16
 # How much the author's estimate may differ from the code.
 _CONTRADICTION = 2.0
 _FIGURES = ("flops", "transcendentals", "bytes_accessed")
@@ -116,25 +117,28 @@ def _product(left: int, right: int) -> int:
 
 
 def _quotient(left: int, right: int) -> int:
-    return 0 if right == 0 else int(math.copysign(abs(left) // abs(right), left * right))
+    """Return a quotient rounded toward zero; 0 for a division by zero."""
+    size = abs(left) // abs(right) if right else 0
+    return -size if (left < 0) != (right < 0) else size
 
 
-_INTEGERS: dict[str, Callable[..., int]] = {
-    "addi": operator.add,
-    "subi": operator.sub,
-    "muli": _product,
-    "divsi": _quotient,
-    "remsi": lambda left, right: left - _quotient(left, right) * right,
-    "andi": operator.and_,
-    "ori": operator.or_,
-    "xori": operator.xor,
-    "maxsi": max,
-    "minsi": min,
-    "select": lambda condition, left, right: left if condition else right,
-    "extui": int,
-    "extsi": int,
-    "trunci": int,
-    "index_cast": int,
+# By the name of an operation: what it computes, and of how many operands.
+_INTEGERS: dict[str, tuple[Callable[..., int], int]] = {
+    "addi": (operator.add, 2),
+    "subi": (operator.sub, 2),
+    "muli": (_product, 2),
+    "divsi": (_quotient, 2),
+    "remsi": (lambda left, right: left - _quotient(left, right) * right, 2),
+    "andi": (operator.and_, 2),
+    "ori": (operator.or_, 2),
+    "xori": (operator.xor, 2),
+    "maxsi": (max, 2),
+    "minsi": (min, 2),
+    "select": (lambda condition, left, right: left if condition else right, 3),
+    "extui": (int, 1),
+    "extsi": (int, 1),
+    "trunci": (int, 1),
+    "index_cast": (int, 1),
 }
 _COMPARISONS = {
     "eq": operator.eq,
@@ -255,12 +259,15 @@ class _Scope:
             value = {"true": "1", "false": "0"}.get(text.strip(), text.strip())
             if re.fullmatch(r"-?\d{1,18}", value):
                 self._numbers[name] = self.integers.constant(int(value))
-        elif word == "cmpi" and (compare := _COMPARISONS.get(text.split(",")[0].strip())):
-            self._numbers[name] = self.integers.of(compare, *self.of(text))
-        elif word in _INTEGERS:
-            is_sign = word == "extsi" and type_.startswith("i1 ")
-            function = operator.neg if is_sign else _INTEGERS[word]
-            self._numbers[name] = self.integers.of(function, *self.of(text))
+            return
+        function, count = _INTEGERS.get(word, (None, 0))
+        if word == "cmpi":
+            function, count = _COMPARISONS.get(text.split(",")[0].strip()), 2
+        elif word == "extsi" and type_.startswith("i1 "):
+            function = operator.neg
+        operands = self.of(text)
+        if function is not None and len(operands) == count:
+            self._numbers[name] = self.integers.of(function, *operands)
 
     def forget(self, names: Iterable[str]) -> None:
         for name in names:
@@ -287,8 +294,8 @@ def work_of_code(mlir: str) -> KernelWork | None:
     """
     lines = [line.written for line in stablehlo_lines(mlir, renamed=False)]
     function = mosaic_function(lines)
-    grid = [int(size) for size in function.grid]
-    if math.prod(grid) > _LARGEST_GRID:
+    grid = [int(size[:20]) for size in function.grid]
+    if len(grid) > _MOST_AXES or math.prod(grid) > _LARGEST_GRID:
         return None
     integers = _Integers(grid)
     counted = _counted(_body(lines, function.head), integers)
@@ -304,10 +311,10 @@ def work_of_code(mlir: str) -> KernelWork | None:
     products = {
         (key[1], int(key[2])): count for key, count in totals.items() if key[0] == "product"
     }
+    given = dict(enumerate(function.windows, function.prefetched))
     windows: list[int | None] = []
     for n in range(len(function.references) - function.scratch):
-        given = function.windows[n - function.prefetched] if n >= function.prefetched else {}
-        windows.append(_window_bytes(given, function.references[n], lines, integers))
+        windows.append(_window_bytes(given.get(n, {}), function.references[n], lines, integers))
     return KernelWork(
         totals["flops",], totals["transcendentals",], products, tuple(windows), totals["copied",]
     )
@@ -354,7 +361,7 @@ def _counted(body: Sequence[str], integers: _Integers) -> Counter[tuple[_Region,
 def _inner(operation: str, rest: str, region: _Region, scope: _Scope) -> _Region | None:
     """Return the region inside an operation, None if nothing says how often it runs."""
     integers = scope.integers
-    values = scope.of(rest)
+    values = [*scope.of(rest), None, None, None, None]
     if operation == "scf.if":
         runs = integers.of(
             lambda outer, condition: outer * (condition != 0), region.runs, values[0]
@@ -406,7 +413,7 @@ def _window_bytes(
     A block is copied when its index differs from that of the step before.
     """
     symbol = given.get("transform_indices")
-    sizes = [int(size) for size in re.findall(r"\d+", given.get("window_bounds", ""))]
+    sizes = [int(size) for size in re.findall(r"\d{1,9}", given.get("window_bounds", ""))]
     dtype = re.match(r"memref<(?:\d+x)*(\w+)", reference)
     if symbol is None or not sizes or dtype is None:
         return None
@@ -434,5 +441,5 @@ def _sizes(text: str) -> list[int]:
 
 def _bytes(sizes: Sequence[int], dtype: str) -> int:
     """Return the bytes of an array of an MLIR type, such as bf16 or f8E4M3FN."""
-    bits = re.search(r"\d+", dtype)
+    bits = re.search(r"\d{1,3}", dtype)
     return -(-math.prod(sizes) * (int(bits[0]) if bits else 32) // 8)

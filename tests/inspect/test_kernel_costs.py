@@ -109,6 +109,32 @@ def test_loops_and_grids_of_unknown_sizes_have_no_work(edit):
     assert edit[0] in CAUSAL and work_of_code(CAUSAL.replace(*edit)) is None
 
 
+ONCE = """\
+module attributes {stable_mosaic.version = 15 : i64} {
+  func.func @add(%arg0: memref<8x128xf32, #tpu.memory_space<vmem>>, %arg1: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = [], scalar_prefetch = 0 : i64, scratch_operands = 0 : i64, tpu.core_type = #tpu.core_type<tc>} {
+    %c0 = arith.constant 0 : index
+    %0 = vector.load %arg0[%c0, %c0] : memref<8x128xf32, #tpu.memory_space<vmem>>, vector<8x128xf32>
+    %1 = arith.addf %0, %0 : vector<8x128xf32>
+    tpu.vector_store %arg1[%c0, %c0], %1 {strides = array<i32>} : memref<8x128xf32, #tpu.memory_space<vmem>>, vector<8x128xf32>,
+    return
+  }
+}
+"""  # noqa: E501
+
+
+def test_a_kernel_without_a_grid_runs_once():
+    work = work_of_code(ONCE)
+    assert (work.flops, work.windows) == (8 * 128, (None, None))
+
+
+def test_text_that_is_cut_raises_nothing():
+    lines = CAUSAL.splitlines()
+    for n, line in enumerate(lines):
+        for instead in ([], [line.partition(", ")[0]], [line, line]):
+            work = work_of_code("\n".join([*lines[:n], *instead, *lines[n + 1 :]]))
+            assert work is None or work.flops >= 0
+
+
 def test_grids_with_too_many_steps_have_no_work():
     assert work_of_code(CAUSAL.replace("array<i64: 4, 4>", "array<i64: 1000000, 1000>")) is None
 
