@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, arguments_for, load_function
-from hlofront.inspect.tuning import tune
+from hlofront.inspect.tuning import Tuning, tune
 from hlotools.terminal_colors import Painter
 
 if TYPE_CHECKING:
@@ -64,37 +64,41 @@ def add_parser(commands: "Commands") -> None:
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
-    programs: list[str] = options.programs
     try:
-        if ".py:" not in programs[0]:
-            if options.over or options.args:
-                raise UsageError("--over and --args are for functions: files are programs already")
-            ranking = tune(programs, target=options.target, folder=options.dump, tell=announce)
-        elif len(programs) > 1:
-            raise UsageError("tune ranks one function, or several files")
-        else:
-            function, module = load_function(programs[0])
-            over = values_of(options.over, function)
-            first = {name: values[0] for name, values in over.items()}
-            args = arguments_for(
-                functools.partial(function, **first), module, programs[0], options.args
-            )
-            ranking = tune(
-                function,
-                *args,
-                over=over,
-                target=options.target,
-                folder=options.dump,
-                tell=announce,
-            )
-    except (ValueError, FileExistsError) as error:
-        raise UsageError(str(error)) from error
+        ranking = _ranking(options)
+    except FileExistsError as error:
+        raise UsageError(f"--dump: {error}") from error
     finish()
     if options.json:
         print(ranking.json(), file=out)
     else:
         print(Painter(out, options.color).table(ranking.text()), file=out)
     return 0 if ranking.candidates else 2
+
+
+def _ranking(options: argparse.Namespace) -> Tuning:
+    """Return the ranking of the function, files or folders that the command line names.
+
+    Raises:
+      UsageError: if options cannot be combined, or no file is a program.
+    """
+    programs: list[str] = options.programs
+    if ".py:" not in programs[0]:
+        if options.over or options.args:
+            raise UsageError("--over and --args are for functions: files are programs already")
+        try:
+            return tune(programs, target=options.target, folder=options.dump, tell=announce)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+    if len(programs) > 1:
+        raise UsageError("tune ranks one function, or several files")
+    function, module = load_function(programs[0])
+    over = values_of(options.over, function)
+    first = functools.partial(function, **{name: values[0] for name, values in over.items()})
+    args = arguments_for(first, module, programs[0], options.args)
+    return tune(
+        function, *args, over=over, target=options.target, folder=options.dump, tell=announce
+    )
 
 
 def values_of(texts: Sequence[str], function: Callable[..., object]) -> dict[str, list[object]]:

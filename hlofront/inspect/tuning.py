@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any
 
 from hlofront.base.config import options
+from hlofront.base.errors import TargetError
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.inspect.dumps import dump_tpu_kernels, empty_folder, tpu_kernels
 from hlofront.inspect.memory_fit import vmem_exceeded
@@ -154,12 +155,13 @@ class Tuning:
                     f"{max(slowest.slots.values(), default=0):.0%}" if slowest else "-",
                     f"{sum(kernel.bundles for kernel in each.kernels):,}",
                     f"{sum(kernel.spills or 0 for kernel in each.kernels):,}",
+                    f"{sum(kernel.flops for kernel in each.kernels):.3g}",
                     size_text(max((kernel.vmem for kernel in each.kernels), default=0)),
                     size_text(sum(kernel.bytes for kernel in each.kernels)),
                     each.name,
                 ]
             )
-        return [*head, "VMEM", "HBM"], rows
+        return [*head, "flops", "VMEM", "HBM"], rows
 
     def __repr__(self) -> str:
         return self.text()
@@ -196,11 +198,12 @@ def tune(
 
     Raises:
       FileExistsError: if the folder has files in it.
-      ValueError: if the target is no TPU, or there is nothing to rank.
+      TargetError: if the target is no TPU.
+      ValueError: if there is nothing to rank. If nothing could be lowered or read, the first error.
     """
     device = find_target(target) if isinstance(target, str) else target
     if device.platform != "tpu":
-        raise ValueError(
+        raise TargetError(
             f"tune ranks by the bundles of TPUs, and {device.name} is none: give a target such as "
             "tpu:v6e:1x1"
         )

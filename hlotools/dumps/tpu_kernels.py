@@ -56,6 +56,7 @@ class TpuKernel(NamedTuple):
       spills: the instructions that store such values.
       vmem: the bytes that it allocates in vector memory, besides operands and results.
       smem: the bytes that it allocates in scalar memory.
+      flops: the operations of all its calls, without those that its branches skip, as in `costs`.
       bytes: the bytes that all its calls move to and from HBM.
       seconds: the bound of the time of all calls, None if the device's rates are not known: the
           greater of their cycles and of the transfers of their bytes.
@@ -77,6 +78,7 @@ class TpuKernel(NamedTuple):
     spills: int | None
     vmem: int
     smem: int
+    flops: int
     bytes: int
     seconds: float | None
     limit: str
@@ -349,6 +351,7 @@ def _kernel(
         spills=profile.count("SPILL") if profile else None,
         vmem=used.get("vmem", 0),
         smem=used.get("smem", 0),
+        flops=sum(row.flops or 0 for row in known),
         bytes=moved,
         seconds=seconds,
         limit=limit,
