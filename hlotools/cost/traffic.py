@@ -214,9 +214,8 @@ def _of_kernel(call: Instruction, kernel: KernelWork) -> Iterator[Transfer]:
     """
     results = [(call, shape, True) for shape in call.shape.elements or (call.shape,)]
     values = [*((operand, operand.shape, False) for operand in call.operands), *results]
-    for (value, shape, is_write), blocks in itertools.zip_longest(values, kernel.windows):
-        if value is None:
-            break
+    windows = itertools.chain(kernel.windows, itertools.repeat(None))
+    for (value, shape, is_write), blocks in zip(values, windows, strict=False):
         size = bytes_in_memory(shape)
         if size and blocks is not None:
             size = blocks

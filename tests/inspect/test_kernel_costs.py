@@ -109,6 +109,11 @@ def test_loops_and_grids_of_unknown_sizes_have_no_work(edit):
     assert edit[0] in CAUSAL and work_of_code(CAUSAL.replace(*edit)) is None
 
 
+def test_a_call_may_have_fewer_operands_than_its_kernel():
+    text = MATMUL.replace("custom-call(%x.1, %y.1)", "custom-call(%x.1)")
+    assert text != MATMUL and costs(text).total["flops"] == PRODUCTS + 4 * 512**2
+
+
 ONCE = """\
 module attributes {stable_mosaic.version = 15 : i64} {
   func.func @add(%arg0: memref<8x128xf32, #tpu.memory_space<vmem>>, %arg1: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = [], scalar_prefetch = 0 : i64, scratch_operands = 0 : i64, tpu.core_type = #tpu.core_type<tc>} {
