@@ -142,13 +142,13 @@ MODEL = """
 import hlofront as jax
 import hlofront.numpy as jnp
 
-def scores(q, k, *, block):
+def scores(q, k, *, block, scale):
     assert k.shape[0] % block == 0, f"{block} does not divide {k.shape[0]}"
 
     def step(total, keys):
         return total + jnp.exp(q @ keys.T) @ keys, None
 
-    return jax.lax.scan(step, jnp.zeros_like(q), k.reshape(-1, block, k.shape[1]))[0]
+    return jax.lax.scan(step, scale * q, k.reshape(-1, block, k.shape[1]))[0]
 """
 
 
@@ -158,16 +158,15 @@ def test_a_function_is_ranked_as_by_the_estimates_of_libtpu(tmp_path):
     path = tmp_path / "model.py"
     path.write_text(MODEL)
     arguments = ("tune", f"{path}:scores", "--args", "f32[512,128], f32[512,128]")
-    status, text = run(
-        *arguments, "--over", "block=32,128,512,300", "--target", "tpu:v5e:1x1", "--json"
-    )
+    over = ("--over", "block=32,128,512,300", "--over", "scale=2")
+    status, text = run(*arguments, *over, "--target", "tpu:v5e:1x1", "--json")
     answer = json.loads(text)
     assert status == 0
     assert answer["refused"] == [
-        {"name": "block=300", "problem": "AssertionError: 300 does not divide 512"}
+        {"name": "block=300 scale=2", "problem": "AssertionError: 300 does not divide 512"}
     ]
     rows = answer["candidates"]
-    assert [row["name"] for row in rows] == ["block=512", "block=128", "block=32"]
+    assert [row["name"] for row in rows] == [f"block={block} scale=2" for block in (512, 128, 32)]
     estimates = [sum(k["compiler_cycles"] or 0 for k in row["kernels"]) for row in rows]
     assert estimates == sorted(estimates)
     assert rows[0]["kernels"][0]["file"] == str(path)
