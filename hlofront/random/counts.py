@@ -39,6 +39,7 @@ from hlofront.primitives.elementwise.elementwise import (
 )
 from hlofront.primitives.elementwise.special import lgamma
 from hlofront.primitives.random.keys import random_clone, random_split
+from hlofront.random.approximate import checked_method, poisson_approx
 from hlofront.random.arguments import broadcast_to_shape, checked_key, in_dtype, integral, parts
 from hlofront.random.continuous import uniform
 from hlofront.random.sampler import sampler
@@ -60,32 +61,40 @@ def _any(x: Array) -> Array:
 # ---- Poisson -------------------------------------------------------------------------------------
 
 
-@sampler(dtype=integral, nested=False)
+@sampler(dtype=integral, method=checked_method, nested=False)
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
 ) -> Array:
-    """Return random numbers from the Poisson distribution, for a key of the generator threefry2x32.
+    """Return random numbers from the Poisson distribution.
 
-    Small means use Knuth's products of uniform numbers; others use the transformed rejection of
-    Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
+    The exact method is for keys of the generator threefry2x32. Small means use Knuth's products of
+    uniform numbers; others use the transformed rejection of Hoermann, "The transformed rejection
+    method for generating Poisson random variables" (1993).
 
     Args:
-      lam: the mean, which broadcasts to the shape. The result is -1 where it is negative or NaN.
+      lam: the mean, which broadcasts to the shape. Where it is negative or NaN, the exact method
+        returns -1.
       dtype: an integer dtype; by default int32, with x64 int64.
+      method: "exact", by rejection in loops, or "approximate", which is faster as it has no loop,
+        with probabilities that are wrong by less than 1e-4 in total.
 
     Example:
       >>> jax.eval_shape(jax.random.poisson, jax.random.key(0), jnp.array([1.0, 100.0]))
       ShapeDtypeStruct(shape=(2,), dtype=int32)
     """
+    if method == "approximate":
+        return poisson_approx(key, lam, shape=shape, dtype=dtype)
     generator = key.dtype.generator
     if generator.name != "threefry2x32":
         raise NotImplementedError(  # JAX raises this class.
-            "`poisson` is only implemented for the threefry2x32 RNG, not "
+            "`poisson` with method='exact' is only implemented for the threefry2x32 RNG, not "
             f"{generator.name}: its loops need a generator whose bits do not depend on what else "
-            "is drawn"
+            "is drawn. Use method='approximate', or a key of threefry2x32"
         )
     lam = convert_element_type(broadcast_to_shape(lam, shape), np.float32)
     return _poisson(key, lam, shape=shape, dtype=dtype)

@@ -59,6 +59,8 @@ def sampler(
     parameters = signature.parameters
     names = list(parameters)
     positions = {name: i for i, name in enumerate(names)}
+    by_name = [p for p in names if parameters[p].kind is inspect.Parameter.KEYWORD_ONLY]
+    most = len(names) - len(by_name)
     defaults = [parameters[p].default for p in names]
     needed = defaults.count(_MISSING)
     of_shape = []
@@ -84,7 +86,7 @@ def sampler(
             else:
                 return fun(*args, **kwargs)  # Python raises TypeError.
         missing = count < needed and any(x is _MISSING for x in values)
-        if missing or len(values) != len(names):
+        if missing or count > most:
             return fun(*args, **kwargs)
         values[0] = checked_key(name, values[0])
         for i, check in checked:
@@ -93,15 +95,18 @@ def sampler(
             operands = [values[i] for i in of_shape_positions]
             values[shape_position] = checked_shape(name, values[shape_position], *operands)
         if sharding is None:
-            return unchecked(*values)
+            return unchecked(*values) if not by_name else draw_with(values)
 
         def draw_from(*arrays: object) -> Array:
             for i, value in zip(array_positions, arrays, strict=True):
                 values[i] = value
-            return unchecked(*values)
+            return draw_with(values)
 
         arrays = [values[i] for i in array_positions]
         return with_sharding(name, draw_from, arrays, sharding)
+
+    def draw_with(values: list[object]) -> Array:
+        return unchecked(*values[:most], **dict(zip(by_name, values[most:], strict=True)))
 
     if has_out_sharding:
         signature = signature.replace(parameters=[*parameters.values(), _OUT_SHARDING])

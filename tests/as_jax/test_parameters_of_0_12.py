@@ -98,3 +98,70 @@ def test_dead_code_of_calls_is_removed_by_either_signature():
     for rule in (pe.dce_jaxpr_call_rule, pe.dce_jaxpr_closed_call_rule):
         used, smaller = rule([True, False], [True, True], equation)
         assert used == before[0] == [True, False] and len(smaller.outvars) == 1
+
+
+# What jax 0.12.0.1 draws with random.key(0) and method="approximate".
+ALPHAS = np.array([0.01, 0.5, 1.0, 3.0, 100.0, 1e6], np.float32)
+APPROXIMATE = {
+    "gamma": [2.235971, 1.1745418, 1.0762902, 0.93644476, 92.0164, 1000588.75],
+    "loggamma": [0.8046756, 0.16087812, 0.07352018, -0.06566476, 4.521967, 13.816099],
+    "beta": [1.7949853e-12, 0.011957492, 0.6885029, 0.72910744, 0.9992889, 1.0],
+    "chisquare": [2.1464539, 1.8118496, 0.74785066, 0.5573513, 89.23577, 1000831.7],
+}
+# And the derivatives by the shape parameter, or by the degrees of freedom.
+SLOPES = {
+    "gamma": [115.155235, 1.5997065, 1.4562181, 1.2906533, 1.0500877, 1.0005021],
+    "loggamma": [73.70353, 0.40462825, 0.30914018, 0.173891, 0.009315296, 9.994959e-07],
+    "beta": [0.0034718248, 0.1580484, 0.10724206, 0.062153675, 0.0004771168, 4.986045e-12],
+    "chisquare": [219.85121, 1.9239476, 1.5997065, 1.391221, 1.0708038, 1.0007104],
+}
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_gamma_and_its_relatives_are_drawn_without_loops(name):
+    key = jax.random.key(0)
+    draw = getattr(jax.random, name)
+    others = (ALPHAS[::-1],) if name == "beta" else ()
+    numbers = draw(key, ALPHAS, *others, method="approximate")
+    np.testing.assert_allclose(numbers, APPROXIMATE[name], rtol=1e-5)
+
+    def drawn(alpha):
+        return draw(key, alpha, *([3.0] if others else []), method="approximate")
+
+    np.testing.assert_allclose(jax.vmap(jax.grad(drawn))(ALPHAS), SLOPES[name], rtol=1e-5)
+    assert "while" not in str(jax.make_jaxpr(drawn)(1.0))
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_narrow_gamma_numbers_are_computed_in_float32(name, dtype):
+    draw = getattr(jax.random, name)
+    alphas = ALPHAS[:5].astype(dtype)
+    numbers = draw(jax.random.key(0), alphas, dtype=dtype, method="approximate")
+    wide = draw(jax.random.key(0), alphas.astype(np.float32), method="approximate")
+    np.testing.assert_array_equal(numbers, wide.astype(dtype))
+
+
+def test_poisson_numbers_are_drawn_without_loops_by_any_generator():
+    means = np.array([0.0, 0.3, 1.0, 6.9, 7.0, 30.0, 1000.0, 1e7], np.float32)
+    numbers = jax.random.poisson(jax.random.key(0), means, method="approximate")
+    assert numbers.tolist() == [0, 2, 0, 7, 7, 25, 984, 10001563]
+    assert numbers.dtype == np.int32
+    narrow = jax.random.poisson(jax.random.key(0), means[:7], dtype="int8", method="approximate")
+    assert narrow.tolist() == [0, 2, 0, 7, 7, 25, 127]
+    key = jax.random.key(0, impl="rbg")
+    assert jax.random.poisson(key, 2.0, (3,), method="approximate").tolist() == [1, 4, 3]
+    with pytest.raises(NotImplementedError, match="Use method='approximate'"):
+        jax.random.poisson(key, 2.0)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma", "beta", "chisquare", "poisson"])
+def test_methods_of_samplers_are_passed_by_name_and_known(name):
+    draw = getattr(jax.random, name)
+    parameters = (1.0, 1.0) if name == "beta" else (1.0,)
+    same = [draw(jax.random.key(0), *parameters, **how) for how in ({}, {"method": "exact"})]
+    assert same[0] == same[1]
+    with pytest.raises(ValueError, match=f"method argument to `{name}`.*got 'quick'"):
+        draw(jax.random.key(0), *parameters, method="quick")
+    with pytest.raises(TypeError, match="positional arguments"):
+        draw(jax.random.key(0), *parameters, (), None, "exact")

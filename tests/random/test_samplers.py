@@ -39,6 +39,10 @@ CONTINUOUS = {
     "weibull_min": (lambda k, s: random.weibull_min(k, 2.0, 1.7, s), stats.weibull_min(1.7, 0, 2)),
     "gamma": (lambda k, s: random.gamma(k, 2.5, s), stats.gamma(2.5)),
     "gamma_small": (lambda k, s: random.gamma(k, 0.3, s), stats.gamma(0.3)),
+    "gamma_approximate": (
+        lambda k, s: random.gamma(k, 0.3, s, method="approximate"),
+        stats.gamma(0.3),
+    ),
     "loggamma": (lambda k, s: random.loggamma(k, 0.05, s), stats.loggamma(0.05)),
     "beta": (lambda k, s: random.beta(k, 0.6, 2.0, s), stats.beta(0.6, 2)),
     "chisquare": (lambda k, s: random.chisquare(k, 3.0, s), stats.chi2(3)),
@@ -81,6 +85,14 @@ DISCRETE = {
     "geometric": (lambda k, s: random.geometric(k, 0.3, s), stats.geom(0.3)),
     "poisson": (lambda k, s: random.poisson(k, 3.5, s), stats.poisson(3.5)),
     "poisson_large": (lambda k, s: random.poisson(k, 40.0, s), stats.poisson(40)),
+    "poisson_approximate": (
+        lambda k, s: random.poisson(k, 3.5, s, method="approximate"),
+        stats.poisson(3.5),
+    ),
+    "poisson_large_approximate": (
+        lambda k, s: random.poisson(k, 40.0, s, method="approximate"),
+        stats.poisson(40),
+    ),
     "binomial": (lambda k, s: random.binomial(k, 9.0, 0.3, s), stats.binom(9, 0.3)),
     "binomial_large": (lambda k, s: random.binomial(k, 90.0, 0.6, s), stats.binom(90, 0.6)),
     "multinomial": (
