@@ -165,3 +165,17 @@ def test_methods_of_samplers_are_passed_by_name_and_known(name):
         draw(jax.random.key(0), *parameters, method="quick")
     with pytest.raises(TypeError, match="positional arguments"):
         draw(jax.random.key(0), *parameters, (), None, "exact")
+
+
+def test_polyval_takes_the_default_of_unroll():
+    coefficients, x = jnp.arange(9.0), jnp.array([0.5, 1.0])
+    value = jnp.polyval(coefficients, x, unroll=None)
+    np.testing.assert_allclose(value, np.polyval(np.arange(9.0), [0.5, 1.0]))
+
+
+def test_references_are_not_pinned():
+    assert jax.new_ref(jnp.ones(2), pin=False)[...].tolist() == [1, 1]
+    with pytest.raises(NotImplementedError, match="Leave pin out"):
+        jax.jit(lambda x: jax.new_ref(x, pin=True)[...])(1.0)
+    with pytest.raises(NotImplementedError, match=r"empty_ref.*no pinned"):
+        jax.empty_ref(jax.typeof(1.0), None, True)

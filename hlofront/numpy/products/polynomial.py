@@ -334,13 +334,13 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
 
 @operation_like(np.polyval, static_argnames=("unroll",))
-def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = UNROLL) -> Array:
     """Evaluate a polynomial by Horner's rule.
 
     Args:
       p: coefficients, along the first axis; other axes broadcast with `x`.
       x: the points at which to evaluate the polynomial.
-      unroll: the number of loop steps unrolled; True for all.
+      unroll: the number of loop steps unrolled; True for all, None for the default.
 
     Raises:
       IndexError: if there is no axis of coefficients.
@@ -362,4 +362,4 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         return add(multiply(value, x), coefficient), None
 
     first = creation.full(shape, _zero(aval.dtype))
-    return scan(step, first, p, unroll=unroll)[0]
+    return scan(step, first, p, unroll=UNROLL if unroll is None else unroll)[0]

@@ -241,7 +241,9 @@ def _broadcast(index: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def new_ref(init_val: ArrayLike, *, memory_space: object = None, kind: str | None = None) -> Any:
+def new_ref(
+    init_val: ArrayLike, *, memory_space: object = None, kind: str | None = None, pin: bool = False
+) -> Any:
     """Return a mutable reference that holds a copy of an array.
 
     `ref[...]` reads it, `ref[i] = x` writes to it, `ref[i] += x` does both, in jitted functions
@@ -252,8 +254,10 @@ def new_ref(init_val: ArrayLike, *, memory_space: object = None, kind: str | Non
       init_val: the first value: an array or scalar.
       memory_space: the memory of the reference, which extensions interpret.
       kind: the name of a kind of reference, which extensions interpret.
+      pin: must be False: references are values in compiled programs, not pinned buffers.
 
     Raises:
+      NotImplementedError: if `pin` is true.
       TypeError: if `init_val` is not an array, or is a reference.
 
     Examples:
@@ -262,16 +266,31 @@ def new_ref(init_val: ArrayLike, *, memory_space: object = None, kind: str | Non
       >>> ref
       Ref([0., 2., 0.], dtype=float32)
     """
+    _refuse_pin("new_ref", pin)
     return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
 
 
-def empty_ref(ty: Any, memory_space: object = None) -> Any:
+def _refuse_pin(name: str, pin: bool) -> None:
+    if pin:
+        raise NotImplementedError(  # JAX raises this class.
+            f"{name}(pin=True): a compiled program has the values of its references and no pinned "
+            "buffers. Leave pin out; an argument whose memory a result shall reuse can be donated, "
+            "by jax.jit(..., donate_argnums=...)."
+        )
+
+
+def empty_ref(ty: Any, memory_space: object = None, pin: bool = False) -> Any:
     """Return a mutable reference whose elements are undefined until they are written.
 
     Args:
       ty: the type of the array: an aval, or any value with a shape and dtype.
       memory_space: the memory of the reference, which extensions interpret.
+      pin: must be False: references are values in compiled programs, not pinned buffers.
+
+    Raises:
+      NotImplementedError: if `pin` is true.
     """
+    _refuse_pin("empty_ref", pin)
     if not isinstance(ty, ShapedArray):
         ty = ShapedArray(tuple(ty.shape), dtype_of(ty.dtype))
     return empty_ref_p.bind(ty=ty, memory_space=memory_space)
