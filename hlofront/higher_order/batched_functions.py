@@ -11,6 +11,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.primitives.arrays.reducing import reduce_sum
 from hlofront.primitives.rules.batching import move_axis, to_front, with_new_axis
+from hlofront.transforms.backward_logs import LogsAsResults
 from hlofront.transforms.batch import Axes, batch_flat, batch_program_at
 
 # A function of flat values.
@@ -233,6 +234,11 @@ class BatchedForward:
         return results, values[count:], batched_backward
 
 
+def may_log_backwards(backward: FlatBackward) -> bool:
+    """Return whether a backward rule, of this or another package, may log."""
+    return getattr(backward, "may_log", False)
+
+
 class BatchedBackward:
     """A batched backward rule; cotangents of unbatched values are summed over the batch axis.
 
@@ -260,6 +266,10 @@ class BatchedBackward:
         self.result_axes = tuple(result_axes)
         self.axes = axes
 
+    @property
+    def may_log(self) -> bool:
+        return may_log_backwards(self.backward)
+
     def __call__(
         self, residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
     ) -> list[Cotangent]:
@@ -281,9 +291,11 @@ class BatchedBackward:
             ]
             return self.backward(args[:count], arriving)
 
+        logged = LogsAsResults(flat)
         values, axes_out = batch_flat(
-            flat, self.axis, [*residuals, *arrays], [*self.residual_axes, *axes]
+            logged, self.axis, [*residuals, *arrays], [*self.residual_axes, *axes]
         )
+        values, axes_out = logged.take_logs(values, axes_out, "a custom VJP bwd rule")
         return [
             self._fitted(x, a, primal_axis)
             for x, a, primal_axis in zip(values, axes_out, self.axes, strict=True)

@@ -34,6 +34,7 @@ from hlofront.higher_order.jit_call import (
 from hlofront.higher_order.saved_residuals import log_checkpoint_residuals
 from hlofront.higher_order.selecting import Flags, nonzero, where, where_not
 from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.backward_logs import inlined_for_logs
 from hlofront.transforms.flatten import abstract, check_hashable, result_paths, stage_tree
 from hlofront.transforms.partial_eval import SplitEquation
 from hlofront.transforms.vmap import documented
@@ -257,6 +258,7 @@ class _RematRules(CallRules):
 
 
 remat_rules = _RematRules(remat_p, "jaxpr", _adapted)
+inlined_for_logs.add(remat_p)
 
 
 @rules.run(remat_p)

@@ -1,6 +1,7 @@
 """The decorator custom_gradient, for functions that return a result and its backward rule."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from hlofront.base import source, tree
 from hlofront.base.tree import PyTree, PyTreeDef
@@ -8,50 +9,114 @@ from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
 from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.higher_order.accumulators import ValAccum
+from hlofront.higher_order.backward_rules import accumulator, cotangent_of
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.transforms.stage import stage
 
 
-def custom_gradient(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
+def custom_gradient(
+    fun: Callable[..., PyTree] | None = None,
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: PyTree = None,
+) -> Callable[..., PyTree]:
     """Return a function whose backward rule comes from `fun(*args) -> (result, rule)`.
 
     Args:
       fun: returns a result, and a rule from the result's cotangent to the arguments' cotangents: a
         tuple of them, or a single one for a single argument. The rule may close over values that
-        `fun` computes.
+        `fun` computes. Without it, custom_gradient returns a decorator.
+      with_logs: whether the rule returns a pair of the cotangents and a dict of pytrees by name,
+        or None, which `f_vjp.with_logs` returns.
+      remat: must be False.
+      with_accums: whether the rule takes, after the cotangent, a pytree of accumulators for each
+        argument instead of returning cotangents: None if not, else hijax.ValAccum or a pytree of
+        it that is a prefix of the arguments. It may return a dict for `f_vjp.with_logs`.
 
     Returns:
       A function of the arguments of `fun` that returns the result, with that derivative.
 
     Raises:
-      TypeError: if `fun` does not return a pair of a result and a function.
+      TypeError: if `fun` does not return a pair of a result and a function, or the rule no pair
+        with `with_logs`.
+      NotImplementedError: for `remat=True`.
+      ValueError: for accumulators other than ValAccum.
+
+    Example:
+      >>> @jax.custom_gradient(with_logs=True)
+      ... def square(x):
+      ...     return x**2, lambda g: ((2 * x * g,), {"gradient": g})
+      >>> _, square_vjp = jax.vjp(square, 3.0)
+      >>> square_vjp.with_logs(1.0)[1]
+      {'gradient': 1.0}
     """
+    if fun is None:
+        return partial(custom_gradient, with_logs=with_logs, remat=remat, with_accums=with_accums)
+    if remat:
+        raise NotImplementedError(  # JAX raises this class.
+            "custom_gradient(remat=True) is not implemented: JAX has it only with jax_custom_vjp3. "
+            "What checkpoint saves and recomputes can be chosen by its policy, with "
+            "checkpoint_name in the function."
+        )
+    if any(kind is not ValAccum for kind in tree.tree_leaves(with_accums)):
+        raise ValueError(
+            f"custom_gradient got with_accums={with_accums}: only hijax.ValAccum is supported. "
+            "f_vjp.with_refs adds a cotangent to a reference."
+        )
+    function = fun
 
     @custom_vjp
     def wrapped_fun(*args: object, **kwargs: object) -> PyTree:
-        result, _ = _pair(fun, args, kwargs)
+        result, _ = _pair(function, args, kwargs)
         return result
 
     def fwd(*args: object, **kwargs: object) -> tuple[PyTree, _Residuals]:
-        result, rule = _pair(fun, args, kwargs)
+        result, rule = _pair(function, args, kwargs)
         leaves, out_tree = tree.tree_flatten(result)
-        in_trees: list[PyTreeDef] = []
+        trees: list[PyTreeDef] = []
 
         def flat(*cotangents: ArrayLike) -> list[ArrayLike]:
-            of_arguments, in_tree = tree.tree_flatten(rule(out_tree.unflatten(cotangents)))
-            in_trees.append(in_tree)
-            return of_arguments
+            cotangent = out_tree.unflatten(cotangents)
+            if with_accums is None:
+                output = _with_logs(rule(cotangent)) if with_logs else (rule(cotangent), None)
+            else:
+                avals, structure = tree.tree_flatten(tree.tree_map(typeof, args))
+                sums = list(map(accumulator, avals))
+                logs = rule(cotangent, *structure.unflatten(sums))
+                output = structure.unflatten(map(cotangent_of, sums)), logs
+            flat_output, structure = tree.tree_flatten(output)
+            trees.append(structure)
+            return flat_output
 
         program = stage(flat, [typeof(x).to_tangent_aval() for x in leaves])
-        return result, _Residuals(program, in_trees[0])
+        return result, _Residuals(program, trees[0])
 
     def bwd(residuals: _Residuals, cotangent: PyTree) -> PyTree:
         flat = jaxpr_as_fun(residuals.program, *tree.tree_leaves(cotangent))
-        of_arguments = residuals.in_tree.unflatten(flat)
-        return (of_arguments,) if tree.treedef_is_leaf(residuals.in_tree) else of_arguments
+        of_arguments, logs = residuals.out_tree.unflatten(flat)
+        is_single = tree.treedef_is_leaf(tree.tree_structure(of_arguments))
+        cotangents = (of_arguments,) if is_single else of_arguments
+        return (cotangents, logs) if may_log else cotangents
 
-    wrapped_fun.defvjp(fwd, bwd)
+    may_log = with_logs or with_accums is not None
+    (wrapped_fun.defvjp_with_logs if may_log else wrapped_fun.defvjp)(fwd, bwd)
     return wrapped_fun
+
+
+def _with_logs(output: PyTree) -> PyTree:
+    """Return the pair that a rule that logs returned.
+
+    Raises:
+      TypeError: if it is not a pair.
+    """
+    if not is_tuple_or_list(output) or len(output) != 2:
+        raise TypeError(
+            "a custom_gradient function with with_logs=True must return a VJP function producing "
+            f"a pair (in_cts, logs), but it returned {source.shortened(repr(output))}"
+        )
+    return tuple(output)
 
 
 def _pair(
@@ -76,23 +141,23 @@ class _Residuals:
 
     Attributes:
       program: the rule on flat cotangents.
-      in_tree: the tree definition of the cotangents that the rule returns.
+      out_tree: the tree definition of the cotangents and the logs that the rule returns.
     """
 
-    __slots__ = ("in_tree", "program")
+    __slots__ = ("out_tree", "program")
 
-    def __init__(self, program: ClosedJaxpr, in_tree: PyTreeDef):
+    def __init__(self, program: ClosedJaxpr, out_tree: PyTreeDef):
         self.program = program
-        self.in_tree = in_tree
+        self.out_tree = out_tree
 
     def flatten(self) -> tuple[tuple[list[Value]], tuple[Jaxpr, PyTreeDef]]:
-        return (self.program.consts,), (self.program.jaxpr, self.in_tree)
+        return (self.program.consts,), (self.program.jaxpr, self.out_tree)
 
     @staticmethod
     def unflatten(static: tuple[Jaxpr, PyTreeDef], children: Sequence[PyTree]) -> "_Residuals":
-        jaxpr, in_tree = static
+        jaxpr, out_tree = static
         (consts,) = children
-        return _Residuals(ClosedJaxpr(jaxpr, consts), in_tree)
+        return _Residuals(ClosedJaxpr(jaxpr, consts), out_tree)
 
 
 tree.register_pytree_node(_Residuals, _Residuals.flatten, _Residuals.unflatten)

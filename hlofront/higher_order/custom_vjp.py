@@ -1,7 +1,7 @@
 """The class custom_vjp, for functions with user-defined forward and backward rules."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from hlofront.core.references import is_reference
 from hlofront.core.symbolic_zeros import Cotangent, Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.core.typed_scalars import typed
+from hlofront.higher_order.backward_rules import (
+    AccumulatingForm,
+    BackwardForm,
+    BackwardRule,
+    LoggingForm,
+)
 from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
@@ -35,10 +41,8 @@ from hlofront.transforms.flatten import result_paths
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.stage import stage
 
-# The user's rules: (*arguments) -> (result, residuals), and (*nondifferentiable arguments,
-# residuals, cotangent of the result) -> cotangents of the differentiable arguments.
+# The user's forward rule: (*arguments) -> (result, residuals).
 ForwardRule = Callable[..., PyTree]
-BackwardRule = Callable[..., PyTree]
 Part = TypeVar("Part")
 
 
@@ -138,6 +142,7 @@ class custom_vjp(CustomRule):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: ForwardRule | None = None
         self.bwd: BackwardRule | None = None
+        self.form = BackwardForm
         self.symbolic_zeros = False
         self.optimize_remat = False
 
@@ -147,6 +152,7 @@ class custom_vjp(CustomRule):
         bwd: BackwardRule,
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
+        generic_batching: bool = False,
     ) -> None:
         """Set the forward and the backward rule.
 
@@ -159,11 +165,75 @@ class custom_vjp(CustomRule):
             cotangents that are known to be zero.
           optimize_remat: whether, under checkpoint, the function itself runs instead of `fwd` if
             the residuals are not needed.
+          generic_batching: has no effect: under vmap, each example has a cotangent of each result.
         """
         self.fwd = fwd
         self.bwd = bwd
+        self.form = BackwardForm
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
+
+    def defvjp_with_logs(
+        self,
+        fwd: ForwardRule,
+        bwd: BackwardRule,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
+        """Set the forward rule, and a backward rule that logs for `f_vjp.with_logs`.
+
+        Args:
+          fwd, symbolic_zeros, optimize_remat, generic_batching: as of `defvjp`.
+          bwd: as of `defvjp`, but it returns a pair of the cotangents and a dict of pytrees by
+            name, or None. A plain call of the VJP function drops the dict.
+
+        Example:
+          >>> f = jax.custom_vjp(jnp.sin)
+          >>> f.defvjp_with_logs(
+          ...     lambda x: (jnp.sin(x), jnp.cos(x)), lambda cos, g: ((g * cos,), {"gradient": g})
+          ... )
+          >>> _, f_vjp = jax.vjp(f, 0.0)
+          >>> f_vjp.with_logs(2.0)[1]
+          {'gradient': 2.0}
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
+        self.form = LoggingForm
+
+    def defvjp_with_accums(
+        self,
+        fwd: ForwardRule,
+        bwd: BackwardRule,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
+        """Set the forward rule, and a backward rule that adds to accumulators of cotangents.
+
+        Args:
+          fwd, symbolic_zeros, optimize_remat, generic_batching: as of `defvjp`.
+          bwd: takes, after the arguments of `defvjp`'s, one pytree of accumulators per argument,
+            whose method `accum` adds a cotangent: a ValAccum, or a NullAccum where none is needed.
+            It returns None, or a dict for `f_vjp.with_logs`.
+
+        Example:
+          >>> f = jax.custom_vjp(jnp.square)
+          >>> f.defvjp_with_accums(lambda x: (x * x, x), lambda x, g, total: total.accum(2 * x * g))
+          >>> jax.grad(f)(3.0)
+          Array(6., dtype=float32, weak_type=True)
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
+        self.form = AccumulatingForm
+
+    def defremat(self, *_: object, **__: object) -> NoReturn:
+        """Raise NotImplementedError, as JAX does without its option jax_custom_vjp3."""
+        raise NotImplementedError(  # JAX raises this class.
+            "custom_vjp.defremat is not implemented: JAX has it only with jax_custom_vjp3. What "
+            "checkpoint saves and recomputes can be chosen by its policy, with checkpoint_name in "
+            "fwd; jax.custom_remat and HiPrim.remat define it for one operation."
+        )
+
+    defremat_with_logs = defremat
 
     def fixed_argument(self, x: PyTree) -> PyTree:
         for leaf in tree.tree_leaves(x):
@@ -192,7 +262,7 @@ class custom_vjp(CustomRule):
             arguments,
             result,
             self.fwd,
-            self.bwd,
+            self.form(self.bwd),
             self.symbolic_zeros,
             call if self.optimize_remat and not self.symbolic_zeros else None,
         )
@@ -232,7 +302,7 @@ class Forward:
       arguments: the arguments of the call.
       result: the type of the function's result, which that of the forward rule must match.
       rule: the user's forward rule.
-      backward: the user's backward rule.
+      backward: the user's backward rule, in its form.
       symbolic_zeros: whether the rules take CustomVJPPrimals and SymbolicZeros.
       call: the function on flat values, to run where no residual is used; None to run the rule.
     """
@@ -255,7 +325,7 @@ class Forward:
         arguments: CustomRuleArguments,
         result: FunctionResult,
         rule: ForwardRule,
-        backward: BackwardRule,
+        backward: BackwardForm,
         symbolic_zeros: bool,
         call: FlatFunction | None,
     ):
@@ -276,9 +346,11 @@ class Forward:
             leaves = [CustomVJPPrimal(x, p) for x, p in zip(arrays, perturbed, strict=True)]
         elif self.call is not None:
             return self._optimized(self.call, arrays)
-        return self._run(self.arguments.structure.unflatten(leaves))
+        return self._run(self.arguments.structure.unflatten(leaves), tuple(perturbed))
 
-    def _run(self, chosen: Sequence[PyTree]) -> "_ForwardResult":
+    def _run(
+        self, chosen: Sequence[PyTree], perturbed: Sequence[bool] | None = None
+    ) -> "_ForwardResult":
         """Call the forward rule with differentiated arguments and the nondifferentiable ones."""
         pair = self.rule(*self.arguments.whole(chosen))
         name = self.signature.name
@@ -307,6 +379,7 @@ class Forward:
             residual_tree,
             self.out_tree,
             self.symbolic_zeros,
+            perturbed,
         )
         return results, residuals, backward
 
@@ -342,18 +415,19 @@ class Backward:
     Args:
       signature: the signature of the custom_vjp function.
       arguments: the arguments of the call.
-      rule: the user's backward rule.
+      form: the user's backward rule, in its form.
       residual_tree: the tree definition of the residuals.
       out_tree: the tree definition of the function's result.
       symbolic_zeros: whether the rule takes SymbolicZeros for cotangents that are known to be zero.
+      perturbed: per leaf of the arguments, whether its cotangent is needed; None if unknown.
     """
 
     __slots__ = (
-        "about",
         "arguments",
+        "form",
         "out_tree",
+        "perturbed",
         "residual_tree",
-        "rule",
         "signature",
         "symbolic_zeros",
     )
@@ -362,19 +436,23 @@ class Backward:
         self,
         signature: Signature,
         arguments: CustomRuleArguments,
-        rule: BackwardRule,
+        form: BackwardForm,
         residual_tree: PyTreeDef,
         out_tree: PyTreeDef,
         symbolic_zeros: bool,
+        perturbed: Sequence[bool] | None,
     ):
         self.signature = signature
         self.symbolic_zeros = symbolic_zeros
         self.arguments = arguments
-        self.rule = rule
+        self.form = form
         self.residual_tree = residual_tree
         self.out_tree = out_tree
-        # The first words of messages.
-        self.about = f"Custom VJP bwd rule {source.callable_name(rule)}"
+        self.perturbed = perturbed
+
+    @property
+    def may_log(self) -> bool:
+        return self.form.may_log
 
     def __call__(
         self, residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
@@ -387,11 +465,12 @@ class Backward:
             for c in cotangents
         ]
         residuals = [typed(x) if isinstance(x, _SCALARS) else as_array(x) for x in residuals]
-        output: PyTree = self.rule(
+        args = [
             *arguments.fixed.values(),
             self.residual_tree.unflatten(residuals),
             self.out_tree.unflatten(arriving),
-        )
+        ]
+        output: PyTree = self.form.run(arguments, self.perturbed, args)
         if (
             is_tuple_or_list(output)
             and not is_tuple(output)
@@ -429,7 +508,7 @@ class Backward:
 
     def _wrong_structure(self, output: object) -> TypeError:
         return TypeError(
-            f"{self.about} must produce an output with the same "
+            f"{self.form.about} must produce an output with the same "
             "container (pytree) structure as the args tuple of the primal function, and in "
             "particular must produce a tuple of length equal to the number of arguments to the "
             f"primal function {self.signature.where}, but got bwd output structure "
@@ -456,7 +535,7 @@ class Backward:
             kind = cotangent.aval.manual_axis_type
             if not types_match(cotangent.aval, expected.update(manual_axis_type=kind)):
                 raise ValueError(
-                    f"{self.about} produced a SymbolicZero of type "
+                    f"{self.form.about} produced a SymbolicZero of type "
                     f"{cotangent.aval.str_short()} at output{self._path(index)}, which corresponds "
                     f"to an input of type {primal.str_short()}. Return None where the cotangent is "
                     "zero."
@@ -464,14 +543,14 @@ class Backward:
             return Zero(expected)
         if not is_value(cotangent):
             raise TypeError(
-                f"{self.about} returned a value of type "
+                f"{self.form.about} returned a value of type "
                 f"{type(cotangent)} at output{self._path(index)}, which is not a valid JAX type"
             )
         aval: Any = typeof(cotangent)
         # A cotangent of another dtype is accepted, and the gradient has that dtype.
         if aval.shape != expected.shape and not disable_bwd_checks.value:
             raise ValueError(
-                f"{self.about} must produce an output with the "
+                f"{self.form.about} must produce an output with the "
                 f"same type as the args tuple of the primal function, but at "
                 f"output{self._path(index)} the bwd rule produced an output of type "
                 f"{aval.str_short()} corresponding to an input of type {primal.str_short()}, so "

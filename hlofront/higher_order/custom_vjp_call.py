@@ -22,6 +22,7 @@ from hlofront.higher_order.batched_functions import (
     FlatBackward,
     FlatForward,
     all_in_front,
+    may_log_backwards,
     with_axis,
 )
 from hlofront.higher_order.custom_call import (
@@ -33,6 +34,7 @@ from hlofront.higher_order.jit_call import closed_call_p, run_by_program, typed_
 from hlofront.higher_order.selecting import nonzero, nonzero_flags, where, with_zeros
 from hlofront.higher_order.wrapped_rules import CustomVJPCallPrimitive
 from hlofront.primitives.rules.batching import to_front
+from hlofront.transforms.backward_logs import may_log
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
@@ -43,6 +45,7 @@ custom_vjp_call_p = CustomVJPCallPrimitive(
 custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
 # A backward rule may return values that are not derivatives, such as statistics of this step.
 custom_lin_p.transposes_zeros = lambda params: True
+may_log[custom_lin_p] = lambda params: may_log_backwards(params["bwd"])
 remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
 not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
 not_lowered(remat_opt_p, "fun_jaxpr")

@@ -94,6 +94,11 @@ class HiPrim:
         owner = next(cls for cls in type(self).__mro__ if method in vars(cls))
         return owner not in _classes_of_defaults
 
+    @property
+    def may_log(self) -> bool:
+        """Whether `vjp_bwd` may return a dict for `f_vjp.with_logs`."""
+        return self.defines("vjp_bwd") or self.defines("vjp_bwd_retval_logs")
+
     def _missing(self, purpose: str, method: str) -> NotImplementedError:
         return NotImplementedError(f"for {purpose}, subclass {type(self)} must implement {method}")
 
@@ -115,8 +120,7 @@ class HiPrim:
     def vjp_bwd(self, res: PyTree, outgrad: PyTree, /, *arg_accums: Any) -> Logs:
         """Add cotangents to those of the operands, by the method `accum` of each leaf.
 
-        May return a dict, as in JAX 0.12, whose `VJP.with_logs` collects them. Nothing in hlofront
-        reads it.
+        May return a dict of pytrees by name, which `f_vjp.with_logs` returns.
 
         Args:
           res: the residuals.

@@ -41,6 +41,7 @@ from hlofront.higher_order.hi_prim import (
 from hlofront.higher_order.jit_call import closed_call_p, split_captured
 from hlofront.higher_order.selecting import where, with_zeros
 from hlofront.primitives.rules.derivatives import instantiate
+from hlofront.transforms.backward_logs import log, may_log
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linear_transpose import linear_transpose
 from hlofront.transforms.linearize import SplitTrace
@@ -337,6 +338,8 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
 
 # ---- the linear part -----------------------------------------------------------------------------
 
+may_log[call_hi_primitive_linearized_p] = lambda params: params["_prim"].may_log
+
 
 @rules.infer(call_hi_primitive_linearized_p)
 def _(*_: AbstractValue, _prim: HiPrim, **__: object) -> list[AbstractValue]:
@@ -358,7 +361,9 @@ def _cotangents_of_operands(
         (ValAccum if flag else NullAccum)(cotangent_type(t))
         for t, flag in zip(prim.in_avals_flat, flags, strict=True)
     ]
-    prim.vjp_bwd(residuals, prim.out_tree.unflatten(arriving), *prim.in_tree.unflatten(sums))
+    logs = prim.vjp_bwd(residuals, prim.out_tree.unflatten(arriving), *prim.in_tree.unflatten(sums))
+    if logs:
+        log(logs, f"{type(prim).__name__}.vjp_bwd")
     return [low for total in sums if isinstance(total, ValAccum) for low in total.low]
 
 

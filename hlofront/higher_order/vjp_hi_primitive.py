@@ -244,6 +244,10 @@ class VmapOf(VJPHiPrimitive):
         description = ResidualsDescription(structure, tuple(axes[count:]))
         return result, BatchedResiduals(values[count:], description), *nonzero_outputs
 
+    @property
+    def may_log(self) -> bool:
+        return False
+
     def vjp_bwd(self, res: BatchedResiduals, outgrad: PyTree, /, *arg_accums: Any) -> None:
         structure, axes = res.description
 

@@ -19,6 +19,7 @@ from hlofront.core.trace import as_array, as_result
 from hlofront.primitives.references.rules import RefAccumulator
 from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.arguments import Signature
+from hlofront.transforms.backward_logs import Logs, collecting_in, program_for_logs
 from hlofront.transforms.flatten import abstract
 from hlofront.transforms.transpose import transpose_jaxpr
 
@@ -299,6 +300,34 @@ class Pullback:
 
     @boundary
     def __call__(self, cotangent: PyTree) -> tuple[PyTree, ...]:
+        return self.spec.in_tree.unflatten(self.flat(self._checked(cotangent)))
+
+    @boundary
+    def with_logs(self, cotangent: PyTree) -> tuple[tuple[PyTree, ...], Logs]:
+        """Return the cotangents of the arguments, and what backward rules logged.
+
+        Rules log by `custom_vjp.defvjp_with_logs`, `custom_gradient(with_logs=True)` and
+        `HiPrim.vjp_bwd`. Under vmap, logged values have the batch axis in front.
+
+        Args:
+          cotangent: a pytree like the result.
+
+        Returns:
+          The tuple of cotangents that a call returns, and a dict of the logged pytrees by name.
+
+        Raises:
+          ValueError: if two rules log by one name, or one is in a loop, a branch or shard_map.
+        """
+        logs: Logs = {}
+        leaves = self.flat(self._checked(cotangent), logs)
+        return self.spec.in_tree.unflatten(leaves), logs
+
+    def _checked(self, cotangent: PyTree) -> list[Value]:
+        """Return the leaves of a cotangent.
+
+        Raises:
+          ValueError: if it is not like the result.
+        """
         out_tree = self.spec.out_tree
         leaves, given_tree = tree.tree_flatten(cotangent)
         if given_tree != out_tree:
@@ -318,12 +347,21 @@ class Pullback:
                     "corresponding output of the differentiated function had JAX type "
                     f"{aval.str_short()}"
                 )
-        return self.spec.in_tree.unflatten(self.flat(leaves))
+        return leaves
 
-    def flat(self, cotangents: Sequence[Cotangent]) -> list[Value]:
-        """Return the flat cotangents of the primals, from the flat cotangents of the result."""
+    def flat(self, cotangents: Sequence[Cotangent], logs: Logs | None = None) -> list[Value]:
+        """Return the flat cotangents of the primals, from the flat cotangents of the result.
+
+        Args:
+          cotangents: the flat cotangents of the result.
+          logs: where to add what backward rules log; None drops it.
+        """
         spec = self.spec
         jaxpr, present, wanted = spec.jaxpr, spec.present, spec.wanted
+        residuals = self.residuals
+        if logs is not None:
+            program = program_for_logs(jaxpr, residuals)
+            jaxpr, residuals = program.jaxpr, program.consts
         # Auxiliary outputs follow those of the result, and have no cotangents.
         missing = len(present) - len(cotangents)
         arriving = [*cotangents, *[None] * missing]
@@ -339,10 +377,8 @@ class Pullback:
             UndefinedPrimal(var.aval, None if ref is None else RefAccumulator(ref.aval, ref))
             for var, ref in zip(jaxpr.invars, has_tangent, strict=True)
         ]
-        with transformed(TRANSPOSE):
-            linear_cotangents = iter(
-                transpose_jaxpr(jaxpr, self.residuals, linear, arriving_cotangents)
-            )
+        with transformed(TRANSPOSE), collecting_in(logs):
+            linear_cotangents = iter(transpose_jaxpr(jaxpr, residuals, linear, arriving_cotangents))
         cotangents = [
             next(linear_cotangents) if flag else Zero(aval.to_cotangent_aval())
             for aval, flag in zip(spec.in_avals, spec.has_tangent, strict=True)

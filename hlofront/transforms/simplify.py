@@ -160,7 +160,10 @@ def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def inline_calls(
-    jaxpr: Jaxpr, consts: Sequence[ArrayLike], only: Collection[Primitive] | None = None
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    only: Collection[Primitive] | None = None,
+    also: Collection[Primitive] = (),
 ) -> ClosedJaxpr:
     """Return a closed jaxpr in which plain calls are inlined, at all depths.
 
@@ -168,6 +171,7 @@ def inline_calls(
       jaxpr: the program.
       consts: the values of its constants.
       only: the primitives whose calls are inlined; None for all plain calls.
+      also: further primitives, whose calls are inlined although they mean more than the call.
     """
     constants: dict[Var, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     equations: list[Equation] = []
@@ -180,7 +184,7 @@ def inline_calls(
         for equation in inner.eqns:
             invars = [atom_of(atom) for atom in equation.invars]
             source_info = equation.source_info.inside(*scope)
-            call = _inlined_call(equation)
+            call = _inlined_call(equation, also)
             if call is None or (only is not None and equation.primitive not in only):
                 outvars = [Var(var.aval) for var in equation.outvars]
                 names.update(zip(equation.outvars, outvars, strict=True))
@@ -205,7 +209,9 @@ def inline_calls(
     return checked(ClosedJaxpr(inlined, list(constants.values())))
 
 
-def _inlined_call(equation: Equation) -> Subprogram | None:
-    """Return the program that an equation calls, if the equation is a plain call, else None."""
+def _inlined_call(equation: Equation, also: Collection[Primitive] = ()) -> Subprogram | None:
+    """Return the program that an equation calls, if it is a plain call or `also` has it."""
     call = called_by(equation)
-    return call if call is not None and call.role == "inlined" else None
+    if call is None or (call.role != "inlined" and equation.primitive not in also):
+        return None
+    return call
