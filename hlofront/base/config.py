@@ -198,6 +198,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_cuda_visible_devices": ("all", "is which CUDA devices to use", NUMBERS),
     "jax_debug_log_modules": ("", "lists modules whose debug log goes to stderr"),
     "jax_disallow_mesh_context_manager": (False, "raises an error on `with mesh:`"),
+    "jax_distributed_verify_secure_credentials": (
+        False,
+        "makes distributed.initialize raise an error without mutual TLS",
+    ),
     "jax_dump_ir_modes": (
         "stablehlo",
         "lists what jax_dump_ir_to writes of a program, with commas between",
@@ -216,6 +220,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         optional(choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
     ),
     "jax_mock_gpu_topology": ("", "is the shape of a pretended GPU cluster"),
+    "jax_mtls_ca_file": (None, "is the file of the authorities' certificates for mutual TLS"),
+    "jax_mtls_cert_file": (None, "is the file of this process's certificate for mutual TLS"),
+    "jax_mtls_key_file": (None, "is the file of the private key of that certificate"),
+    "jax_mtls_peer_uri_prefix": (None, "is how a URI in the certificates of others must begin"),
     "jax_no_tracing": (False, "raises an error where a function would be traced"),
     "jax_num_cpu_devices": (-1, "is the number of CPU devices; -1 leaves it to XLA_FLAGS"),
     "jax_oneapi_visible_devices": ("all", "is which oneAPI devices to use", NUMBERS),

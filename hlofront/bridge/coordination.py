@@ -1,6 +1,7 @@
 """jaxlib's coordination service, which the processes of a group meet at, and its clients."""
 
 import contextlib
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Protocol
@@ -8,9 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from hlofront.bridge import coordinator, state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _jax = state.extension
+# From jaxlib 0.12 on; nanobind's functions have no other signature than their text.
+supports_mutual_tls = "mtls_cert_file" in (_jax.get_distributed_runtime_client.__doc__ or "")
 
 
 class CoordinationClient(Protocol):
@@ -60,7 +63,11 @@ class Coordinator:
 
 
 def start_coordinator(
-    address: str, processes: int, heartbeat_timeout: int, shutdown_timeout: int
+    address: str,
+    processes: int,
+    heartbeat_timeout: int,
+    shutdown_timeout: int,
+    mutual_tls: "Mapping[str, str]",
 ) -> Coordinator:
     """Start the coordination service of a group, and return when it listens.
 
@@ -69,11 +76,13 @@ def start_coordinator(
       processes: the number of processes in the group.
       heartbeat_timeout: the seconds without a sign after which a process counts as dead.
       shutdown_timeout: the seconds that the end of the group may take.
+      mutual_tls: the settings of mutual TLS by jaxlib's names; empty for none.
 
     Raises:
       RuntimeError: if it cannot listen there.
     """
     arguments = [address, str(processes), str(heartbeat_timeout), str(shutdown_timeout)]
+    arguments.append(json.dumps(dict(mutual_tls)))
     process = subprocess.Popen(
         [sys.executable, str(coordinator.__file__), *arguments],
         stdin=subprocess.PIPE,
@@ -103,6 +112,7 @@ def coordination_client(
     initialization_timeout: int,
     heartbeat_timeout: int,
     shutdown_timeout: int,
+    mutual_tls: "Mapping[str, str]",
 ) -> CoordinationClient:
     """Return a client of the coordination service, which is not connected yet; times in seconds."""
     client: CoordinationClient = _jax.get_distributed_runtime_client(
@@ -113,6 +123,7 @@ def coordination_client(
         shutdown_timeout=shutdown_timeout,
         shutdown_on_destruction=False,
         use_compression=True,
+        **mutual_tls,
     )
     return client
 

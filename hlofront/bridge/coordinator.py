@@ -7,6 +7,7 @@ This file imports nothing of hlofront.
 """
 
 import importlib
+import json
 import os
 import pathlib
 import sys
@@ -29,7 +30,13 @@ def connections(port: int) -> int:
     return count
 
 
-def main(address: str, processes: int, heartbeat_timeout: int, shutdown_timeout: int) -> None:
+def main(
+    address: str,
+    processes: int,
+    heartbeat_timeout: int,
+    shutdown_timeout: int,
+    mutual_tls: dict[str, str],
+) -> None:
     """Run the service until the group has ended."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     jaxlib: Any = importlib.import_module("jaxlib._jax")
@@ -40,6 +47,7 @@ def main(address: str, processes: int, heartbeat_timeout: int, shutdown_timeout:
             heartbeat_timeout=heartbeat_timeout,
             shutdown_timeout=shutdown_timeout,
             recoverable=True,
+            **mutual_tls,
         )
     except Exception as error:
         print(f"error {error}".splitlines()[0], flush=True)
@@ -58,4 +66,5 @@ def main(address: str, processes: int, heartbeat_timeout: int, shutdown_timeout:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:5]))
+    processes, heartbeat, shutdown = map(int, sys.argv[2:5])
+    main(sys.argv[1], processes, heartbeat, shutdown, json.loads(sys.argv[5]))

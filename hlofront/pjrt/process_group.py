@@ -19,6 +19,7 @@ from hlofront.bridge.coordination import (
 )
 from hlofront.pjrt import clients
 from hlofront.pjrt.cluster_environments import detected
+from hlofront.pjrt.mutual_tls import check_handshake, mutual_tls
 from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailureError
 from hlofront.pjrt.process_failures import ProcessWatch
 from hlofront.pjrt.program_comparison import ProgramComparisons
@@ -122,6 +123,11 @@ def initialize(
     coordinator_bind_address: str | None = None,
     slice_index: int | None = None,
     partition_index: int | None = None,
+    mtls_cert_file: str | None = None,
+    mtls_key_file: str | None = None,
+    mtls_ca_file: str | None = None,
+    mtls_peer_uri_prefix: str | None = None,
+    verify_secure_credentials: bool | None = None,
 ) -> None:
     """Join this process to the group of processes that run one program together.
 
@@ -144,11 +150,21 @@ def initialize(
       slice_index: an older name of partition_index; by default JAX_SLICE_INDEX.
       partition_index: the number of the group of devices, as a slice of TPUs or an NVLink domain
         of GPUs, that this process's are of; by default JAX_PARTITION_INDEX.
+      mtls_cert_file, mtls_key_file, mtls_ca_file: PEM files of this process's certificate, its
+        private key, and the authorities that sign the certificates of the others. With them, the
+        coordination service and its clients authenticate each other and encrypt, by mutual TLS;
+        how processes first say their numbers and versions to each other, and what devices
+        exchange, is not encrypted. By default the options jax_mtls_cert_file and so on.
+      mtls_peer_uri_prefix: how a URI in the other's certificate must begin, with "/" at its end;
+        by default the certificate is for the host of coordinator_address.
+      verify_secure_credentials: whether to raise an error without mutual TLS; by default the
+        option jax_distributed_verify_secure_credentials.
 
     Raises:
       RuntimeError: on a second call, after the first use of a device, or if the processes do not
         meet within the time: the message says which of them have not come, have one number, or
-        have other versions or another number of processes.
+        have other versions or another number of processes. Also if mutual TLS is required and
+        not given, this jaxlib is older than 0.12 and has none, or a file cannot be read.
       ValueError: if arguments are missing and no launcher says them, or they do not fit together.
     """
     global _group
@@ -162,6 +178,13 @@ def initialize(
             "distributed.initialize() must be called before any JAX calls that might initialise "
             "the XLA backend: computations, jax.devices(), jax.device_put(). Call it first."
         )
+    secure = mutual_tls(
+        mtls_cert_file,
+        mtls_key_file,
+        mtls_ca_file,
+        mtls_peer_uri_prefix,
+        verify_secure_credentials,
+    )
     variables = os.environ
     address = coordinator_address or variables.get("JAX_COORDINATOR_ADDRESS")
     count = _or_variable(num_processes, "JAX_NUM_PROCESSES")
@@ -191,12 +214,14 @@ def initialize(
         if rendezvous is not None:
             rendezvous.join()
             coordinator = start_coordinator(
-                bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds
+                bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds, secure
             )
         _wait_for_coordinator(address, initialization_timeout)
+        if secure:
+            check_handshake(address, secure)
         left = max(_MIN_TIME, int(initialization_timeout - (time.monotonic() - started)))
         client = coordination_client(
-            address, number, left, heartbeat_timeout_seconds, shutdown_timeout_seconds
+            address, number, left, heartbeat_timeout_seconds, shutdown_timeout_seconds, secure
         )
         client.connect()
     except (JaxRuntimeError, RuntimeError, OSError) as error:
