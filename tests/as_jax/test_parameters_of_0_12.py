@@ -179,3 +179,37 @@ def test_references_are_not_pinned():
         jax.jit(lambda x: jax.new_ref(x, pin=True)[...])(1.0)
     with pytest.raises(NotImplementedError, match=r"empty_ref.*no pinned"):
         jax.empty_ref(jax.typeof(1.0), None, True)
+
+
+@pytest.mark.parametrize(("dtype", "default"), [("float32", 20), ("float64", 5)])
+def test_erfc_has_a_highest_accuracy(dtype, default):
+    mpmath = pytest.importorskip("mpmath")
+    erfc, highest = jax.lax.erfc, jax.lax.AccuracyMode.HIGHEST
+    with jax.enable_x64(dtype == "float64"), mpmath.workdps(40):
+        x = np.linspace(-3, 8.5, 301).astype(dtype)
+        exact = [mpmath.erfc(float(v)) for v in x]
+
+        def greatest_error(y):
+            pairs = zip(np.asarray(y), exact, strict=True)
+            return max(abs(float((float(a) - b) / float(np.spacing(a)))) for a, b in pairs)
+
+        assert greatest_error(erfc(x)) > default
+        assert greatest_error(erfc(x, accuracy=highest)) < 4
+        tolerance = jax.lax.Tolerance(atol=1e-3, rtol=0, ulps=0)
+        for accuracy in (None, jax.lax.AccuracyMode.DEFAULT, tolerance):
+            np.testing.assert_array_equal(erfc(x, accuracy=accuracy), erfc(x))
+        ends = np.array([-np.inf, 0, 30, np.inf, np.nan], dtype)
+        np.testing.assert_array_equal(erfc(ends, accuracy=highest), [2, 1, 0, 0, np.nan])
+        slope = jax.grad(lambda x: erfc(x, accuracy=highest))(x[0])
+        assert slope == jax.grad(erfc)(x[0])
+    with pytest.raises(TypeError, match="got 'high'"):
+        erfc(1.0, accuracy="high")
+    text = str(jax.make_jaxpr(lambda x: erfc(x, accuracy=highest))(1.0))
+    assert "erfc[accuracy=AccuracyMode.HIGHEST]" in text
+    assert jax.make_jaxpr(erfc)(1.0).eqns[0].params == {}
+
+
+def test_narrow_erfc_is_that_of_wider_floats():
+    x = jnp.linspace(-3, 3, 9).astype("float16")
+    highest = jax.lax.erfc(x, accuracy=jax.lax.AccuracyMode.HIGHEST)
+    np.testing.assert_array_equal(highest, jax.lax.erfc(x))

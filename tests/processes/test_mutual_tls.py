@@ -72,7 +72,7 @@ def test_a_certificate_that_is_not_accepted_is_an_error(tmp_path, certificate):
     stranger["mtls_ca_file"] = certificate["mtls_ca_file"]  # It trusts the others.
     for arguments, host, process, text in [
         ([certificate], "other.org", 0, "none begins with mtls_peer_uri_prefix"),
-        ([certificate, stranger], "example.org", 1, "does not accept the certificate of this process"),
+        ([certificate, stranger], "example.org", 1, "does not accept the certificate"),
     ]:
         script = SCRIPT.format(arguments=arguments, host=host)
         with Group(tmp_path, script, len(arguments)) as group:

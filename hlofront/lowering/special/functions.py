@@ -8,8 +8,11 @@ from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder, in_function
+from hlofront.lowering.core.one_to_one import accuracy_attribute
 from hlofront.lowering.special import incomplete_beta, incomplete_gamma
+from hlofront.lowering.special.complementary_error import exact_erfc
 from hlofront.primitives.elementwise import special as s
+from hlofront.primitives.elementwise.elementwise import AccuracyMode
 
 # (builder, aval of the operands, operands) -> the result, with that aval.
 Rule = Callable[Concatenate[Builder, ShapedArray, ...], Value]
@@ -47,7 +50,17 @@ def one_operation(name: str) -> Rule:
 
 # CHLO has these functions, but not for dtypes of 8 bits and less.
 lower(s.bessel_i1e_p)(at_least(2, one_operation("chlo.bessel_i1e")))
-lower(s.erfc_p)(at_least(2, one_operation("chlo.erfc")))
+
+
+@lower(s.erfc_p)
+def _(build: Builder, x: Value, *, accuracy: object = None) -> Value:
+    """Lower erfc to CHLO's, or to a more exact formula on request where CHLO's is less exact."""
+    accuracy_attribute(accuracy)  # CHLO's operation has no attribute for a tolerance.
+    if accuracy is AccuracyMode.HIGHEST and build.avals_out[0].dtype.itemsize >= 4:
+        return build.by_tracing(exact_erfc, [x])[0]
+    return at_least(2, one_operation("chlo.erfc"))(build, x)
+
+
 lower(s.igamma_p)(in_function(at_least(4, incomplete_gamma.igamma)))
 lower(s.igammac_p)(in_function(at_least(4, incomplete_gamma.igammac)))
 lower(s.igamma_grad_a_p)(in_function(at_least(4, incomplete_gamma.igamma_grad_a)))
