@@ -7,7 +7,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.names import path_of
 from hlofront.core.programs.print import Printing
 from hlotools.html.page_model import Files, ProgramData
-from hlotools.ir.hlo import Source
+from hlotools.ir.source_frames import Source
 
 
 def jaxpr_data(program: Jaxpr | ClosedJaxpr, files: Files, name: str = "main") -> ProgramData:

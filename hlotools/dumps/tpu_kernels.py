@@ -19,8 +19,9 @@ from hlotools.dumps.llo import (
     times_run,
 )
 from hlotools.html.report import report_html
-from hlotools.ir.hlo import HloModule, Instruction, Source, nearest_source
+from hlotools.ir.hlo import HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
+from hlotools.ir.source_frames import Source
 from hlotools.terminal_text import counted, is_visible
 
 FORMAT = "hlofront.tpu_kernels/1"

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from hlotools.ir.hlo import Source
+from hlotools.ir.source_frames import Source
 
 # Longer attributes and constants are cut: a module may have megabytes of them.
 LONGEST = 4000

@@ -8,8 +8,9 @@ from hlotools.cost.rates import DeviceRates
 from hlotools.html.hlo_page import add_costs, hlo_data, instruction_numbers
 from hlotools.html.page_model import Files, cut
 from hlotools.ir.digests import Hashes
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Source
+from hlotools.ir.hlo import Computation, HloModule, Instruction
 from hlotools.ir.mlir_lines import Line, aligned
+from hlotools.ir.source_frames import Source
 from hlotools.matching.changes import Change
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import Regrouped

@@ -12,15 +12,14 @@ from hlotools.ir.custom_kernels import written_kernels
 from hlotools.ir.hlo import (
     CALLING,
     Computation,
-    FileLocation,
     HloModule,
     HloSyntaxError,
     Instruction,
     Shape,
-    StackFrame,
     tuple_text,
 )
 from hlotools.ir.quoted_text import unquoted
+from hlotools.ir.source_frames import FileLocation, StackFrame
 
 _CALLING = frozenset(CALLING)
 # The maximum depth of brackets: deeper text is not a program.

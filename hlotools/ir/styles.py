@@ -4,7 +4,7 @@ import linecache
 import re
 
 from hlotools.ir.canonical_form import canonical_hlo
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Source, indexed
+from hlotools.ir.hlo import Computation, HloModule, Instruction, indexed
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.mlir_lines import (
     canonical_jaxpr,
@@ -12,6 +12,7 @@ from hlotools.ir.mlir_lines import (
     stablehlo_lines,
 )
 from hlotools.ir.program_text import program_of_text
+from hlotools.ir.source_frames import Source
 from hlotools.source_lines import short_line
 
 STYLES = ("raw", "source", "short", "canonical")
