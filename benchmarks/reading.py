@@ -1,4 +1,4 @@
-"""How long it takes to read, canonicalise and compare a large module of HLO: seconds of CPU.
+"""How long it takes to read, compare and show a large module of HLO: seconds of CPU.
 
     python benchmarks/reading.py [OPERATIONS]
 
@@ -12,7 +12,7 @@ import re
 import sys
 import time
 
-from hlofront.inspect import canonical, diff, parse
+from hlofront.inspect import canonical, diff, page, parse
 
 TEXT = pathlib.Path(__file__).parents[1] / "tests" / "inspect" / "texts" / "gpt_block.hlo"
 
@@ -66,6 +66,8 @@ def main():
         spent, found = seconds(diff, text, other)
         places = sum(len(change.a) for change in found.changes)
         print(f"diff       {spent:6.2f} s, {len(found.changes)} change(s) in {places} place(s)")
+        print(f"diff page  {seconds(found.html)[0]:6.2f} s")
+    print(f"page       {seconds(page, text)[0]:6.2f} s")
 
 
 if __name__ == "__main__":

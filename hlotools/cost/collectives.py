@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from hlotools.cost.costs import Step, hlo_module, running_steps, time_text
-from hlotools.cost.estimates import Estimates
+from hlotools.cost.estimates import estimates_of
 from hlotools.cost.links import (
     device_count_of,
     groups_of,
@@ -189,7 +189,7 @@ def collectives(
     """
     mesh = mesh_of_text(mesh) if isinstance(mesh, str) else mesh
     module = hlo_module(program)
-    estimates = Estimates(module)
+    estimates = estimates_of(module)
     pieces: dict[object, list[tuple[Instruction, Step]]] = {}
     for step in running_steps(module, estimates):
         for instruction in _operations(step.instruction):

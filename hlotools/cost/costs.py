@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hlotools.cost.bounds import Bound, Bounds, compiler_seconds, program_seconds
-from hlotools.cost.estimates import Estimates, Work, trip_count
+from hlotools.cost.estimates import Estimates, Work, estimates_of, trip_count
 from hlotools.cost.kernel_work import Contradiction, contradictions
 from hlotools.cost.peak import (
     BufferCost,
@@ -257,7 +257,7 @@ def costs(
       TypeError: if the program is of another type.
     """
     module = hlo_module(program)
-    estimates = Estimates(module)
+    estimates = estimates_of(module)
     bounds = Bounds(module, estimates, rates) if rates is not None else None
     known: list[Bound] = []
     instructions: list[InstructionCost] = []

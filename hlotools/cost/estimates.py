@@ -10,7 +10,7 @@ from hlotools.cost.fusion_needs import Needs
 from hlotools.cost.kernel_work import work_of
 from hlotools.cost.links import is_collective
 from hlotools.cost.traffic import is_allocation, moved_bytes
-from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
+from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, once_per_module
 from hlotools.ir.quoted_text import unquoted
 
 _ARITHMETIC = frozenset({
@@ -26,6 +26,8 @@ _TRANSCENDENTAL = frozenset({
     "asinh", "atanh", "cosh", "sinh",
 })  # fmt: skip
 ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
+# Opcodes that move what the computations do that they call.
+_CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
 _LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
 _FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
 
@@ -72,52 +74,85 @@ class Work(NamedTuple):
         )
 
 
+@once_per_module
+def estimates_of(module: HloModule) -> "Estimates":
+    """Return the work of a module's operations."""
+    return Estimates(module)
+
+
 class Estimates:
     """The work of a module's operations, with the sum for each computation computed once."""
 
     def __init__(self, module: HloModule):
         self.module = module
+        # By the ids of operations: their work, and the work without what they move.
+        self._known: dict[int, Work] = {}
+        self._arithmetic: dict[int, Work] = {}
         self._computations: dict[int, Work] = {}
         # Which elements of their values fused computations need, by the ids of the computations.
         self.needs: dict[int, Needs] = {}
+        fused = {id(i.fused) for i in module.instructions() if i.fused is not None}
         for computation in module.callees_first():
-            self._computations[id(computation)] = self._sum(computation)
+            # The values inside of a fusion are not in memory.
+            estimate = self.arithmetic if id(computation) in fused else self.of
+            works = list(map(estimate, computation.instructions))
+            self._computations[id(computation)] = Work(
+                sum(work.flops for work in works),
+                sum(work.transcendentals for work in works),
+                sum(work.bytes for work in works),
+                all(work.known for work in works),
+            )
 
     def of(self, instruction: Instruction) -> Work:
         """Return the work of an operation, including that of the computations it calls."""
+        known = self._known.get(id(instruction))
+        if known is None:
+            work = self.arithmetic(instruction)
+            if instruction.opcode not in _CONTAINERS or not instruction.called:
+                work = work._replace(bytes=moved_bytes(instruction, self.needs))
+            known = self._known[id(instruction)] = work
+        return known
+
+    def arithmetic(self, instruction: Instruction) -> Work:
+        """Return the work of an operation without what it moves."""
+        known = self._arithmetic.get(id(instruction))
+        if known is None:
+            known = self._arithmetic[id(instruction)] = self._computed(instruction)
+        return known
+
+    def _computed(self, instruction: Instruction) -> Work:
         opcode = instruction.opcode
         size = instruction.shape.size
-        moved = moved_bytes(instruction, self.needs)
         if opcode in _ARITHMETIC:
             # Conversions, comparisons and bitwise operations count as additions do.
-            return Work(size, 0, moved)
+            return Work(size)
         if opcode in _TRANSCENDENTAL:
-            return Work(0, size, moved)
+            return Work(0, size)
         if opcode == "dot":
-            return Work(2 * size * _contracted(instruction), 0, moved)
+            return Work(2 * size * _contracted(instruction))
         if opcode == "convolution":
             image, kernel = ([o.shape for o in instruction.operands] + [instruction.shape] * 2)[:2]
-            return Work(2 * _products(instruction, image, kernel, instruction.shape), 0, moved)
+            return Work(2 * _products(instruction, image, kernel, instruction.shape))
         if opcode == "fft" and instruction.operands:
             # XLA's count: a complex product and sum per element and per factor of two.
             factors = _product(n.bit_length() - 1 for n in instruction.numbers("fft_length"))
-            return Work(8 * factors * instruction.operands[0].shape.size, 0, moved)
+            return Work(8 * factors * instruction.operands[0].shape.size)
         called = [self._computations[id(c)] for cs in instruction.called.values() for c in cs]
         if not called:
             if opcode == "custom-call":
                 if (kernel := work_of(instruction)) is not None:
-                    return Work(kernel.flops, kernel.transcendentals, moved)
+                    return Work(kernel.flops, kernel.transcendentals)
                 flops = (
                     _gemm_flops(instruction)
                     or _convolution_flops(instruction)
                     or _kernel_flops(instruction)
                 )
                 known = flops is not None or is_allocation(instruction)
-                return Work(flops or 0, 0, moved, known)
-            return Work(0, 0, moved)
+                return Work(flops or 0, known=known)
+            return Work()
         if opcode == "fusion":
             inside = called[0]
-            return Work(inside.flops, inside.transcendentals, moved, inside.known)
+            return Work(inside.flops, inside.transcendentals, known=inside.known)
         if opcode == "while":
             steps = trip_count(instruction)
             once = called[0]
@@ -128,13 +163,12 @@ class Estimates:
             # Of a conditional's branches, the one with the most work is counted.
             return max(called, key=Work.most)
         if opcode == "sort" and instruction.operands:
-            return Work(_comparisons(instruction), 0, moved)
+            return Work(_comparisons(instruction))
         applied = called[-1]
         return Work(
             applied.flops * _applications(instruction),
             applied.transcendentals * _applications(instruction),
-            moved,
-            applied.known,
+            known=applied.known,
         )
 
     def computation(self, computation: Computation) -> Work:
@@ -143,12 +177,6 @@ class Estimates:
     def total(self) -> Work:
         """Return the work of the whole program."""
         return self._computations[id(self.module.entry)]
-
-    def _sum(self, computation: Computation) -> Work:
-        total = Work()
-        for instruction in computation.instructions:
-            total = total + self.of(instruction)
-        return total
 
     def totals(self) -> dict[str, Any]:
         """Return the totals of a program as a dictionary: counts of operations, and the work."""

@@ -7,7 +7,13 @@ from typing import NamedTuple, Protocol, cast
 
 from hlotools.cost.estimates import ELEMENTWISE
 from hlotools.cost.traffic import bytes_in_memory, continues, made_bytes
-from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
+from hlotools.ir.hlo import (
+    Computation,
+    HloModule,
+    Instruction,
+    nearest_source,
+    once_per_module,
+)
 
 # Opcodes whose results are views of other values and have no buffers.
 _VIEWS = frozenset({"bitcast", "tuple", "get-tuple-element", "while", "opt-barrier", "copy-done",
@@ -86,6 +92,7 @@ def without_unassigned(buffers: list[BufferCost], stats: MemoryStats) -> list[Bu
     return assigned
 
 
+@once_per_module
 def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
     """Return the values live at the peak of memory use, the largest first, and the peak's bytes."""
     most = _running_peaks(module)[id(module.entry)]
@@ -104,12 +111,13 @@ def peak_bytes(module: HloModule) -> dict[int, int]:
 def _running_peaks(module: HloModule) -> dict[int, _Peak]:
     known: dict[int, _Peak] = {}
     running = {id(module.entry)}
-    for computation in reversed(module.callees_first()):
+    callees_first = module.callees_first()
+    for computation in reversed(callees_first):
         for instruction in computation.instructions:
             if id(computation) in running and instruction.opcode in _RUNNING:
                 callees = [c for listed in instruction.called.values() for c in listed]
                 running.update(map(id, callees))
-    for computation in module.callees_first():
+    for computation in callees_first:
         if id(computation) in running:
             known[id(computation)] = _peak(computation, known)
     return known

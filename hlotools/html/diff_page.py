@@ -6,6 +6,7 @@ import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hlotools.collection import paused_collection
 from hlotools.cost.rates import DeviceRates
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files
@@ -68,6 +69,7 @@ def fragment(
     return "\n".join([*parts, "</div>"])
 
 
+@paused_collection()
 def page(
     diffs: Mapping[str, Any],
     title: str = "",

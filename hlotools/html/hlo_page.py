@@ -4,7 +4,7 @@ from typing import Any
 
 from hlotools.cost.collectives import Collectives
 from hlotools.cost.costs import Costs, costs
-from hlotools.cost.estimates import Estimates, trip_count
+from hlotools.cost.estimates import Estimates, estimates_of, trip_count
 from hlotools.cost.memory_use import MemoryUse
 from hlotools.cost.peak import MemoryStats
 from hlotools.cost.rates import DeviceRates
@@ -96,7 +96,7 @@ def add_costs(
     Operations inside a fusion have only arithmetic: the fusion moves the bytes.
     """
     report = costs(module, rates, memory)
-    estimates = Estimates(module)
+    estimates = estimates_of(module)
     count = len(data.names)
     work: list[int | None] = [0] * count
     moved: list[int | None] = [0] * count

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from hlotools.collection import paused_collection
 from hlotools.cost.collectives import Collectives, collectives
 from hlotools.cost.memory_use import memory_use
 from hlotools.cost.mesh_groups import MeshAxes
@@ -23,6 +24,7 @@ _MODULE = re.compile(r"^\s*module @([\w$.\-]+)", re.MULTILINE)
 Facts = list[tuple[str, str]]
 
 
+@paused_collection()
 def page(
     program: object,
     rates: DeviceRates | None = None,

@@ -5,9 +5,11 @@ are equal; the operands of commutative operations may be in any order. The diges
 that of its body applied to its operands, in any order of its parameters.
 """
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hlotools.ir.hlo import CALLING, Computation, HloModule, Instruction
 from hlotools.ir.payloads import clean_config, sorted_map, without_paths
@@ -32,6 +34,7 @@ def is_commutative(instruction: Instruction) -> bool:
     return instruction.opcode in COMMUTATIVE
 
 
+@functools.lru_cache(maxsize=8192)
 def clean_value(key: str, text: str) -> str:
     """Return an attribute's text without paths and with sorted maps."""
     if key == "backend_config":
@@ -87,11 +90,21 @@ class Hashes:
       module: the module.
       kernels: the digests of decoded kernels, by `id` of their custom calls, which stand for the
         digests of their payloads.
+      other: the digests of a module that this one is compared with: what is equal in both is
+        digested once.
     """
 
-    def __init__(self, module: HloModule, kernels: Mapping[int, str] | None = None):
+    def __init__(
+        self,
+        module: HloModule,
+        kernels: Mapping[int, str] | None = None,
+        other: "Hashes | None" = None,
+    ):
         self.module = module
         self._kernels = kernels or {}
+        # The digests of operations by what determines them, without their operands; and of fusions
+        # by the digests of their computations and operands.
+        self._alike: dict[tuple[Any, ...], bytes] = {} if other is None else other._alike
         # By id of an instruction: its digest without operands.
         self._own: dict[int, bytes] = {}
         self._orders: dict[int, list[Instruction]] = {}
@@ -113,22 +126,28 @@ class Hashes:
         """Return an instruction's digest without operands: opcode, shape, attributes, callees."""
         known = self._own.get(id(instruction))
         if known is None:
-            parts = [
-                instruction.opcode,
-                instruction.shape.canonical_text(),
-                re.sub(r"\s+", " ", instruction.literal),
-                str(instruction.number),
-            ]
             kernel = self._kernels.get(id(instruction))
-            for key, value in clean_attributes(instruction).items():
-                parts += [key, value if kernel is None else _PAYLOAD.sub(kernel, value)]
             called = [
                 self._computations[id(callee)]
                 for key in sorted(instruction.called)
                 if instruction.opcode != "fusion"
                 for callee in instruction.called[key]
             ]
-            known = digest(["\0".join(parts).encode("utf-8", "replace"), *called])
+            shape = instruction.shape.canonical_text()
+            attributes = [i for i in instruction.attributes.items() if i[0] not in _LEFT_OUT]
+            alike = (
+                (instruction.opcode, shape, instruction.literal, instruction.number, kernel),
+                *attributes,
+                *called,
+            )
+            known = self._alike.get(alike)
+            if known is None:
+                literal = re.sub(r"\s+", " ", instruction.literal)
+                parts = [instruction.opcode, shape, literal, str(instruction.number)]
+                for key, value in clean_attributes(instruction).items():
+                    parts += [key, value if kernel is None else _PAYLOAD.sub(kernel, value)]
+                known = digest(["\0".join(parts).encode("utf-8", "replace"), *called])
+                self._alike[alike] = known
             self._own[id(instruction)] = known
         return known
 
@@ -161,8 +180,12 @@ class Hashes:
             parts = [self.own(instruction)]
             fused = instruction.fused
             if fused is not None and depth < DEEPEST_FUSION:
-                inner = self.body(fused, operands, depth + 1)
-                parts.append(self._result(fused, inner))
+                alike = (self._computations[id(fused)], depth, *operands)
+                result = self._alike.get(alike)
+                if result is None:
+                    inner = self.body(fused, operands, depth + 1)
+                    result = self._alike[alike] = self._result(fused, inner)
+                parts.append(result)
             else:
                 if fused is not None:
                     parts.append(self._computations[id(fused)])

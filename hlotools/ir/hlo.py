@@ -1,5 +1,6 @@
 """The data model of HLO: modules, computations, instructions, shapes and sources."""
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -472,10 +473,11 @@ class HloModule:
     `attributes` follow the module's name in the text, each with its text as value; `frames` are the
     tables of source lines. `roots` are the computations that keep the others alive: the entry,
     and in StableHLO the other functions that are public or that nothing calls. `kernel_texts` are
-    the kernels that a canonical text has in comments, by the digests of their payloads.
+    the kernels that a canonical text has in comments, by the digests of their payloads. `derived`
+    are the results of functions with `once_per_module`, by their names.
     """
 
-    __slots__ = ("attributes", "computations", "entry", "frames", "kernel_texts", "name",
+    __slots__ = ("attributes", "computations", "derived", "entry", "frames", "kernel_texts", "name",
                  "operand_shapes", "other_roots", "percent")  # fmt: skip
 
     entry: Computation
@@ -487,6 +489,7 @@ class HloModule:
         self.computations: list[Computation] = []
         self.other_roots: list[Computation] = []
         self.kernel_texts: dict[str, tuple[str, str]] = {}
+        self.derived: dict[str, Any] = {}
         # The format of the text: whether it has `%` before names and shapes before operands.
         self.percent = True
         self.operand_shapes = False
@@ -519,3 +522,21 @@ class HloModule:
         return visible(
             f"<HLO module {self.name}: {len(self.computations)} computations, {count} operations>"
         )
+
+
+_Result = TypeVar("_Result")
+
+
+def once_per_module(function: Callable[[HloModule], _Result]) -> Callable[[HloModule], _Result]:
+    """Return a function that computes its result for a module once, and keeps it with the module.
+
+    It is for modules that do not change any more.
+    """
+
+    @functools.wraps(function)
+    def known(module: HloModule) -> _Result:
+        if function.__name__ not in module.derived:
+            module.derived[function.__name__] = function(module)
+        return module.derived[function.__name__]
+
+    return known

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NoReturn
 
+from hlotools.collection import paused_collection
 from hlotools.ir.custom_kernels import written_kernels
 from hlotools.ir.hlo import (
     CALLING,
@@ -50,7 +51,20 @@ _NESTED_LAYOUT = re.compile(r"[a-z][a-z0-9]*\s*\[[^\[\]]*\](?=\{)")
 _OPCODE = re.compile(r"\s*([a-z][\w\-]*)\s*\(")
 _PLAIN_OPERANDS = re.compile(r"[^()\[\]{}\"]*+\)")
 _ATTRIBUTE = re.compile(r"\s*,\s*([\w.\-]+)=")
-_PLAIN_VALUE = re.compile(r'[^\s,(){}\[\]"]++(?=[,\n}]|\s*(?:\n|$))|\{[^(){}\[\]"]*+\}(?=[,\n])')
+
+
+def _braces(depth: int) -> str:
+    """Return a pattern of text in braces, with up to `depth` levels of brackets inside."""
+    inside = r'[^(){}\[\]"/]++|/(?!\*)|"(?:[^"\\]++|\\.)*+"'
+    for _ in range(depth):
+        inside += rf"|\((?:{inside})*+\)|\[(?:{inside})*+\]|\{{(?:{inside})*+\}}"
+    return rf"\{{(?:{inside})*+\}}"
+
+
+# The values of most attributes; `value` reads all others.
+_PLAIN_VALUE = re.compile(
+    rf'[^\s,(){{}}\[\]"]++(?=[,\n}}]|\s*(?:\n|$))|{_braces(3)}(?=[,\n])', re.DOTALL
+)
 # A string, a comment or a bracket; a quote that is never closed matches by itself.
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
 # A string, a comment, a bracket or a comma.
@@ -67,6 +81,7 @@ _TILE = re.compile(r"\([\d,*\s\-]*\)")
 _MEMORY_SPACE = re.compile(r"S\((\d{1,9})\)")
 
 
+@paused_collection()
 def parse(text: object) -> HloModule:
     """Return the HloModule that HLO text describes.
 

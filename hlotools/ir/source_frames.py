@@ -37,7 +37,7 @@ class StackFrame(NamedTuple):
 class Frames:
     """The tables of files, functions, locations and frames in the header of a module."""
 
-    __slots__ = ("_shift", "files", "functions", "locations", "stack")
+    __slots__ = ("_shift", "_sources", "files", "functions", "locations", "stack")
 
     def __init__(self):
         self.files: dict[int, str] = {}
@@ -45,12 +45,20 @@ class Frames:
         self.locations: dict[int, FileLocation] = {}
         self.stack: dict[int, StackFrame] = {}
         self._shift: int | None = None
+        # By frame: the result of `sources`, as the operations of a line have one frame.
+        self._sources: dict[int, list[Source]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.files or self.functions or self.locations or self.stack)
 
     def sources(self, frame: int) -> list[Source]:
         """Return the source lines of a frame and of its callers, innermost first."""
+        known = self._sources.get(frame)
+        if known is None:
+            known = self._sources[frame] = self._listed(frame)
+        return known
+
+    def _listed(self, frame: int) -> list[Source]:
         if self._shift is None:
             # XLA writes a parent's number plus one (jaxlib 0.10), where a frame without a parent
             # names itself. No frame is its own parent, so this distinguishes the two formats.

@@ -46,7 +46,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
     attributes; those that are next to each other or of one source line are one cause. Other shapes,
     dtypes and constants follow from the nearest cause, and are causes only where there is none.
     """
-    matching = Matching(hashes_of(a), hashes_of(b))
+    matching = Matching(*hashes_of(a, b))
     graph = OperationGraph(matching)
     groups: list[_Group] = []
     result = result_change(a, b)

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hlotools.collection import paused_collection
 from hlotools.cost.collectives import collectives
-from hlotools.cost.estimates import Estimates
+from hlotools.cost.estimates import estimates_of
 from hlotools.cost.peak import peaks
 from hlotools.cost.rates import DeviceRates
 from hlotools.dumps.dump_files import flags_beside, text_before
@@ -322,6 +323,7 @@ def diff(
     return diff_of_sides(side_of(a), side_of(b), schedule, labels)
 
 
+@paused_collection()
 def diff_of_sides(
     a: Side, b: Side, schedule: bool = False, labels: tuple[str, str] | None = None
 ) -> Diff:
@@ -384,7 +386,7 @@ def _totals(module: HloModule) -> dict[str, int]:
 
     Among them are what each device sends to others, and the peak of memory by the schedule.
     """
-    totals = Estimates(module).totals()
+    totals = estimates_of(module).totals()
     totals["sent_bytes"] = collectives(module).moved_bytes if totals["collectives"] else 0
     return totals | {"peak_bytes": peaks(module)[1]}
 
@@ -441,7 +443,7 @@ def _of_modules(
     totals: tuple[dict[str, int], dict[str, int]] | None = None,
     schedule: bool = False,
 ) -> Diff:
-    hashes = hashes_of(modules[0]), hashes_of(modules[1])
+    hashes = hashes_of(*modules)
     scheduled = is_scheduled(modules[0]) and is_scheduled(modules[1])
     moved = list(schedule_changes(*hashes)) if schedule and scheduled else []
     if _same(*hashes):

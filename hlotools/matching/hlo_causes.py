@@ -102,8 +102,8 @@ def _traced(module: HloModule) -> dict[str, OperationSite]:
         if is_collective(instruction.opcode) and not is_of_host:
             opcode = instruction.opcode.removesuffix("-start").replace("-", "_")
             sites[name] = _site(instruction, opcode)
-        else:
-            sites.setdefault(name, _site(instruction, stack[-1]))
+        elif name not in sites:
+            sites[name] = _site(instruction, stack[-1])
     return sites
 
 

@@ -28,11 +28,14 @@ _RESULTS = re.compile(r"^%[^=]* = ")
 _DIALECT = re.compile(r"(?:= )?\"?\b([a-z]\w*\.[\w.]+)")
 
 
-def hashes_of(module: HloModule) -> Hashes:
-    """Return the digests of a module, with kernels by their code and not by its encoding."""
-    return Hashes(
-        module, {id(call): _digest_of(kernel) for call, kernel in kernels_of(module) if kernel.mlir}
-    )
+def hashes_of(a: HloModule, b: HloModule) -> tuple[Hashes, Hashes]:
+    """Return the digests of two modules, with kernels by their code and not by its encoding."""
+    kernels = [
+        {id(call): _digest_of(kernel) for call, kernel in kernels_of(module) if kernel.mlir}
+        for module in (a, b)
+    ]
+    first = Hashes(a, kernels[0])
+    return first, Hashes(b, kernels[1], first)
 
 
 def _digest_of(kernel: CustomKernel) -> str:

@@ -324,15 +324,14 @@ class Matching:
         waiting = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
         while waiting:
             first, second = waiting.pop()
-            for x, y in self._operands(first, second):
+            are_known = all(id(x) in self.to for x in first.operands)
+            for x, y in () if are_known else self._operands(first, second):
                 if self._free(x, y) and compatible(x, y):
                     self._pair(x, y)
                     waiting.append((x, y))
             users = [u for u in second.users if id(u) not in self.back]
-            if not users:
-                continue
-            mine = [u for u in first.users if id(u) not in self.to]
-            if len(mine) * len(users) > 10_000:
+            mine = [u for u in first.users if id(u) not in self.to] if users else []
+            if not 0 < len(mine) * len(users) <= 10_000:
                 continue
             for x in mine:
                 fitting = [y for y in users if compatible(x, y)]

@@ -68,7 +68,8 @@ class WorkDigests:
         self._hashes = hashes
         self._own: dict[int, bytes] = {}
         self._computations: dict[int, bytes] = {}
-        # By id of an operation: the count of each piece of work in it; and its trivial work.
+        # By id of an operation that is not known: the count of each piece of work in it; and its
+        # trivial work.
         self.inside: dict[int, Counter[bytes]] = {}
         self.little: dict[int, set[bytes]] = {}
         self.values: dict[int, list[bytes]] = {}
@@ -89,12 +90,14 @@ class WorkDigests:
             counted = into
             if into is None:
                 counted = self.inside[key], self.little[key] = Counter(), set()
-            operands = [digests[id(operand)] for operand in instruction.operands]
             seed = known.get(key)
-            value = self._value(
+            if seed is not None:
+                digests[key] = [seed]
+                continue
+            operands = [digests[id(operand)] for operand in instruction.operands]
+            digests[key] = self._value(
                 instruction, operands, arguments, counted or (Counter(), set()), depth
             )
-            digests[key] = value if seed is None else [seed]
         if into is None:
             self.values = digests
         return digests[id(computation.root)]
