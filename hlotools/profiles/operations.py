@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hlotools.profiles.wire import signed
 from hlotools.profiles.xplane import Event, EventLine, Plane, StatValue, XSpace
+from hlotools.wire import signed
 
 # Compilers for TPUs, and readers of profiles, write the operations of a device to this line.
 _OPERATIONS_LINE = "XLA Ops"

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hlotools.profiles.wire import WireError, content, fields, integer, signed, text
+from hlotools.wire import WireError, content, fields, integer, signed, text
 
 _METADATA_PLANE = "/host:metadata"
 _SUFFIX = ".xplane.pb"
