@@ -1,8 +1,10 @@
-"""The decoding of kernels in custom calls: MLIR bytecode of Mosaic and Triton, as text.
+"""The text of what jaxlib reads: kernels in custom calls, as MLIR bytecode, and binary HLO.
 
-A payload may come from an untrusted file, and MLIR's reader may abort on hostile bytes, so a worker
-process reads it, with limits on time, memory and stack.
+The bytes may come from an untrusted file, and MLIR and XLA may abort on hostile ones, so a worker
+process reads them, with limits on time, memory and stack.
 """
+
+from typing import Any
 
 from hlofront.bridge import foreign
 from hlofront.bridge.worker_process import CannotStart, WorkerEnded
@@ -24,20 +26,36 @@ def decoded(kind: str, payload: bytes) -> str:
     Raises:
       CannotDecode: if this jaxlib does not read it; the message says what is missing or broken.
     """
-    request = {
-        "do": "decode a kernel",
-        "kind": kind,
-        "payload": payload,
-        "memory": _MEMORY + _MEMORY_PER_BYTE * len(payload),
-        "stack": _STACK,
-    }
-    try:
-        answer = foreign.worker.ask(request, foreign.READING.of(payload))
-    except CannotStart as error:
-        raise CannotDecode(f"no process to read it in can be started: {error}") from None
-    except WorkerEnded as error:
-        raise CannotDecode(f"it ends the process that reads it: {error}") from None
+    answer = _answer(payload, {"do": "decode a kernel", "kind": kind})
     if "error" in answer:
         reason = " ".join(answer["error"].split())
         raise CannotDecode(f"{reason} ({_TRITON})" if kind == "Triton" else reason)
     return answer["text"]
+
+
+def module_text(module: bytes) -> str:
+    """Return the HLO text of a module in a protocol buffer.
+
+    Args:
+      module: an HloModuleProto.
+
+    Raises:
+      CannotDecode: if this jaxlib does not read it; the message says why.
+    """
+    answer = _answer(module, {"do": "print a module"})
+    if "error" in answer:
+        raise CannotDecode(" ".join(answer["error"].split()))
+    return answer["text"]
+
+
+def _answer(payload: bytes, request: dict[str, Any]) -> dict[str, Any]:
+    memory = _MEMORY + _MEMORY_PER_BYTE * len(payload)
+    try:
+        return foreign.worker.ask(
+            {**request, "payload": payload, "memory": memory, "stack": _STACK},
+            foreign.READING.of(payload),
+        )
+    except CannotStart as error:
+        raise CannotDecode(f"no process to read it in can be started: {error}") from None
+    except WorkerEnded as error:
+        raise CannotDecode(f"it ends the process that reads it: {error}") from None

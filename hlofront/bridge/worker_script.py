@@ -282,6 +282,16 @@ def decoded_kernel(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     return {"text": text}
 
 
+def module_text(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
+    """Return the text of an HloModuleProto."""
+    try:
+        hlo = import_module("jaxlib._hlo")
+    except ImportError:
+        hlo = tools.jax
+    module = hlo.HloModule.from_serialized_hlo_module_proto(request["payload"])
+    return {"text": module.to_string()}
+
+
 # ---- programs for compile-only devices -----------------------------------------------------------
 
 
@@ -384,6 +394,7 @@ def devices_of(request: dict[str, Any], xla_client: ModuleType) -> dict[int, Any
 
 _FUNCTIONS: dict[str, Callable[[dict[str, Any], Tools], dict[str, Any]]] = {
     "decode a kernel": decoded_kernel,
+    "print a module": module_text,
     "verify": verified,
     "refine": refined,
     "compile for CPUs": compiled_for_cpus,

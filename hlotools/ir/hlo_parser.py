@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from hlotools.collection import paused_collection
+from hlotools.ir.binary_modules import module_text
 from hlotools.ir.custom_kernels import written_kernels
 from hlotools.ir.hlo import (
     CALLING,
@@ -54,7 +55,7 @@ _ATTRIBUTE = re.compile(r"\s*,\s*([\w.\-]+)=")
 
 
 def _braces(depth: int) -> str:
-    """Return a pattern of text in braces, with up to `depth` levels of brackets inside."""
+    """Return a pattern of text in braces, with `depth` levels of brackets inside."""
     inside = r'[^(){}\[\]"/]++|/(?!\*)|"(?:[^"\\]++|\\.)*+"'
     for _ in range(depth):
         inside += rf"|\((?:{inside})*+\)|\[(?:{inside})*+\]|\{{(?:{inside})*+\}}"
@@ -89,19 +90,20 @@ def parse(text: object) -> HloModule:
       text: a result of `compile`; HLO text from `Lowered.as_text("hlo")` or XLA's dumps, of any
         platform, with or without percent signs, operand shapes, metadata, layouts or schedules; or
         HLO as people write it, with comments, free lines, and without the line `HloModule NAME`:
-        the module is then named after its entry, as XLA names it.
+        the module is then named after its entry, as XLA names it; or the bytes of a protocol
+        buffer with a module, such as those of XLA's files `.hlo.pb`.
 
     Raises:
+      ValueError: if there is no module in the bytes, or it cannot be read.
       HloSyntaxError: if the text is not HLO, with the line, the column and the expected syntax.
       TypeError: if it is not a text, and has none.
     """
     as_text = getattr(text, "as_text", None)
     written = as_text() if callable(as_text) else text
+    written = module_text(written, "the text") if isinstance(written, bytes) else written
     if not isinstance(written, str):
-        raise TypeError(
-            f"expected HLO text, or a compiled function; got {type(text).__name__}. For a file, "
-            "pass its text."
-        )
+        kind = type(text).__name__
+        raise TypeError(f"expected HLO text, or a compiled function; got {kind}: pass the text")
     module = _Reader(written).module()
     module.kernel_texts = written_kernels(written)
     return module

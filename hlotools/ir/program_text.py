@@ -5,6 +5,8 @@ import re
 import sys
 from typing import NamedTuple
 
+from hlotools.ir.binary_modules import is_binary_name, module_text
+
 KINDS = ("jaxpr", "stablehlo", "hlo")
 TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "HLO"}
 # The path that stands for standard input.
@@ -38,12 +40,6 @@ _OTHERS = {
     "hlo_module {": "a module as a protocol buffer: dump it as text, with --xla_dump_hlo_as_text",
 }
 _BESIDE = re.compile(r"-(?:buffer-assignment(?:-values)?|live-range|memory-usage-report)(?=\.txt$)")
-
-
-# Modules and their inputs as XLA's flags --xla_dump_hlo_as_proto and ..._snapshots write them.
-_BINARY = re.compile(
-    r"\.hlo(?:_module)?\.pb$|\.hlo_(?:\w+_)?(?:snapshot|proto|module)(?:\.\d+)?(?:\.pb)?$|\.pb$"
-)
 
 
 class ProgramText(NamedTuple):
@@ -100,17 +96,13 @@ def program_of_file(path: str) -> ProgramText:
     if not os.path.exists(path):
         raise ValueError(f"{path[:200]!r} is neither a file nor the text of a program")
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        with open(path, "rb") as file:
+            data = file.read()
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    if (what := _BINARY.search(path)) and kind_of(text) is None:
-        beside = path[: what.start()] + ".txt"
-        hint = f"; its text is in {beside}" if os.path.exists(beside) else ""
-        raise ValueError(
-            f"{path} is a module as a binary protocol buffer, which is not read here: dump it as "
-            f"text, with XLA_FLAGS=--xla_dump_hlo_as_text{hint}"
-        )
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    if is_binary_name(path) and kind_of(text) is None:
+        text = module_text(data, path)
     return program_of_text(text, path)
 
 

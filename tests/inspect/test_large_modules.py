@@ -71,7 +71,7 @@ def test_values_with_brackets_are_read_as_they_are():
     root = parse(text).entry.root
     assert f"backend_config={root.attributes['backend_config']}" == nested
     assert root.attributes["metadata"] == "{}"
-    with pytest.raises(HloSyntaxError, match="closes nothing: '.' is open"):
+    with pytest.raises(HloSyntaxError, match=r"closes nothing: '.' is open"):
         parse(text.replace("(2)]", "2"))
 
 
