@@ -18,6 +18,8 @@ from hlotools.cost.memory_use import MemoryUse as MemoryUse
 from hlotools.cost.memory_use import memory_use as memory_use
 from hlotools.dumps.dump_files import DumpedModule as DumpedModule
 from hlotools.dumps.dump_files import dumped_modules as dumped_modules
+from hlotools.dumps.dump_folder import DumpFolder as DumpFolder
+from hlotools.dumps.dump_folder import dump_folder as dump_folder
 from hlotools.dumps.kernels import Kernel as Kernel
 from hlotools.dumps.kernels import kernels as kernels
 from hlotools.dumps.timeline import Timeline as Timeline
@@ -45,6 +47,7 @@ __all__ = (
     "Computation",
     "Costs",
     "Diff",
+    "DumpFolder",
     "DumpedModule",
     "HloModule",
     "HloSyntaxError",
@@ -60,6 +63,7 @@ __all__ = (
     "collectives",
     "costs",
     "diff",
+    "dump_folder",
     "dumped_modules",
     "kernels",
     "memory_use",

@@ -16,6 +16,7 @@ from hlofront.inspect.target import UsageError, load_call
 from hlofront.pjrt.targets import target as find_target
 from hlotools.cost.costs import DeviceRates
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
+from hlotools.dumps.dump_folder import DumpFolder, dump_folder
 from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table, kernels
 from hlotools.dumps.timeline import Timeline, timeline
 from hlotools.dumps.tpu_kernels import has_tpu_kernels
@@ -66,20 +67,31 @@ def add_options(show: argparse.ArgumentParser) -> None:
 
 
 def only_program(path: str) -> str:
-    """Return the optimized program of a folder of dumps without passes, "" if it is not one.
+    """Return the program in a folder of dumps.
 
     Raises:
-      UsageError: if the folder has several programs.
+      UsageError: if the folder has no program, or several.
     """
-    folder = pathlib.Path(path)
-    if not folder.is_dir() or dumped_modules(folder):
-        return ""
-    programs = sorted(folder.glob("module_*after_optimizations.txt"))
-    if len(programs) > 1:
-        listed = "\n".join(f"  {program}" for program in programs[:20])
-        more = f"\n  and {len(programs) - 20} more" if len(programs) > 20 else ""
-        raise UsageError(f"{path} has {len(programs)} programs: show one of\n{listed}{more}")
-    return str(programs[0]) if programs else ""
+    programs = [each.program for each in _dump_folder(path).programs if each.program is not None]
+    if len(programs) == 1:
+        return str(programs[0])
+    listed = "\n".join(f"  {program}" for program in programs[:20])
+    more = f"\n  and {len(programs) - 20} more" if len(programs) > 20 else ""
+    raise UsageError(f"{path} has {len(programs)} programs: show one of\n{listed}{more}")
+
+
+def show_folder(options: argparse.Namespace, out: TextIO) -> int:
+    """Print what a folder of dumps has, and which file or command to read for what."""
+    folder = _dump_folder(options.function)
+    print(folder.json() if options.json else folder.text(), file=out)
+    return 0
+
+
+def _dump_folder(path: str) -> DumpFolder:
+    try:
+        return dump_folder(path)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def wants_dumps(options: argparse.Namespace) -> bool:
@@ -98,7 +110,8 @@ def wants_dumps(options: argparse.Namespace) -> bool:
         raise UsageError("--dump goes with --passes or --kernels")
     if options.passes and kernels_wanted:
         raise UsageError("--passes and --kernels are two reports: give one of them")
-    return options.passes or kernels_wanted or is_folder
+    about_dumps = options.operation or options.target or options.args
+    return bool(options.passes or kernels_wanted or (is_folder and about_dumps))
 
 
 def wants_kernels(options: argparse.Namespace) -> bool:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import pathlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
@@ -9,8 +10,8 @@ from hlofront.cli.dumps import (
     add_options,
     only_program,
     show_dumps,
+    show_folder,
     wants_dumps,
-    wants_kernels,
 )
 from hlofront.cli.options import add_args, add_color, add_command
 from hlofront.cli.program_files import (
@@ -69,8 +70,8 @@ def add_parser(commands: "Commands") -> None:
     show.add_argument(
         "function",
         metavar="FILE:FUNCTION",
-        help="or a file with HLO, StableHLO or a jaxpr; - for standard input; or a folder that "
-        "XLA dumped its passes into",
+        help="or a file with HLO, StableHLO or a jaxpr; - for standard input; or a folder of "
+        "XLA's dumps: which programs it has, and what to read",
     )
     add_args(show)
     show.add_argument(
@@ -112,10 +113,11 @@ def add_parser(commands: "Commands") -> None:
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
-    if not (options.passes or wants_kernels(options)) and (
-        program := only_program(options.function)
-    ):
-        options.function = program
+    is_folder = pathlib.Path(options.function).is_dir()
+    if is_folder and not wants_dumps(options):
+        if not (options.stage or options.style or options.mesh or options.html):
+            return show_folder(options, out)
+        options.function = only_program(options.function)
     if wants_dumps(options):
         return show_dumps(options, out)
     if is_program(options.function):

@@ -4,7 +4,8 @@
 - What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`.
-- Files and texts: `parse`, `write`, `canonical`, `dumped_modules`, `timeline`, `profiles_in`.
+- Files and texts: `parse`, `write`, `canonical`, `profiles_in`; of dumps: `dump_folder`,
+  `dumped_modules`, `timeline`.
 
 They take results of `jit(f).lower(x).compile()`, of `lower` or `trace`, and text. Notebooks show
 most results as HTML. Read next: help(hlofront.inspect.costs), and `python -m hlofront`, which does
@@ -47,6 +48,7 @@ __getattr__, __dir__ = _lazy(
         "diff": "hlofront.inspect.difference",
         "find_error": "hlofront.inspect.error.find_error",
         "dumped": "hlofront.inspect.dumps",
+        "dump_folder": "hlotools.dumps.dump_folder",
         "dumped_modules": "hlotools.dumps.dump_files",
         "find_nan": "hlofront.inspect.nan.find_nan",
         "fits": "hlofront.inspect.memory_fit",
@@ -94,6 +96,7 @@ __all__ = (
     "diff",
     "find_error",
     "dumped",
+    "dump_folder",
     "dumped_modules",
     "find_nan",
     "fits",

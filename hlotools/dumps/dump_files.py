@@ -8,12 +8,19 @@ from typing import NamedTuple
 
 # module_0001.jit_step.cl_1014260217.0024.fusion.after_cse.before_dce.txt; some stages of libtpu
 # have no pass before them, and those inside of a pass none after them.
+# With --xla_dump_include_timestamp a time is before the name.
+STAMP = r"(?:\d+\.)?"
 _STAGE = re.compile(
-    r"(?P<module>module_\d+\..+?)\.(?P<number>\d{4,})\.(?P<pipeline>.+?)"
+    rf"{STAMP}(?P<module>module_\d+\..+?)\.(?P<number>\d{{4,}})\.(?P<pipeline>.+?)"
     r"(?:\.after_(?P<after>.+?))?(?:\.before_(?P<before>.+))?\.txt"
 )
-_BEFORE = re.compile(r"(?P<module>module_\d+\..+)\.before_optimizations\.txt")
-_AFTER = re.compile(r"(?P<module>module_\d+\..+?)\.(?:\w[\w.]*?_)?after_optimizations\.txt")
+_BEFORE = re.compile(rf"{STAMP}(?P<module>module_\d+\..+)\.before_optimizations\.txt")
+_AFTER = re.compile(
+    rf"{STAMP}(?P<module>module_\d+\..+?)\.(?:\w[\w.]*?_)?after_optimizations\.(?:txt|hlo\.pb)"
+)
+
+
+_ENDS = ("before optimizations", "after optimizations")
 
 
 class Stage(NamedTuple):
@@ -33,6 +40,11 @@ class DumpedModule(NamedTuple):
     name: str
     stages: tuple[Stage, ...]
     optimized: pathlib.Path | None
+
+    @property
+    def passes(self) -> tuple[Stage, ...]:
+        """The stages without the programs before and after all optimizations."""
+        return tuple(stage for stage in self.stages if stage.title not in _ENDS)
 
     @property
     def function(self) -> str:
@@ -60,16 +72,16 @@ def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
             stages.setdefault(match["module"], []).append((int(match["number"]), stage))
         elif match := _BEFORE.fullmatch(path.name):
             before[match["module"]] = path
-        elif match := _AFTER.fullmatch(path.name):
+        elif (match := _AFTER.fullmatch(path.name)) and path.suffix == ".txt":
             optimized[match["module"]] = path
     modules: list[DumpedModule] = []
     for name, numbered in sorted(stages.items()):
         ordered = [stage for _, stage in sorted(numbered, key=lambda each: each[0])]
         if name in before:
-            ordered.insert(0, Stage("before optimizations", before[name]))
+            ordered.insert(0, Stage(_ENDS[0], before[name]))
         final = optimized.get(name)
         if final is not None:
-            ordered.append(Stage("after optimizations", final))
+            ordered.append(Stage(_ENDS[1], final))
         modules.append(DumpedModule(name, tuple(ordered), final))
     return modules
 
@@ -106,7 +118,7 @@ def _beside(path: str | os.PathLike[str], ending: str) -> pathlib.Path | None:
     match = _AFTER.fullmatch(optimized.name)
     if match is None:
         return None
-    beside = optimized.with_name(match["module"] + ending)
+    beside = optimized.with_name(optimized.name[: match.end("module")] + ending)
     return beside if beside.is_file() else None
 
 

@@ -78,11 +78,12 @@ def kernels(module: DumpedModule) -> list[Kernel]:
     by_name: dict[str, dict[str, pathlib.Path]] = {}
     prefix = module.name + "."
     for path in sorted(module.stages[0].path.parent.iterdir()):
-        if not path.name.startswith(prefix):
+        # A time may be before the module's name.
+        before, found, part = path.name.partition(prefix)
+        if not found:
             continue
         if path.name.endswith(_LLVM):
-            part = path.name.removeprefix(prefix).removesuffix(_LLVM)
-            compiled = path.with_name(f"{prefix}obj-file.{part}.o")
+            compiled = path.with_name(f"{before}{prefix}obj-file.{part.removesuffix(_LLVM)}.o")
             for name in _DEFINED.findall(path.read_text(encoding="utf-8", errors="replace")):
                 files = by_name.setdefault(name, {})
                 files["llvm"] = path

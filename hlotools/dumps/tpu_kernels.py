@@ -270,6 +270,12 @@ def has_tpu_kernels(folder: str | os.PathLike[str]) -> bool:
     return any(match[3] == BUNDLES for match, _ in _files(folder))
 
 
+def kernel_counts(folder: str | os.PathLike[str]) -> dict[str, int]:
+    """Return the number of kernels that libtpu dumped into a folder, by the name of the program."""
+    found = [each for each in _programs(folder) if each.kernels]
+    return {_NAME.findall(_read(each.files[_HLO]))[0]: len(each.kernels) for each in found}
+
+
 def tpu_kernels(folder: str | os.PathLike[str], rates: DeviceRates | None = None) -> TpuKernels:
     """Return the kernels of the largest program in a folder that libtpu dumped.
 

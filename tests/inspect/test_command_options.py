@@ -18,28 +18,6 @@ def command(*arguments):
     return main([*map(str, arguments)], out), out.getvalue()
 
 
-def test_a_folder_with_one_program_shows_it(tmp_path):
-    (tmp_path / "module_0001.jit_layer.cpu_after_optimizations.txt").write_text(LAYER)
-    (tmp_path / "module_0001.jit_layer.before_optimizations.txt").write_text(LAYER)
-    (tmp_path / "module_0001.jit_layer.cpu_after_optimizations-buffer-assignment.txt").write_text(
-        ""
-    )
-    code, text = command("show", tmp_path)
-    assert code == 0 and text.startswith("HloModule jit_layer")
-    assert command("show", tmp_path, "--stage", "memory")[1].startswith(
-        "jit_layer: the peak memory"
-    )
-
-
-def test_a_folder_with_several_programs_lists_them(tmp_path, capsys):
-    for name in ("module_0001.jit_f", "module_0002.jit_g"):
-        (tmp_path / f"{name}.cpu_after_optimizations.txt").write_text(LAYER)
-    assert command("show", tmp_path)[0] == 2
-    said = capsys.readouterr().err
-    assert "has 2 programs: show one of" in said
-    assert str(tmp_path / "module_0002.jit_g.cpu_after_optimizations.txt") in said
-
-
 @pytest.mark.parametrize(
     "name",
     [

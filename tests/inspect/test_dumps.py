@@ -197,7 +197,7 @@ def test_the_command_line_shows_passes_of_a_function(tmp_path):
     )
     status, text = run("show", f"{file}:f", "--passes", "--dump", tmp_path / "kept")
     assert status == 0 and "operations after each pass" in text
-    assert run("show", tmp_path / "kept") == (0, text)
+    assert run("show", tmp_path / "kept", "--passes") == (0, text)
     status, text = run("show", tmp_path / "kept", "--kernels", "--json")
     (kernel,) = json.loads(text)
     status, text = run("show", tmp_path / "kept", "--kernel", kernel["operation"])
@@ -219,7 +219,7 @@ def test_pages_tell_which_passes_made_an_operation(folder, tmp_path):
         (["FOLDER", "--kernel", "nothing"], "there is no kernel 'nothing'"),
         (["FOLDER", "--target", "cuda:h100"], "is a folder of dumps"),
         (["FOLDER", "--passes", "--stage", "hlo"], "do not go with --passes"),
-        (["FOLDER/empty"], "no module's passes are in this folder"),
+        (["FOLDER/empty", "--passes"], "no module's passes are in this folder"),
         (["FOLDER", "--code", "ptx"], "--code goes with --kernel"),
         (["FOLDER", "--kernels", "--operation", "x"], "--operation goes with --passes"),
         (["FOLDER", "--kernels", "--passes"], "two reports"),
