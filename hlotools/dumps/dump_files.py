@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hlotools.ir.hlo import HloModule, HloSyntaxError
+from hlotools.ir.hlo_parser import parse
+
 # module_0001.jit_step.cl_1014260217.0024.fusion.after_cse.before_dce.txt; some stages of libtpu
 # have no pass before them, and those inside of a pass none after them.
 # With --xla_dump_include_timestamp a time is before the name.
@@ -131,6 +134,20 @@ def _title(pipeline: str, after: str | None) -> str:
 def _files(folder: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     """Yield the files of a folder in the order of their names."""
     yield from sorted(path for path in pathlib.Path(folder).iterdir() if path.is_file())
+
+
+def parsed_file(path: pathlib.Path) -> HloModule:
+    """Return the module that a file of HLO text describes.
+
+    Raises:
+      HloSyntaxError: if the text is not HLO, such as one that was cut off; it names the file.
+    """
+    try:
+        return parse(path.read_text(encoding="utf-8", errors="replace"))
+    except HloSyntaxError as error:
+        raise HloSyntaxError(
+            error.message, error.line, error.column, error.text, str(path)
+        ) from None
 
 
 def main_module(modules: list[DumpedModule]) -> DumpedModule:

@@ -10,9 +10,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hlotools.dumps.dump_files import DumpedModule
+from hlotools.dumps.dump_files import DumpedModule, parsed_file
 from hlotools.ir.hlo import Instruction, nearest_source
-from hlotools.ir.hlo_parser import parse
 from hlotools.source_lines import short_line
 from hlotools.terminal_text import is_visible
 
@@ -102,7 +101,7 @@ def _operations(module: DumpedModule) -> dict[str, Instruction]:
     """Return the operations of the optimized program by the names that their kernels have."""
     if module.optimized is None:
         return {}
-    program = parse(module.optimized.read_text(encoding="utf-8", errors="replace"))
+    program = parsed_file(module.optimized)
     return {_word(instruction.name): instruction for instruction in program.instructions()}
 
 

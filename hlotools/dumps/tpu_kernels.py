@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hlotools.cost.costs import InstructionCost, costs, line_text, table_lines, time_text
 from hlotools.cost.rates import DeviceRates
+from hlotools.dumps.dump_files import parsed_file
 from hlotools.dumps.llo import (
     BundleProfile,
     allocated_bytes,
@@ -20,7 +21,6 @@ from hlotools.dumps.llo import (
 )
 from hlotools.html.report import report_html
 from hlotools.ir.hlo import HloModule, Instruction, nearest_source
-from hlotools.ir.hlo_parser import parse
 from hlotools.ir.source_frames import Source
 from hlotools.terminal_text import counted, is_visible
 
@@ -296,7 +296,7 @@ def tpu_kernels(folder: str | os.PathLike[str], rates: DeviceRates | None = None
             "--xla_jf_dump_to=FOLDER --xla_jf_dump_llo_text=true in LIBTPU_INIT_ARGS"
         )
     main = max(found, key=lambda each: each.size)
-    module = parse(_read(main.files[_HLO]))
+    module = parsed_file(main.files[_HLO])
     priced = {row.name: row for row in costs(module, rates).instructions}
     profiles = profiles_of(_read(main.files.get(_PROFILE)))
     duplicates = duplicates_of(_read(main.files.get(_DUPLICATES)))

@@ -113,3 +113,47 @@ def test_the_kernels_of_a_tpu_are_counted(tmp_path):
     folder = dump_folder(tmp_path)
     (count,) = folder.tpu_kernels.values()
     assert count and f"show {tmp_path} --kernels" in folder.text()
+
+
+# The beginnings of files in dumps that are no programs, and what `show` says that they are.
+OTHERS = {
+    "BufferAssignment:\nallocation 0: size 8": "assignment of buffers",
+    "// [Enable stack traces via -xla_jf_collect_llo_stack_trace]\n$region0: #{fusion.4}": "kernel",
+    "Schedule analysis:\n\ttotal schedule len": "schedule of a kernel",
+    "= control target key start\nLH: loop header": "bundles of a TPU's kernel",
+    "HLO: <no-hlo-instruction>\n - MXU": "use of slots by operation",
+    "xla_cpu_enable_fast_min_max: false\n": "the compiler's flags",
+    "executable_build_options {\n  device_ordinal: -1": "options of a compilation",
+    "; ModuleID = 'm'\n": "code of LLVM",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_other_files_of_dumps_are_named(text, tmp_path, capsys):
+    (tmp_path / "f.txt").write_text(text)
+    assert command("show", tmp_path / "f.txt")[0] == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "f.txt is not the text of a program but" in said and OTHERS[text] in said
+
+
+def test_files_that_were_cut_off_are_named(tmp_path, capsys):
+    name = "module_0001.jit_f"
+    stage = "0001.simplification.after_algsimp.before_dce.txt"
+    make(tmp_path, name, ["before_optimizations.txt", stage, "add.ir-with-opt.ll"])
+    cut = tmp_path / f"{name}.cpu_after_optimizations.txt"
+    cut.write_text(LAYER[: LAYER.rindex("ROOT") + 30])
+    status, text = command("show", tmp_path)
+    assert status == 0 and str(cut) in text
+    assert command("show", tmp_path, "--passes")[0] == 0
+    assert command("show", cut)[0] == 2
+    assert f"{cut}, line" in capsys.readouterr().err
+    assert command("show", tmp_path, "--kernels")[0] == 2
+    assert f"{cut}, line" in capsys.readouterr().err
+
+
+def test_a_program_of_a_tpu_that_was_cut_off_is_named(tmp_path, capsys):
+    (tmp_path / "12-TLP-hlo.txt").write_text("HloModule jit_f\n\nENTRY %e {\n  %fusion.1 = f32[")
+    (tmp_path / "13-fusion.1-02-final_bundles.txt").write_text("0x0   :  { %s1 = ")
+    assert "1 kernel of a TPU in jit_f" in command("show", tmp_path)[1]
+    assert command("show", tmp_path, "--kernels")[0] == 2
+    assert f"{tmp_path / '12-TLP-hlo.txt'}, line 4" in capsys.readouterr().err
