@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,9 +12,9 @@ from hlofront.base.config import options
 from hlofront.bridge import compile_process
 from hlofront.inspect.cost import description_of
 from hlofront.inspect.jitted import jitted
+from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.compilation.aot_targets import compile_text
 from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.dumps import tpu_kernels as tpu_dumps
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
@@ -123,9 +124,31 @@ def dump_tpu_kernels(
     """
     with _libtpu_dumping(empty_folder(folder)), _disk_cache(False), _whole_disk_cache(False):
         if isinstance(program, str):
-            compile_text(program, target)
+            _compile_text(program, target)
         else:
             program.compile()
+
+
+_PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d{1,6}) ")
+
+
+def _compile_text(text: str, target: Target) -> None:
+    """Compile the text of a StableHLO module for a TPU that is not attached.
+
+    Only the worker process parses it, as the text may come from anyone.
+
+    Raises:
+      JaxRuntimeError: if XLA refuses the module, or ends its process.
+      ValueError: if the module is for more devices than the target has.
+    """
+    partitions = _PARTITIONS.search(text)
+    count = int(partitions[1]) if partitions else 1
+    devices = target.devices[:count]
+    if len(devices) < count:
+        raise ValueError(
+            f"the module is for {count} partitions, and {target.name} has {len(devices)} devices"
+        )
+    compile_process.compile_in_subprocess(text, devices, compile_options(devices))
 
 
 def empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:

@@ -1,13 +1,11 @@
 """Programs compiled for compile-only devices, which can be inspected and not run."""
 
-import re
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
-from hlofront.bridge import compile_process
 from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Device, LoadedExecutable
 from hlofront.bridge.compile_process import SubprocessExecutable
@@ -19,7 +17,7 @@ from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_beside_others, compile_options, mlir_lock
 from hlofront.pjrt.shardings import SingleDeviceSharding, on_device
-from hlofront.pjrt.targets import Target, compiler_options, target_of
+from hlofront.pjrt.targets import compiler_options, target_of
 from hlofront.runtime.sharding.chosen_shardings import compiled_shardings
 from hlofront.runtime.sharding.device_assignment import (
     CompiledShardings,
@@ -194,25 +192,3 @@ def compile_absent(
         if mismatch:
             error.add_note(mismatch)
         raise
-
-
-_PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d{1,6}) ")
-
-
-def compile_text(text: str, target: Target) -> SubprocessExecutable:
-    """Compile the text of a StableHLO module for a TPU that is not attached.
-
-    Only the worker process parses it, as the text may come from anyone.
-
-    Raises:
-      JaxRuntimeError: if XLA refuses the module, or ends its process.
-      ValueError: if the module is for more devices than the target has.
-    """
-    partitions = _PARTITIONS.search(text)
-    count = int(partitions[1]) if partitions else 1
-    devices = target.devices[:count]
-    if len(devices) < count:
-        raise ValueError(
-            f"the module is for {count} partitions, and {target.name} has {len(devices)} devices"
-        )
-    return compile_process.compile_in_subprocess(text, devices, compile_options(devices))
