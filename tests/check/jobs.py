@@ -85,17 +85,23 @@ def pyright() -> Job:
 
 def conventions(*more: str) -> Job:
     """Return the job of the rules for the source itself."""
-    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 40)
+    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 48)
 
 
 def whole(part: str, *options: str) -> list[Job]:
     """Return the jobs of `./check` for a part of all tests: lint, types, tests and conventions."""
     own = in_parallel(cores())
-    return [*linters(), pyright(), *tests_of(part, *options), conventions(*own, *options)]
+    others = [pyright(), *tests_of(part, *options), conventions(*own, *options)]
+    return [*linters(), *longest_first(others)]
+
+
+def longest_first(jobs: Sequence[Job]) -> list[Job]:
+    """Return jobs in an order in which no core waits long at the end."""
+    return sorted(jobs, key=lambda job: -job.work)
 
 
 def tests_of(part: str, *options: str) -> list[Job]:
-    """Return the jobs of a part of all tests, the longest first, so that no core waits at the end.
+    """Return the jobs of a part of all tests, the longest first.
 
     Tests that need the same compiled programs are in one job.
     """
@@ -122,12 +128,12 @@ def tests_of(part: str, *options: str) -> list[Job]:
     }
     # Of all tests, and of the first part.
     work = {
-        "programs": (500, 130),
+        "programs": (500, 95),
         "layers": (900, 200),
-        "runtime": (500, 60),
-        "corpora and numpy": (600, 105),
+        "runtime": (500, 57),
+        "corpora and numpy": (600, 90),
         "samples": (510, 120),
-        "lowering": (400, 40),
+        "lowering": (400, 33),
     }
     # What `./check` has run as quick code, `./check rest` runs as the code that users get.
     parts = {"lowering": part if is_first else "all"}
@@ -140,7 +146,7 @@ def tests_of(part: str, *options: str) -> list[Job]:
         )
         for name, arguments in chosen.items()
     ]
-    return sorted(jobs, key=lambda job: -job.work)
+    return longest_first(jobs)
 
 
 def docs() -> list[Job]:
