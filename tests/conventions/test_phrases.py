@@ -59,7 +59,7 @@ PHRASES = (
     ),
     Phrase("alone", r"\bwhich\b[^.;:]{0,40}\balone\b|\b(those|that|these) alone\b", '"only"'),
     Phrase("place of", r"\bin (the )?place of\b", '"instead of"'),
-    Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/RESULTS.md"),
+    Phrase("and so", r"\boperations? and so\b", "a table in benchmarks/results"),
     Phrase("of the time", r"\bof the (processor )?time( that)? (it|they|XLA|jax)\b", '"4x faster"'),
     Phrase("NaNs", r"\bknows? (of )?NaNs\b", '"propagate NaNs"'),
     Phrase("kin", r"\bkin\b", '"similar functions"'),
