@@ -30,8 +30,8 @@ def add_options(show: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--passes",
         action="store_true",
-        help="print what each of XLA's passes changed; with --html the page shows for each "
-        "operation which pass made it and which one fused it",
+        help="print what each of XLA's passes changed, and the time that each takes; with --html "
+        "the page shows for each operation which pass made it and which one fused it",
     )
     show.add_argument(
         "--operation",
@@ -147,6 +147,7 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
             _print_kernels(kernels(module), options, out)
         else:
             _print_passes(timeline(module), options, out)
+            _print_times(options, out)
     return 0
 
 
@@ -236,6 +237,21 @@ def _print_passes(changes: Timeline, options: argparse.Namespace, out: TextIO) -
         print(json.dumps(_as_dict(changes), indent=1), file=out)
     else:
         print(changes.text(), file=out)
+
+
+def _print_times(options: argparse.Namespace, out: TextIO) -> None:
+    """Print the time of each pass, for a function that is compiled for the present device."""
+    is_folder = pathlib.Path(options.function).is_dir()
+    if is_folder or options.target or options.html or options.operation or options.json:
+        return
+    from hlofront.inspect.compile_times import compile_times
+
+    # Another compilation, as dumps take time.
+    announce(f"compiling {options.function} without dumps")
+    function, args = load_call(options.function, options.args)
+    times = compile_times(function)(*args)
+    finish()
+    print(f"\n{times.text()}", file=out)
 
 
 def page_with_passes(changes: Timeline, rates: DeviceRates | None = None) -> str:

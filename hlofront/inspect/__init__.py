@@ -1,6 +1,7 @@
 """The inspection of programs: what XLA makes of a function, what it costs, where it goes wrong.
 
-- What it is: `page`, `styled`, `collectives`, `kernels`, and `dumped` for XLA's passes.
+- What it is: `page`, `styled`, `collectives`, `kernels`, and `dumped` for XLA's passes, whose
+  times are those of `compile_times`.
 - What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`.
@@ -37,6 +38,7 @@ __getattr__, __dir__ = _lazy(
         "Tuning": "hlofront.inspect.tuning",
         "TuningCandidate": "hlofront.inspect.tuning",
         "Comparison": "hlofront.inspect.comparison.compare",
+        "CompileTimes": "hlotools.profiles.compile_times",
         "Bisection": "hlofront.inspect.bisection",
         "ErrorReport": "hlofront.inspect.error.report",
         "Fits": "hlofront.inspect.memory_fit",
@@ -44,6 +46,7 @@ __getattr__, __dir__ = _lazy(
         "canonical": "hlotools.ir.canonical_form",
         "compare": "hlofront.inspect.comparison.compare",
         "collectives": "hlofront.inspect.sharding",
+        "compile_times": "hlofront.inspect.compile_times",
         "costs": "hlofront.inspect.cost",
         "diff": "hlofront.inspect.difference",
         "find_error": "hlofront.inspect.error.find_error",
@@ -69,6 +72,7 @@ __getattr__, __dir__ = _lazy(
 __all__ = (
     "Bisection",
     "Comparison",
+    "CompileTimes",
     "Computation",
     "Costs",
     "Diff",
@@ -91,6 +95,7 @@ __all__ = (
     "bisect",
     "canonical",
     "collectives",
+    "compile_times",
     "compare",
     "costs",
     "diff",
