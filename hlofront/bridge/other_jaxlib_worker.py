@@ -8,11 +8,12 @@ A request names the artifact, the compiler's options, the arguments to run with 
 answer. This file imports nothing of hlofront: it is copied into environments that lack it.
 """
 
+import base64
 import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -103,6 +104,19 @@ def compiled(client: Any, device: Any, artifact: bytes, options: Any) -> Any:
     if hasattr(client, "compile_and_load"):
         return client.compile_and_load(artifact, _jax.DeviceList((device,)), options)
     return client.compile(artifact, options)
+
+
+def recorded(compile_program: Callable[[], Any]) -> tuple[Any, str]:
+    """Compile under XLA's profiler; return the executable, and the recording in base64."""
+    profiler: Any = load("_profiler", getattr(_jax, "profiler", _jax))
+    options = profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    session = profiler.ProfilerSession(options)
+    try:
+        executable = compile_program()
+    finally:
+        recording = session.stop()
+    return executable, base64.b64encode(recording).decode()
 
 
 def memory_of(executable: Any) -> dict[str, Any]:
@@ -244,7 +258,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     artifact = artifact_of(request)
     options = compile_options(request, device)
     start = time.perf_counter()
-    executable = compiled(client, device, artifact, options)
+    executable, result["recording"] = recorded(lambda: compiled(client, device, artifact, options))
     result["compile_seconds"] = time.perf_counter() - start
     result["hlo"] = "\n\n".join(module.to_string() for module in executable.hlo_modules())
     result["cost"] = cost_of(executable)

@@ -14,6 +14,8 @@ HLO, MLIR, LLVM, OTHER = "HLO", "MLIR", "LLVM", "other"
 # fusion for CPUs by a pipeline of MLIR's passes, and the result by LLVM on other threads.
 _KINDS = {"FusionCompiler::Compile": MLIR, "TaskDispatcher::dispatch": LLVM}
 _PICOSECONDS = 1e12
+# Of a compilation's time.
+_LEAST_INCREASE = 0.05
 
 
 class PassTime(NamedTuple):
@@ -100,6 +102,16 @@ def compile_times(space: XSpace, name: str, seconds: float) -> CompileTimes:
     Raises:
       ProfileError: if the recording has no pass.
     """
+    passes = pass_times(space)
+    if not any(each.kind == HLO for each in passes):
+        raise ProfileError(
+            "the recording has no pass of XLA: the compiler of this device does not tell its passes"
+        )
+    return CompileTimes(name, seconds, passes)
+
+
+def pass_times(space: XSpace) -> list[PassTime]:
+    """Return the times of all passes in a recording of a compilation, the longest first."""
     times: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
     for plane in space.planes:
@@ -107,12 +119,28 @@ def compile_times(space: XSpace, name: str, seconds: float) -> CompileTimes:
             for key, own in _own_times(line.events):
                 times[key] += own
                 runs[key] += 1
-    rows = [PassTime(*key, runs[key], own / _PICOSECONDS) for key, own in times.most_common()]
-    if not any(row.kind == HLO for row in rows):
-        raise ProfileError(
-            "the recording has no pass of XLA: the compiler of this device does not tell its passes"
-        )
-    return CompileTimes(name, seconds, rows)
+    return [PassTime(*key, runs[key], own / _PICOSECONDS) for key, own in times.most_common()]
+
+
+def slower_passes(before: Iterable[PassTime], after: Iterable[PassTime]) -> list[str]:
+    """Return texts on the passes that make a compilation longer, the greatest increase first.
+
+    It lists those that take 1.5 times as long as before, or are new, and make the compilation
+    longer by a twentieth: times of a single compilation vary by less.
+    """
+    earlier, later = ({(p.name, p.kind): p for p in passes} for passes in (before, after))
+    least = _LEAST_INCREASE * sum(each.seconds for each in earlier.values())
+    found: list[tuple[float, str]] = []
+    for key, each in later.items():
+        known = earlier.get(key)
+        seconds = known.seconds if known else 0.0
+        increase = each.seconds - seconds
+        if each.kind != OTHER and increase > least and each.seconds > 1.5 * seconds:
+            old = time_text(seconds) if known else "new"
+            found.append(
+                (increase, f"{each.name} ({each.kind}): {old} -> {time_text(each.seconds)}")
+            )
+    return [text for _, text in sorted(found, reverse=True)]
 
 
 def _own_times(events: Iterable[Event]) -> Iterator[tuple[tuple[str, str], int]]:

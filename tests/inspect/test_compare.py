@@ -36,6 +36,7 @@ def test_this_jaxlib_in_a_process_of_its_own():
     assert first.run_seconds > 0
     assert found.equal and not found.errors
     assert "no difference" in found.text() and f"jaxlib {HERE}" in found.text()
+    assert all("fusion" in {each.name for each in column.passes} for column in found.columns)
     assert json.loads(found.json())["equal"] is True
 
 

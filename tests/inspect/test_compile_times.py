@@ -7,6 +7,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.inspect import compile_times
+from hlotools.profiles.compile_times import PassTime, slower_passes
 from hlotools.profiles.compile_times import compile_times as times_of
 from hlotools.profiles.xplane import Event, EventLine, Plane, ProfileError, XSpace
 
@@ -68,3 +69,18 @@ def test_a_compilation():
     kinds = {each.name: each.kind for each in found.passes}
     assert kinds["fusion"] == kinds["layout-assignment"] == "HLO"
     assert 0 < sum(each.seconds for each in found.passes if each.kind == "HLO") < found.seconds
+
+
+def test_passes_that_make_a_compilation_longer_are_told():
+    before = [PassTime("fusion", "HLO", 1, 1.0), PassTime("dce", "HLO", 9, 0.01)]
+    after = [
+        PassTime("Compile", "other", 1, 9.0),
+        PassTime("dce", "HLO", 9, 0.05),
+        PassTime("fusion", "HLO", 1, 1.6),
+        PassTime("offloading", "HLO", 1, 2.0),
+    ]
+    assert slower_passes(before, after) == [
+        "offloading (HLO): new -> 2.00 s",
+        "fusion (HLO): 1.00 s -> 1.60 s",
+    ]
+    assert slower_passes(after, before) == []

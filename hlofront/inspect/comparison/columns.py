@@ -1,5 +1,6 @@
 """The columns of a comparison: a function compiled by a jaxlib, for a device or at a revision."""
 
+import base64
 import contextlib
 import functools
 import json
@@ -30,6 +31,8 @@ from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.matching.difference import Side
 from hlotools.matching.flags import flags_of
+from hlotools.profiles.compile_times import PassTime, pass_times
+from hlotools.profiles.xplane import parse_xplane
 
 Tell = Callable[[str], object]
 
@@ -65,6 +68,8 @@ class Column(NamedTuple):
     """The StableHLO that this process's XLA, or that of its worker, compiled."""
     compiler: str | None = None
     """The name of the device that it was compiled for."""
+    passes: tuple[PassTime, ...] = ()
+    """The times of XLA's passes; none where they were not recorded."""
 
 
 def rates_of_column(column: Column) -> Description | None:
@@ -200,6 +205,7 @@ def under_jaxlib(
         flags=artifact.flags,
         stablehlo=artifact.stablehlo,
         compiler="cpu" if about["jaxlib"] == _HERE else f"cpu of jaxlib {about['jaxlib']}",
+        passes=tuple(pass_times(parse_xplane(base64.b64decode(answer["recording"])))),
     )
 
 

@@ -19,6 +19,7 @@ from hlotools.cost.costs import costs, time_text
 from hlotools.html.diff_page import page
 from hlotools.matching.difference import Diff, diff_of_sides
 from hlotools.matching.markdown import code, table
+from hlotools.profiles.compile_times import slower_passes
 
 
 class Row(NamedTuple):
@@ -46,6 +47,16 @@ class Comparison:
                 side_of_column(compiled[0], compiled[0].label), side_of_column(column, column.label)
             )
             for column in compiled[1:]
+        }
+
+    @property
+    def slower_passes(self) -> dict[str, list[str]]:
+        """For each column, the passes that make its compilation longer than the first one's."""
+        base = next((column for column in self.columns if column.label == self.base), None)
+        return {
+            column.label: slower_passes(base.passes, column.passes)
+            for column in self.columns
+            if base is not None and base.passes and column.passes
         }
 
     @property
@@ -99,6 +110,8 @@ class Comparison:
             lines += ["", f"{self.base} -> {label}:"]
             summary = each.text(color, limit, verbose) if each.changes else "no difference"
             lines.append(_indented(summary))
+            if slower := self.slower_passes.get(label):
+                lines += ["  passes of XLA that take longer:", *(f"    {text}" for text in slower)]
         return "\n".join(lines)
 
     __str__ = text
@@ -114,8 +127,11 @@ class Comparison:
         lines += table(("", *(code(column.label) for column in self.columns)), rows)
         for label, error in self.errors.items():
             lines += ["", f"{code(label)} was not compiled: {code(error)}"]
-        for diff in self.diffs.values():
+        for label, diff in self.diffs.items():
             lines += ["", diff.markdown()]
+            if slower := self.slower_passes.get(label):
+                lines += ["", "Passes of XLA that take longer:", ""]
+                lines += [f"- {code(text)}" for text in slower]
         return "\n".join(lines)
 
     def exceeded(self, limits: Iterable[str]) -> list[str]:
@@ -159,7 +175,10 @@ class Comparison:
                 "equal": self.equal,
                 "base": self.base,
                 "columns": [
-                    {key: value for key, value in column._asdict().items() if key != "stablehlo"}
+                    {
+                        **{k: v for k, v in column._asdict().items() if k != "stablehlo"},
+                        "passes": [each._asdict() for each in column.passes],
+                    }
                     for column in self.columns
                 ],
                 "diffs": {label: json.loads(each.json()) for label, each in self.diffs.items()},
