@@ -22,6 +22,7 @@ from hlotools.dumps.timeline import Timeline, timeline
 from hlotools.dumps.tpu_kernels import has_tpu_kernels
 from hlotools.html.program_page import page
 from hlotools.ir.program_text import TITLES
+from hlotools.profiles.xplane import ProfileError
 from hlotools.terminal_text import on_one_line
 
 
@@ -244,14 +245,17 @@ def _print_times(options: argparse.Namespace, out: TextIO) -> None:
     is_folder = pathlib.Path(options.function).is_dir()
     if is_folder or options.target or options.html or options.operation or options.json:
         return
-    from hlofront.inspect.compile_times import compile_times
+    from hlofront.inspect.pass_times import compile_times
 
     # Another compilation, as dumps take time.
     announce(f"compiling {options.function} without dumps")
     function, args = load_call(options.function, options.args)
-    times = compile_times(function)(*args)
+    try:
+        text = compile_times(function)(*args).text()
+    except ProfileError as error:
+        text = f"no times of passes: {error}"
     finish()
-    print(f"\n{times.text()}", file=out)
+    print(f"\n{text}", file=out)
 
 
 def page_with_passes(changes: Timeline, rates: DeviceRates | None = None) -> str:

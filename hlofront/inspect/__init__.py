@@ -46,7 +46,7 @@ __getattr__, __dir__ = _lazy(
         "canonical": "hlotools.ir.canonical_form",
         "compare": "hlofront.inspect.comparison.compare",
         "collectives": "hlofront.inspect.sharding",
-        "compile_times": "hlofront.inspect.compile_times",
+        "compile_times": "hlofront.inspect.pass_times",
         "costs": "hlofront.inspect.cost",
         "diff": "hlofront.inspect.difference",
         "find_error": "hlofront.inspect.error.find_error",

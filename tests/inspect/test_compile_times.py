@@ -1,11 +1,13 @@
 """The time of each of XLA's passes: without those inside of it, by kind, of a real compilation."""
 
 import json
+import pkgutil
 
 import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import inspect
 from hlofront.inspect import compile_times
 from hlotools.profiles.compile_times import PassTime, slower_passes
 from hlotools.profiles.compile_times import compile_times as times_of
@@ -84,3 +86,9 @@ def test_passes_that_make_a_compilation_longer_are_told():
         "fusion (HLO): 1.00 s -> 1.60 s",
     ]
     assert slower_passes(after, before) == []
+
+
+def test_no_submodule_hides_a_function():
+    """Importing a submodule makes it an attribute of its package, whatever that held before."""
+    submodules = {module.name for module in pkgutil.iter_modules(inspect.__path__)}
+    assert not submodules & set(inspect.__all__)

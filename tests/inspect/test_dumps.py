@@ -14,6 +14,7 @@ from hlofront.inspect import dumped, kernels, timeline
 from hlotools.dumps.dump_files import main_module
 from hlotools.dumps.kernels import MissingToolError
 from hlotools.dumps.snapshots import snapshot
+from hlotools.profiles.xplane import ProfileError
 
 # Two passes of the dump of a module that is written by hand: one joins two operations into a third,
 # one fuses, and one changes a layout.
@@ -206,6 +207,18 @@ def test_the_command_line_shows_passes_of_a_function(tmp_path):
     assert status == 0 and "define" in text
     status, text = run("show", tmp_path / "kept", "--passes", "--json")
     assert json.loads(text)["module"].endswith("jit_f")
+
+
+def test_passes_are_shown_where_the_compiler_does_not_tell_their_times(tmp_path, monkeypatch):
+    def untold(*_):
+        raise ProfileError("the recording has no pass of XLA")
+
+    monkeypatch.setattr("hlofront.inspect.pass_times.times_of", untold)
+    file = tmp_path / "model.py"
+    file.write_text("import hlofront.numpy as jnp\nf, example_args = jnp.exp, (jnp.ones(8),)\n")
+    status, text = run("show", f"{file}:f", "--passes")
+    assert status == 0 and "operations after each pass" in text
+    assert text.endswith("\nno times of passes: the recording has no pass of XLA\n")
 
 
 def test_pages_tell_which_passes_made_an_operation(folder, tmp_path):

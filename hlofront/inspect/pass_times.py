@@ -1,4 +1,4 @@
-"""The `compile_times` function: a compilation under XLA's profiler, and its times by pass."""
+"""The function `compile_times`: a compilation under XLA's profiler, and its times by pass."""
 
 import time
 from collections.abc import Callable
