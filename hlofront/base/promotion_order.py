@@ -110,6 +110,7 @@ def _no_promotion(nodes: Sequence[Node], mode: str) -> str:
             "x.astype(dtype), or use the option's value 'standard'."
         )
     integers_here = [node for node in nodes if node in narrow_integers]
+    # pyrefly: ignore[bad-assignment]
     families: list[tuple[list[Node], Callable[[Node], Any], str, str]] = [
         (floats_here, ml_dtypes.finfo, "floats", "float32"),
         (integers_here, ml_dtypes.iinfo, "integers", "int32"),

@@ -250,7 +250,7 @@ def register_pytree_node_class(cls: Class) -> Class:
     """
     _check_methods("register_pytree_node_class", cls, "tree_flatten")
     flatten = operator.methodcaller("tree_flatten")
-    register_pytree_node(cls, flatten, cls.tree_unflatten)
+    register_pytree_node(cls, flatten, cls.tree_unflatten)  # pyrefly: ignore[missing-attribute]
     return cls
 
 
@@ -273,6 +273,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     _check_methods("register_pytree_with_keys_class", cls, "tree_flatten_with_keys")
     flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     flatten_with_keys = operator.methodcaller("tree_flatten_with_keys")
+    # pyrefly: ignore[missing-attribute]
     register_pytree_with_keys(cls, flatten_with_keys, cls.tree_unflatten, flatten)
     return cls
 
@@ -418,7 +419,7 @@ class Partial(functools.partial[Any]):
         # functools.partial merges a partial of a partial, and the inner one's arguments would
         # become children, but the whole function is to be static.
         if isinstance(func, functools.partial):
-            func = _Whole(cast(functools.partial[Any], func))
+            func = _Whole(func)
         return super().__new__(cls, func, *args, **kw)
 
 

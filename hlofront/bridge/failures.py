@@ -9,7 +9,7 @@ its file name, by which jaxlib's errors look the exception up.
 import itertools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from hlofront.bridge import state
 
@@ -35,7 +35,7 @@ _BROKEN_CONNECTION = re.compile(r"\bGloo\b|\bNCCL\b|\bRCCL\b")
 on_broken_connection: Callable[[RuntimeError, str], str] | None = None
 
 
-def raise_recorded(error: BaseException, origin: str, text: str) -> None:
+def raise_recorded(error: BaseException, origin: str, text: str) -> NoReturn:
     """Record a host function's exception, and raise a stand-in that jaxlib's error resolves to it.
 
     The jaxlib error then shows `text` and has `error` as its cause. From its second call on, a
@@ -49,6 +49,7 @@ def raise_recorded(error: BaseException, origin: str, text: str) -> None:
     stand_in = type(type(error).__name__, (HostFailure,), {})(f"{_message(error)}\n{origin}")
     # jaxlib prints the innermost frame and its callers.
     exec(compile("raise failure", f"<host failure {number}>", "exec"), {"failure": stand_in})
+    raise AssertionError("the line above has raised")
 
 
 def _message(error: BaseException) -> str:

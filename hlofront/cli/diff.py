@@ -147,5 +147,8 @@ def print_difference(
     elif options.markdown:
         print(difference.markdown(), file=out)
     elif not options.html:
-        how = {"verbose": True, "limit": None} if options.verbose else {}
-        print(difference.text(color=Painter(out, options.color).on, **how), file=out)
+        color = Painter(out, options.color).on
+        if options.verbose:
+            print(difference.text(color=color, verbose=True, limit=None), file=out)
+        else:
+            print(difference.text(color=color), file=out)

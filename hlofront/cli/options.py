@@ -5,9 +5,6 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors about unknown words suggest known ones."""
@@ -25,6 +22,10 @@ class CommandParser(argparse.ArgumentParser):
         known = self._option_string_actions
         hints = [did_you_mean(word.partition("=")[0], known) for word in unknown]
         self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(hints)}")
+
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[CommandParser]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -76,8 +76,9 @@ def write_page(
     target_device = find_target(target) if target else None
     with target_device or contextlib.nullcontext():
         traced = staged.trace(*args)
-        program = traced if stage == "jaxpr" else traced.lower()
-        if stage == "hlo":
+        lowered = None if stage == "jaxpr" else traced.lower()
+        program = lowered or traced
+        if lowered and stage == "hlo":
             announce(f"compiling {getattr(function, '__name__', 'the function')}")
-            program = program.compile()
+            program = lowered.compile()
     write_file(path, page(program, target_device))

@@ -206,7 +206,7 @@ def unmapped_aval(
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])
     if aval.split is None and not explicit_mesh_axis:
         return aval.update(shape=shape)
-    mesh, spec = aval.split or (mesh or get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
-    entries = spec.partitions
-    spec = spec.update(partitions=(*entries[:axis], explicit_mesh_axis, *entries[axis:]))
-    return aval.update(shape=shape, sharding=Split(mesh, spec))
+    split = aval.split or Split(mesh or get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
+    entries = split.spec.partitions
+    spec = split.spec.update(partitions=(*entries[:axis], explicit_mesh_axis, *entries[axis:]))
+    return aval.update(shape=shape, sharding=Split(split.mesh, spec))

@@ -80,11 +80,11 @@ def _at_compile_time() -> Generator[None, None, None]:
         with interpreting_with(CompileTimeTrace(innermost)):
             yield
     else:
-        outer.parent = CompileTimeTrace(innermost)
+        outer.parent = CompileTimeTrace(innermost)  # pyrefly: ignore[missing-attribute]
         try:
             yield
         finally:
-            outer.parent = innermost
+            outer.parent = innermost  # pyrefly: ignore[missing-attribute]
 
 
 @contextmanager

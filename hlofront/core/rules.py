@@ -3,7 +3,8 @@
 import importlib
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Concatenate, Generic, Protocol, TypeVar
+from types import FunctionType
+from typing import Any, Concatenate, Generic, Protocol, TypeVar, cast
 
 from hlofront.base.dtypes import full_name
 from hlofront.base.errors import NoRuleError, missing_rule
@@ -100,7 +101,7 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 
     def __call__(self, *primitives: PrimitiveLike) -> Callable[[Rule], Rule]:
         def register(rule: Rule) -> Rule:
-            function: object = rule
+            function = cast(FunctionType, rule)
             # Rules are written `def _`; tracebacks show names such as `in cumsum_batch`.
             if function.__name__ == "_":
                 name = f"{primitives[0].name}_{self.name}"

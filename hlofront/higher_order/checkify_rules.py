@@ -380,7 +380,7 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         aval = typeof(divisor)
         zero: ArrayLike = np.zeros((), aval.dtype)
         if aval.shape:
-            zero = full(aval.shape, zero[()], aval.dtype)
+            zero = full(aval.shape, zero[()], aval.dtype)  # pyrefly: ignore[bad-index]
         state.record(_any(eq(divisor, zero)), DivisionByZeroError(equation.traceback))
     return run_for_nans(state, equation, operands)
 

@@ -77,7 +77,8 @@ class CustomJVPCallPrimitive(Primitive):
             tangents_out: Value
             results, tangents_out = rules.jvp[self](args[:count], tangents, **params)
             return [
-                *results,
+                *results,  # pyrefly: ignore[not-iterable]
+                # pyrefly: ignore[not-iterable]
                 *[_as_symbolic(t) if symbolic else instantiate(t) for t in tangents_out],
             ]
 

@@ -200,7 +200,7 @@ class _PrivateModule(ModuleType):
         home = private.MODULES[self.__name__].get(key)
         return None if home is None else (importlib.import_module(home[0]), home[1])
 
-    def __getattr__(self, key: str) -> object:
+    def __getattr__(self, key: str) -> object:  # pyrefly: ignore[bad-override-param-name]
         missing = AttributeError(f"module {self.__name__!r} has no attribute {key!r}")
         if f"{self.__name__}.{key}" in private.MODULES:
             return _submodule(f"{self.__name__}.{key}", missing)

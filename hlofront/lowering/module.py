@@ -383,7 +383,7 @@ def _set_argument_attributes(
             attribute["sdy.sharding"] = splits.inputs[index]
         if index in on_host:
             attribute["mhlo.memory_kind"] = types.string(MemorySpace.Host.value)
-        _set_layout(attribute, layouts and layouts.inputs[index])
+        _set_layout(attribute, None if layouts is None else layouts.inputs[index])
     function.attributes["arg_attrs"] = _dictionaries([*attributes, *inputs])
     return donation
 

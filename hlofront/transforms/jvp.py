@@ -187,6 +187,7 @@ class JVPTrace(RuleTrace):
         if self.checks:
             check_tangents(primitive, primal_out, tangent_out)
         if primitive.multiple_results:
+            # pyrefly: ignore[bad-argument-type]
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
         if type(tangent_out) in _HOST_VALUES and not _is_foreign(primitive):
             # The tangent of x + 1 is what was passed for x, and yet the result of an operation.

@@ -221,7 +221,7 @@ def debug_info(
     described: Any = fun
     if signature is not None:
         described = functools.wraps(fun)(lambda *args, **kwargs: None)
-        described.__signature__ = signature
+        described.__signature__ = signature  # pyrefly: ignore[missing-attribute]
     plan = ArgumentPlan(described, static_argnums or (), static_argnames or ())
     return DebugInfo(
         traced_for,

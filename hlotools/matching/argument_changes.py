@@ -91,7 +91,8 @@ def _facts(p: Instruction, q: Instruction, in_header: tuple[bool, bool]) -> Iter
         for written, each in zip(in_header, attributes, strict=True)
     ]
     if donated[0] != donated[1]:
-        yield "donation", *("yes" if flag else "" for flag in donated)
+        before, after = ("yes" if flag else "" for flag in donated)
+        yield "donation", before, after
     for key in sorted((attributes[0].keys() | attributes[1].keys()) - _DONATION - {_REPLICATION}):
         before, after = (attribute.get(key, "") for attribute in attributes)
         if before != after:

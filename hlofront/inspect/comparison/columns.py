@@ -234,7 +234,7 @@ def here(
             cost = compiled.cost_analysis() or {}
             memory = compiled.memory_analysis()
             text = compiled.as_text()
-    except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+    except (RuntimeError, ValueError, TypeError) as error:
         return failed(label, error)
     return Column(
         label,

@@ -73,8 +73,8 @@ class _Loop(LoopRun[Value]):
     def index(self, time: int) -> int:
         return time
 
-    def inside(self, time: int) -> tuple[Inside, ...]:
-        return super().inside(self.index(time))
+    def inside(self, index: int) -> tuple[Inside, ...]:
+        return super().inside(self.index(index))
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
         """Return the results of one step on a carry: the new carry, then outputs to be stacked."""

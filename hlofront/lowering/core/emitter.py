@@ -108,7 +108,8 @@ class Emitter:
         """Return the location of an operation of the current equation that has this path."""
         if self.origin is not None:
             return self.origin
-        return self.module.locations.of(path, self.equation and self.equation.traceback)
+        traceback = None if self.equation is None else self.equation.traceback
+        return self.module.locations.of(path, traceback)
 
     # ---- operations and regions
 

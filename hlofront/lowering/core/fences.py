@@ -296,7 +296,7 @@ class _Program:
                 continue
             cost = unstored.get(atom)
             if cost is None:
-                size = atom.aval.size
+                size = atom.aval.size  # pyrefly: ignore[missing-attribute]
                 if size != 1:
                     reads = reads.union((atom,))
                 if size >= elements and atom is not array:
@@ -306,6 +306,7 @@ class _Program:
                 reads = reads | cost.reads if reads else cost.reads
                 if cost.depth > depth:
                     depth = cost.depth
+                # pyrefly: ignore[missing-attribute]
                 if not cost.of_smaller and atom.aval.size >= elements and atom is not array:
                     several = array is not None
                     array, run, start = atom, cost.run, cost.start

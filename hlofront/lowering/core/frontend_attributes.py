@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,8 +29,7 @@ def marked(block: ir.Block, attributes: dict[str, str]) -> Generator[None, None,
 def _add_to_all(operation: ir.Operation, attributes: dict[str, str]) -> None:
     if operation.name not in ("stablehlo.constant", "stablehlo.return"):
         add(operation, attributes)
-    regions: Iterable[object] = operation.regions
-    for region in regions:
+    for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
                 _add_to_all(inner.operation, attributes)

@@ -46,7 +46,7 @@ class Locations:
         self._at: dict[ir.Location, dict[str, ir.Location]] = {}
         # The last traceback, the location of its frames, and those of operations there.
         self._last: Traceback | None = None
-        self._last_frames = self.unknown
+        self._last_frames: ir.Location = self.unknown
         self._last_named: dict[str, ir.Location] = {}
 
     def of(self, name: str, traceback: Traceback | None) -> ir.Location:

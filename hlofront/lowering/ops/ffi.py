@@ -4,6 +4,7 @@
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from hlofront.base.hashable import HashableArray
 from hlofront.bridge.kernels import load_kernels_of
@@ -152,7 +153,7 @@ def build_ffi_lowering_function(
     result_layouts: Sequence[LayoutOptions] | None = None,
     backend_config: Mapping[str, ir.Attribute] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: object,
+    **lowering_args: Any,
 ) -> Callable[..., ir.Operation]:
     """Return a function that emits the call of a foreign function, for use in lowering rules.
 
@@ -241,7 +242,7 @@ def ffi_lowering(
     result_layouts: Sequence[LayoutOptions] | None = None,
     backend_config: Mapping[str, ir.Attribute] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: object,
+    **lowering_args: Any,
 ) -> LoweringRule:
     """Return the lowering rule of a primitive that is the call of a foreign function.
 

@@ -21,7 +21,7 @@ from hlofront.primitives.calls.metadata import (
 
 @lower(xla_metadata_value_p)
 def _(build: Builder, x: Value, *, xla_metadata_kvs: Sequence[tuple[str, object]]) -> Value:
-    owner: object = x.owner
+    owner: ir.OpView | ir.Block = x.owner
     # An argument of the function or of a region has no operation that could be marked.
     if not isinstance(owner, ir.Block) and xla_metadata_kvs:
         add(owner.operation, metadata_text(xla_metadata_kvs))
@@ -34,7 +34,7 @@ def _call(
     values: dict[str, ir.Attribute] = {
         name: ir.StringAttr.get(text, context=context) for name, text in attributes.items()
     }
-    metadata: object = {"mhlo.frontend_attributes": ir.DictAttr.get(values, context=context)}
+    metadata = {"mhlo.frontend_attributes": ir.DictAttr.get(values, context=context)}
     return build.call(program, build.primitive.name, args, **metadata)
 
 

@@ -114,6 +114,7 @@ def _common_dtype(name: str, leaves: Sequence[object], kinds: set[type]) -> np.d
     if not leaves:
         return python_scalar_dtype(float)
     if len(kinds) == 1 and kinds <= _SCALARS:
+        # pyrefly: ignore[bad-specialization]
         if kinds == {int} and type(_exact(max(leaves))) is np.uint64 and min(leaves) >= 0:
             return np.dtype(np.uint64)
         return python_scalar_dtype(*kinds)

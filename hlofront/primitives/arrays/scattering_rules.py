@@ -324,6 +324,7 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
             tangent = mul(operand_tangent, stayed)
         if type(taken) is not Zero:
             base = instantiate(operand_tangent) if tangent is None else tangent
+            # pyrefly: ignore[bad-argument-type]
             tangent = _add_at(base, indices, mul(taken, won), params)
         return result, div(tangent, count)
 

@@ -302,5 +302,5 @@ def _refuse_derivative(*_: object, target_name: str, **params: object) -> NoRetu
     )
 
 
-jvp(ffi_call_p)(_refuse_derivative)
+jvp(ffi_call_p)(_refuse_derivative)  # pyrefly: ignore[bad-argument-type]
 transpose(ffi_call_p)(_refuse_derivative)

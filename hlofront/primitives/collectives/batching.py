@@ -140,7 +140,7 @@ def with_rows(parts: Sequence[ArrayLike]) -> Array:
         shape = typeof(row).shape
         here = broadcast_in_dim(np.arange(count) == number, shape, (0,))
         result = select_n(here, result, row)
-    return result
+    return result  # pyrefly: ignore[bad-return]
 
 
 def _times(x: ArrayLike, count: int) -> Array:

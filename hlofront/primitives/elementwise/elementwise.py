@@ -353,6 +353,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
       Array([  8, -27], dtype=int32)
     """
     if type(y) is not int:
+        # pyrefly: ignore[missing-attribute]
         y = int(y) if isinstance(y, float) and y.is_integer() else operator.index(y)
     return process(integer_pow_p, (x,), {"y": y})
 

@@ -84,7 +84,7 @@ class StoredCall:
         self.has_barriers = has_barriers
         self.unusable = list(unusable)
         self.callbacks: list[HostCall] = []
-        self.const_args: list[tuple[object, AbstractValue]] = []
+        self.const_args: Sequence[tuple[object, AbstractValue]] = ()
         self.ordered: tuple[Effect, ...] = ()
         self._hlo = hlo
         # Returns the executable's bytes: XLA for CPUs cannot serialize what it has loaded.

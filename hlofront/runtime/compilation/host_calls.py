@@ -101,14 +101,13 @@ def side_of(
                 results = call_on_the_host(call.name, call.function, arrays)
             results = checked_results(call.name, results, call.avals_out)
         except BaseException as error:
-            if host_failures.are_kept:
-                results = substitutes(call.avals_out, host_failures.count)
-                host_failures.keep(call.name, error)
-            else:
+            if not host_failures.are_kept:
                 # jaxlib raises its own error in the user's thread, with this one as its cause.
                 origin, text = describe_failure(call.name, error)
                 filter_traceback(error)
                 failures.raise_recorded(error, origin, text)
+            results = substitutes(call.avals_out, host_failures.count)
+            host_failures.keep(call.name, error)
         finally:
             state.enable_x64.set_local(before)
         if by_transfers:

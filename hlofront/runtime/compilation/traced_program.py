@@ -114,7 +114,7 @@ class TracedProgram:
         )
         # The program of the arrays that references hold, which the first call makes.
         self.discharged: TracedProgram | None = None
-        self._opened: tuple[ClosedJaxpr, list[object]] | None = None
+        self._opened: tuple[ClosedJaxpr, Sequence[object]] | None = None
         # runtime/compilation/recompilation.py records the key and reason of the compilation, and
         # how often Python looked the program up; C++ does not count its calls.
         self.kind: TraceKey | None = None
@@ -125,7 +125,7 @@ class TracedProgram:
         # The devices that the program was compiled for.
         self.devices: list[ProgramDevices] = []
 
-    def opened(self) -> tuple[ClosedJaxpr, list[object]]:
+    def opened(self) -> tuple[ClosedJaxpr, Sequence[object]]:
         """Return the program with captured outer values as inputs, and those values.
 
         The conversion runs once: all calls share the result, in programs and in lowering.

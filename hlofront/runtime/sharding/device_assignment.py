@@ -371,7 +371,7 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
             if mesh is not None:
                 yield over_mesh(mesh, PartitionSpec())
         elif primitive is device_put_p:
-            yield from filter(spans_devices, equation.params["devices"])
+            yield from (to for to in equation.params["devices"] if spans_devices(to))
         else:
             if primitive is shard_map_p and type(equation.params["mesh"]) is Mesh:
                 yield over_mesh(equation.params["mesh"], PartitionSpec())

@@ -92,7 +92,7 @@ def _near_one(
     loss = size / jnp.where(total == 0, 1.0, jnp.abs(total))
     if by_logarithm is None:
         return total, loss
-    of_logarithm = _near_one_by_logarithm(a, b, m, rest, quotients)
+    of_logarithm = _near_one_by_logarithm(a, b, m, rest, quotients)  # pyrefly: ignore[unbound-name]
     return jnp.where(by_logarithm, of_logarithm, total), loss
 
 
