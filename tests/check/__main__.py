@@ -13,9 +13,9 @@ from tests.check.report import explained, line_of
 from tests.check.running import ROOT, Running, clock
 
 USAGE = """\
-./check                   lint, types, conventions, a fixed part of all tests: 8 to 14 minutes
+./check                   lint, types, conventions, a fixed part of all tests: 6 to 11 minutes
 ./check all               all tests: 35 minutes on two cores
-./check rest              the tests that ./check leaves out
+./check rest              what ./check leaves out: the other tests, and types by pyright
 ./check tests             the tests of ./check without lint, types and conventions, such as under
                           another jaxlib: PYTHON=/path/to/python ./check tests
 ./check quick [FILE...]   in 90 seconds, what these files most likely broke: no more than a hint.
@@ -45,7 +45,7 @@ def chosen(arguments: list[str], options: list[str]) -> list[jobs.Job]:
         case ["tests"]:
             return jobs.tests_of("first", *options)
         case ["rest"]:
-            return jobs.tests_of("rest", *options)
+            return jobs.rest(*options)
         case ["docs"]:
             return jobs.docs()
         case ["quick", *files]:

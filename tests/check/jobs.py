@@ -75,12 +75,13 @@ def linters() -> list[Job]:
     return [
         Job("ruff check", ("ruff", "check", "--output-format", "concise", "."), 1),
         Job("ruff format", ("ruff", "format", "--check", "--output-format", "concise", "."), 1),
+        Job("pyrefly", ("tests.check.types",), 10),
     ]
 
 
 def pyright() -> Job:
-    """Return the job that checks types, of this Python's packages."""
-    return Job("pyright", ("tests.check.types",), 95)
+    """Return the job that checks types a second time, as editors do."""
+    return Job("pyright", ("tests.check.types", "pyright"), 95)
 
 
 def conventions(*more: str) -> Job:
@@ -91,8 +92,15 @@ def conventions(*more: str) -> Job:
 def whole(part: str, *options: str) -> list[Job]:
     """Return the jobs of `./check` for a part of all tests: lint, types, tests and conventions."""
     own = in_parallel(cores())
-    others = [pyright(), *tests_of(part, *options), conventions(*own, *options)]
+    others = [*tests_of(part, *options), conventions(*own, *options)]
+    if part == "all":
+        others.append(pyright())
     return [*linters(), *longest_first(others)]
+
+
+def rest(*options: str) -> list[Job]:
+    """Return the jobs of what `./check` leaves out."""
+    return [pyright(), *tests_of("rest", *options)]
 
 
 def longest_first(jobs: Sequence[Job]) -> list[Job]:
@@ -156,7 +164,7 @@ def docs() -> list[Job]:
 
 def named(arguments: Sequence[str]) -> list[Job]:
     """Return the jobs of `./check tests/numpy -k sort`."""
-    return [*linters(), Job("tests", ("pytest", *arguments), 100), pyright(), conventions()]
+    return [*linters(), Job("tests", ("pytest", *arguments), 100), conventions()]
 
 
 def quick(files: Sequence[str]) -> list[Job]:

@@ -1,4 +1,9 @@
-"""Checks types: `python -m tests.check.types` writes this checkout's stubs and runs pyright."""
+"""Checks types: `python -m tests.check.types` writes this checkout's stubs and runs a type checker.
+
+pyrefly, which takes ten seconds, is part of `./check`. pyright, which most editors use, takes
+minutes and is part of `./check rest`: `python -m tests.check.types pyright`. It also checks what
+types users' programs get, in tests/conventions/uses_of_types.py.
+"""
 
 import os
 import subprocess
@@ -10,13 +15,16 @@ from tests.check.running import ROOT
 NODE_OPTIONS = "--max-semi-space-size=128"
 
 
-def main() -> int:
+def main(checker: str = "pyrefly") -> int:
     subprocess.run([sys.executable, "scripts/write_stubs.py"], cwd=ROOT, check=True)
-    command = [sys.executable, "-m", "pyright", "-p", "pyproject.toml"]
+    command = {
+        "pyrefly": ["check", "--output-format", "min-text", "--python-interpreter-path"],
+        "pyright": ["-p", "pyproject.toml", "--pythonpath"],
+    }[checker]
     environment = {"NODE_OPTIONS": NODE_OPTIONS, **os.environ}
-    command += ["--pythonpath", sys.executable]
+    command = [sys.executable, "-m", checker, *command, sys.executable]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -3,7 +3,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 # pyright: reportMissingParameterType=false, reportOptionalMemberAccess=true
-"""What type checkers make of a user's program; never run, read by pyright in `./check`."""
+"""What type checkers make of a user's program; never run, read by pyright in `./check rest`."""
 
 from functools import partial
 from typing import Any, NamedTuple, assert_type
