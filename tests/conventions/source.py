@@ -3,8 +3,9 @@
 import ast
 import dataclasses
 import functools
+import gc
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT / "hlofront"
@@ -102,16 +103,35 @@ def layer_of(module_name: str) -> tuple[int, int]:
     return layer, place
 
 
+def parsed(paths: Iterable[pathlib.Path]) -> Iterator[tuple[pathlib.Path, str, ast.Module]]:
+    """Yield paths, texts and syntax trees, which the collector of garbage will not visit."""
+    gc.disable()
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        yield path, text, ast.parse(text, str(path))
+    gc.freeze()
+    gc.enable()
+
+
 @functools.cache
 def modules() -> tuple[Module, ...]:
     found = []
-    for path in (*sorted(PACKAGE.rglob("*.py")), *sorted(TOOLS.rglob("*.py"))):
-        text = path.read_text(encoding="utf-8")
+    for path, text, tree in parsed((*sorted(PACKAGE.rglob("*.py")), *sorted(TOOLS.rglob("*.py")))):
         parts = path.relative_to(ROOT).with_suffix("").parts
         is_package = parts[-1] == "__init__"
         name = ".".join(parts[:-1] if is_package else parts)
-        found.append(Module(name, path, text, ast.parse(text, str(path)), is_package))
+        found.append(Module(name, path, text, tree, is_package))
     return tuple(found)
+
+
+@functools.cache
+def source_trees() -> dict[str, ast.Module]:
+    """Return the syntax trees of the packages, the tests and the examples, by their paths."""
+    trees = {module.shown: module.tree for module in modules()}
+    paths = (path for folder in ("tests", "examples") for path in (ROOT / folder).rglob("*.py"))
+    for path, _, tree in parsed(sorted(paths)):
+        trees[path.relative_to(ROOT).as_posix()] = tree
+    return trees
 
 
 @functools.cache
@@ -119,14 +139,27 @@ def module_names() -> frozenset[str]:
     return frozenset(module.name for module in modules())
 
 
+@functools.cache
+def _walked(tree: ast.AST) -> tuple[list[ast.AST], list[bool]]:
+    """All nodes, and of each whether it is inside a function: looked for once, for all tests."""
+    nodes, lateness = [tree], [False]
+    # Both lists grow as the loop goes through them.
+    for node, late in zip(nodes, lateness, strict=True):
+        inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        children = list(ast.iter_child_nodes(node))
+        nodes += children
+        lateness += [inside] * len(children)
+    return nodes, lateness
+
+
+def walk(tree: ast.AST) -> list[ast.AST]:
+    """As `ast.walk`, but kept: for trees of modules, which several tests go through."""
+    return _walked(tree)[0]
+
+
 def nodes_with_lateness(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
     """Every node, and whether it is inside a function."""
-    stack = [(tree, False)]
-    while stack:
-        node, late = stack.pop()
-        yield node, late
-        inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        stack.extend((child, inside) for child in ast.iter_child_nodes(node))
+    return zip(*_walked(tree), strict=True)
 
 
 def _imports(module: Module, known: frozenset[str]) -> Iterator[Import]:

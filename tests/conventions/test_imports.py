@@ -4,7 +4,15 @@ import ast
 import pathlib
 import re
 
-from tests.conventions.source import ROOT, RUNTIME, layer_of, module_names, modules
+from tests.conventions.source import (
+    ROOT,
+    RUNTIME,
+    layer_of,
+    module_names,
+    modules,
+    source_trees,
+    walk,
+)
 
 LISTED = pathlib.Path(__file__).with_name("late_imports.txt")
 
@@ -97,12 +105,11 @@ def test_nobody_imports_jax():
     apart = {"tests/against_jax/worker.py", "tests/against_jax/promotion_table.py"}
     # Programs for jax, which hlofront runs under that name.
     for_jax = ("tests/libraries/programs/", "examples/libraries/")
-    for folder in ("tests", "examples"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            shown = path.relative_to(ROOT).as_posix()
+    for shown, tree in source_trees().items():
+        if shown.startswith(("tests/", "examples/")):
             if shown in apart or shown.startswith(for_jax):
                 continue
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in walk(tree):
                 if isinstance(node, ast.Import):
                     names = [alias.name for alias in node.names]
                 elif isinstance(node, ast.ImportFrom):
@@ -155,7 +162,7 @@ def test_submodules_are_not_imported_by_the_name_of_a_function():
         [
             f"{module.shown}:{node.lineno} imports {alias.name} from {node.module}"
             for module in modules()
-            for node in ast.walk(module.tree)
+            for node in walk(module.tree)
             if isinstance(node, ast.ImportFrom)
             and node.module in packages
             and module.name != node.module

@@ -2,10 +2,9 @@
 
 import ast
 import collections
-import functools
 from collections.abc import Iterator
 
-from tests.conventions.source import ROOT, modules
+from tests.conventions.source import source_trees
 
 
 def public_classes(tree: ast.Module) -> Iterator[str]:
@@ -22,15 +21,6 @@ def shared_class_names(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
         for name in public_classes(tree):
             paths[name].append(path)
     return {name: where for name, where in paths.items() if len(where) > 1}
-
-
-@functools.cache
-def source_trees() -> dict[str, ast.Module]:
-    """Return the syntax trees of the packages and of the tests, by their paths."""
-    trees = {module.shown: module.tree for module in modules()}
-    for path in sorted((ROOT / "tests").rglob("*.py")):
-        trees[str(path.relative_to(ROOT))] = ast.parse(path.read_text(encoding="utf-8"))
-    return trees
 
 
 def test_no_two_public_classes_share_a_name():

@@ -8,7 +8,7 @@ from hlofront.base import config
 from hlofront.base import option as option_module
 from hlofront.base.option import Option, options
 from hlofront.base.options_without_effect import OPTIONS_WITHOUT_EFFECT
-from tests.conventions.source import modules
+from tests.conventions.source import modules, walk
 
 # Where options are declared. What reads an option is elsewhere.
 DECLARING = {"hlofront.base.config", "hlofront.base.options_without_effect"}
@@ -25,7 +25,7 @@ def options_read(tree):
     has for it. What is given a name and not used under it is not read; nor is what is imported
     alone, as by the doors.
     """
-    nodes = list(ast.walk(tree))
+    nodes = walk(tree)
     used = {
         node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }

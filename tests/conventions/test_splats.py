@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
+from tests.conventions.source import source_trees, walk
 from tests.conventions.test_imports import report
-from tests.conventions.test_names import source_trees
 
 
 def splatted_literals(tree: ast.AST) -> Iterator[int]:
@@ -13,7 +13,7 @@ def splatted_literals(tree: ast.AST) -> Iterator[int]:
     A dictionary whose keys cannot be written as names, as in `f(**{f"{kind}_axes": axes})`, has no
     plainer form.
     """
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             members = node.args
             for keyword in node.keywords:

@@ -6,7 +6,7 @@ import hlofront  # noqa: F401  (plugs in the engine, and with it most primitives
 from hlofront import higher_order, lowering
 from hlofront.core import rules
 from hlofront.core.primitive import ALL
-from tests.conventions.source import modules
+from tests.conventions.source import modules, walk
 from tests.conventions.test_primitives import import_all
 
 # The parameters of operations that hold programs.
@@ -46,8 +46,10 @@ def homes() -> set[str]:
 
 def looks_into_parameters(tree: ast.AST) -> list[int]:
     """Return the lines of functions that go through parameters and ask which are programs."""
-    lines = []
-    for function in ast.walk(tree):
+    lines: list[int] = []
+    if not any(isinstance(n, ast.Attribute) and n.attr in ("values", "items") for n in walk(tree)):
+        return lines
+    for function in walk(tree):
         if isinstance(function, ast.FunctionDef):
             text = ast.unparse(function)
             goes_through = "params.values()" in text or "params.items()" in text
@@ -59,7 +61,7 @@ def looks_into_parameters(tree: ast.AST) -> list[int]:
 def reads_program_parameters(tree: ast.AST) -> list[int]:
     """Return the lines that read a parameter with a program by its name."""
     lines = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             holder, key = node.value, node.slice
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:

@@ -4,8 +4,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from tests.conventions.source import source_trees, walk
 from tests.conventions.test_imports import report
-from tests.conventions.test_names import source_trees
 
 # Functions and context managers of hlofront and pytest that raise where what they check is wrong.
 CHECKS = frozenset("raises warns fail check_grads check_jvp check_jaxpr checking_leaks".split())
@@ -37,7 +37,7 @@ class SourcesOfTests:
             f"{module}:{node.lineno} {node.name}"
             for module, tree in self.trees.items()
             if module.rpartition(".")[2].startswith("test_")
-            for node in ast.walk(tree)
+            for node in walk(tree)
             if isinstance(node, FUNCTIONS) and node.name.startswith("test_")
             if not self.checks(module, node)
         ]
@@ -81,7 +81,7 @@ class SourcesOfTests:
 
 
 def _imports_from_tests(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tests"):
             for alias in node.names:
                 yield alias.asname or alias.name, (node.module, alias.name)
@@ -111,7 +111,7 @@ def _is_check(node: ast.AST) -> bool:
 
 def lines_that_never_run(tree: ast.Module) -> Iterator[int]:
     """Yield the lines after a jump in one block, and of assertions that are always true."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         for block in (getattr(node, field, None) for field in ("body", "orelse", "finalbody")):
             if isinstance(block, list):
                 for step, following in itertools.pairwise(block):
