@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -24,30 +26,60 @@ ROOT = HERE.parents[1]
 QUICK_CODE = "tests.support.quick_code"
 
 
-def assert_passes(name, devices, config):
-    """Run a file of cases in a process of its own, with quick code where this process has it."""
+CASES = sorted(path.name for path in HERE.glob("cases_*.py"))
+
+
+def run_cases(files: Sequence[str], devices: int, config: pytest.Config):
+    """Run files of cases in one process, with quick code where this process has it."""
     plugins = ["-p", QUICK_CODE] if config.pluginmanager.has_plugin(QUICK_CODE) else []
-    options = ["-q", "-p", "no:cacheprovider", *plugins]
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(HERE / name)],
+    options = ["-q", "-rfE", "-p", "no:cacheprovider", *plugins]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(str(HERE / name) for name in files)],
         cwd=ROOT,
         env={**os.environ, **EIGHT, "JAX_NUM_CPU_DEVICES": str(devices)},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=3000,
     )
+
+
+@pytest.fixture(scope="session")
+def failed_with_eight(request):
+    """Run all files in one process, and return its output by file, for those with failures."""
+    if hasattr(request.config, "workerinput"):
+        # Each process of pytest-xdist would run all files: it runs its own, one by one.
+        return dict.fromkeys(CASES, "")
+    files = [
+        item.callspec.params["cases_file"]
+        for item in request.session.items
+        if item.function is test_with_eight_devices
+    ]
+    found = run_cases(files, 8, request.config)
+    output = found.stdout[-6000:] + found.stderr[-2000:]
+    if found.returncode == 0:
+        return {}
+    failed = set(re.findall(r"^(?:FAILED|ERROR) \S*/(cases_\w+\.py)", found.stdout, re.MULTILINE))
+    # Where the process ended early, it is unknown in which file.
+    return dict.fromkeys(failed or files, output)
+
+
+@pytest.mark.each_part
+@pytest.mark.parametrize("cases_file", CASES)
+def test_with_eight_devices(cases_file, failed_with_eight, pytestconfig):
+    if cases_file not in failed_with_eight:
+        return
+    alone = run_cases([cases_file], 8, pytestconfig)
+    assert alone.returncode == 0, alone.stdout[-6000:] + alone.stderr[-2000:]
+    output = failed_with_eight[cases_file]
+    assert not output, (
+        f"it passes by itself, but not in one process with the other files:\n{output}"
+    )
+
+
+@pytest.mark.each_part
+def test_with_sixteen_devices(pytestconfig):
+    found = run_cases(["cases_mapped_samples.py", "cases_samples.py"], 16, pytestconfig)
     assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
-    assert " passed" in found.stdout
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("cases_*.py")))
-def test_with_eight_devices(name, pytestconfig):
-    assert_passes(name, 8, pytestconfig)
-
-
-@pytest.mark.parametrize("name", ["cases_mapped_samples.py", "cases_samples.py"])
-def test_with_sixteen_devices(name, pytestconfig):
-    assert_passes(name, 16, pytestconfig)
 
 
 @pytest.mark.slow

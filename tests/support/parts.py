@@ -5,7 +5,8 @@ has all tests that stand for themselves, but for those marked `long`. Of tests w
 of samples, it has the first ones of each stratum (a test function, a corpus, a primitive, the dtype
 of a file of samples), and of the others as many as `Share` says, chosen by a digest of their names;
 and each test that has found a planted fault. So the part is the same on each machine, and a new
-case changes at most which one is the first.
+case changes at most which one is the first. Tests marked `each_part` run files of tests in another
+process, which selects those of the part by itself.
 """
 
 import os
@@ -119,7 +120,7 @@ def select_tests(items: Sequence["pytest.Item"], part: str = PART) -> list["pyte
         params = params_of(item)
         if item.get_closest_marker("long"):
             is_chosen = part != "first"
-        elif {"file", "place"} <= params.keys():
+        elif item.get_closest_marker("each_part"):
             is_chosen = True
         elif not params:
             is_chosen = part != "rest"
