@@ -318,6 +318,7 @@ def _noisy(k):
     return noisy
 
 
+@pytest.mark.long
 def test_key_reuse_in_programs():
     def twice(k):
         return random.normal(k) + random.uniform(k)

@@ -373,7 +373,7 @@ def test_short_lived_functions_leave_nothing_behind():
     make(0)
     gc.collect()
     tables, seen = len(recompilation._seen), len(recompilation._sites)
-    references = [make(i) for i in range(10_000)]
+    references = [make(i) for i in range(2_000)]
     gc.collect()
     assert not any(reference() is not None for reference in references)
     assert len(recompilation._seen) <= tables + 1 and len(recompilation._sites) <= seen + 1

@@ -121,6 +121,7 @@ def chosen(x64):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("x64", "least"), [(False, 70), (True, 8)])
 def test_each_operation_of_optimized_hlo_is_at_the_users_line(x64, least):
     with trials.quiet(), hlofront.enable_x64(x64):

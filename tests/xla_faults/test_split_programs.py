@@ -115,7 +115,7 @@ def run(names: list[str], guards: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_split_programs_are_right():
     done = run([], "1")
     assert done.stdout.splitlines() == [f"{name}: right" for name in PROGRAMS], done.stderr
