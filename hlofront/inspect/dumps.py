@@ -12,6 +12,7 @@ from hlofront.base.config import options
 from hlofront.bridge import compile_process
 from hlofront.inspect.cost import description_of
 from hlofront.inspect.jitted import jitted
+from hlofront.pjrt import platforms
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
@@ -20,6 +21,8 @@ from hlotools.dumps import tpu_kernels as tpu_dumps
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
 
+# The bundles of hand-written kernels say which lines of source they are for.
+_WITH_LINES = "xla_mosaic_enable_llo_source_annotations"
 _disk_cache = options["hlofront_cache"]
 _whole_disk_cache = options["jax_enable_compilation_cache"]
 
@@ -175,6 +178,9 @@ def _libtpu_dumping(folder: pathlib.Path) -> Iterator[None]:
             "--xla_jf_dump_llo_text=true",
             f"--xla_jf_dump_llo_pass_label_regex={stages}",
         ]
+        libtpu = platforms.find_plugins().get("tpu")
+        if libtpu is not None and libtpu.has_flag(_WITH_LINES):
+            flags.append(f"--{_WITH_LINES}=true")
         with compile_process.with_flags(flags):
             yield
         for path in pathlib.Path(temporary).iterdir():

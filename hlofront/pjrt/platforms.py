@@ -10,6 +10,7 @@ import glob
 import importlib.machinery
 import importlib.util
 import json
+import mmap
 import os
 import re
 import threading
@@ -64,6 +65,14 @@ class Plugin(NamedTuple):
     def source(self) -> str:
         """The plugin's distribution and version, "libtpu 0.0.52", or the environment variable."""
         return f"{self.origin} {self.version}".strip()
+
+    def has_flag(self, flag: str) -> bool:
+        """Return whether its library knows a flag, as an unknown one ends the process."""
+        with (
+            open(self.library, "rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return content.find(flag.encode()) >= 0
 
 
 _lock = threading.RLock()

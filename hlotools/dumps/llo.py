@@ -8,6 +8,9 @@ from typing import NamedTuple
 # "0x10 LB: >> { ... }": an address, what begins there, and a ">" for each loop around the bundle.
 _BUNDLE = re.compile(r"^ *(?:0x)?([0-9a-f]+) +([A-Z]{2})? *: (>*) ?\{", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+# What --xla_mosaic_enable_llo_source_annotations adds to the instructions of Mosaic's kernels.
+_LOCATION = re.compile(r" /\* loc\(.*?\) \*/")
+_PLACE = re.compile(r'"([^"\n]+)":(\d{1,9}):\d')
 _REGION = re.compile(r"Start region (\d+)\b")
 _BRANCH = re.compile(r"sbr\.rel \((!?)(%\w+)\) target = \$region(\d+)\b")
 _COMPARISON = re.compile(r"scmp\.(ge|gt|lt|le)\.s32\.totalorder (%\w+), (-?\d+)\b")
@@ -46,12 +49,16 @@ _SLOT_OF = (
 
 
 class Bundle(NamedTuple):
-    """A VLIW instruction word: its address, the loops around it, and its text with comments."""
+    """A VLIW instruction word: its address, the loops around it, and its text with comments.
+
+    `places` are the files and lines that its instructions come from, where libtpu says it.
+    """
 
     address: int
     depth: int
     is_loop_header: bool
     text: str
+    places: tuple[tuple[str, int], ...] = ()
 
     @property
     def instructions(self) -> list[str]:
@@ -77,9 +84,21 @@ def bundles_of(text: str) -> list[Bundle]:
     starts = list(_BUNDLE.finditer(text))
     ends = [match.start() for match in starts[1:]] + [len(text)]
     return [
-        Bundle(int(match[1], 16), len(match[3]), match[2] == "LB", text[match.end() : end])
+        Bundle(int(match[1], 16), len(match[3]), match[2] == "LB", *_with_places(text, match, end))
         for match, end in zip(starts, ends, strict=True)
     ]
+
+
+def _with_places(
+    text: str, start: re.Match[str], end: int
+) -> tuple[str, tuple[tuple[str, int], ...]]:
+    """Return the text of a bundle without its locations, and their places."""
+    inside = text[start.end() : end]
+    if "loc(" not in inside:
+        return inside, ()
+    found = [place for each in _LOCATION.findall(inside) for place in _PLACE.findall(each)]
+    places = dict.fromkeys((file, int(line)) for file, line in found)
+    return _LOCATION.sub("", inside), tuple(places)
 
 
 def loops_of(bundles: Sequence[Bundle]) -> list[Loop]:
@@ -254,6 +273,42 @@ def duplicates_of(text: str) -> dict[str, list[str]]:
         elif line.startswith("  "):
             names.append(line.strip())
     return listed
+
+
+class SlotUse(NamedTuple):
+    """The share of a slot that each bundle of a kernel takes, in the order of the bundles."""
+
+    slot: str
+    shares: list[float]
+
+
+# The names of slots here for those of libtpu's utilization of each bundle, where they differ; a
+# bundle takes as much of the MXU as of the fuller one of its two.
+_USED = {"MATMUL": "MXU", "MATPUSH": "MXU", "VLOAD": "load", "VSTORE": "store", "SALU": "scalar",
+         "VLOAD:FILL": "fills", "VSTORE:SPILL": "spills"}  # fmt: skip
+_HEAD = re.compile(r"^MATMUL,.*$", re.MULTILINE)
+_NUMBERS = re.compile(r"^ *\d+(?: +\d+)+ *$", re.MULTILINE)
+
+
+def slot_uses(text: str) -> list[SlotUse]:
+    """Return the use of each slot of a dump `final_hlo-static-per-bundle-utilization`.
+
+    Those named "fills" and "spills" are the parts of loads and stores that are for them.
+    """
+    head = _HEAD.search(text)
+    if head is None:
+        return []
+    names = [_USED.get(name.strip(), name.strip()) for name in head[0].split(",")]
+    rows = [list(map(int, row.split())) for row in _NUMBERS.findall(text, head.end())]
+    rows = [row for row in rows if len(row) == len(names)]
+    if not rows:
+        return []
+    capacities, *bundles = rows
+    uses = {name: [0.0] * len(bundles) for name in names}
+    for name, capacity, column in zip(names, capacities, zip(*bundles, strict=True), strict=True):
+        if capacity:
+            uses[name] = [max(u, c / capacity) for u, c in zip(uses[name], column, strict=True)]
+    return [SlotUse(name, shares) for name, shares in uses.items()]
 
 
 class BundleProfile(NamedTuple):

@@ -11,12 +11,15 @@ from hlotools.cost.costs import InstructionCost, costs, line_text, table_lines, 
 from hlotools.cost.rates import DeviceRates
 from hlotools.dumps.dump_files import parsed_file
 from hlotools.dumps.llo import (
+    Bundle,
     BundleProfile,
+    SlotUse,
     allocated_bytes,
     bundles_of,
     duplicates_of,
     loops_of,
     profiles_of,
+    slot_uses,
     times_run,
 )
 from hlotools.html.report import report_html
@@ -28,7 +31,8 @@ FORMAT = "hlofront.tpu_kernels/1"
 BUNDLES = "final_bundles"
 _ALLOCATIONS, _PROFILE = "post-delay-converter", "hlo-static-bundle-profile"
 _DUPLICATES, _HLO = "deduplication-map", "hlo"
-STAGES = (BUNDLES, _ALLOCATIONS, _PROFILE, _DUPLICATES)
+_USES = "final_hlo-static-per-bundle-utilization"
+STAGES = (BUNDLES, _ALLOCATIONS, _PROFILE, _DUPLICATES, _USES)
 # 1796000275706123535-fusion.1-72-final_bundles.txt: when it was made, the kernel, the stage; the
 # program around the kernels has the name TLP, and its HLO no number.
 _FILE = re.compile(rf"(\d+)-(.+?)-(?:\d+-)?({'|'.join((*STAGES, _HLO))})\.txt")
@@ -66,6 +70,7 @@ class TpuKernel(NamedTuple):
       file: the file of the user's source line.
       line: the number of that line.
       path: the file of its bundles.
+      uses_path: the file of the slots that each bundle uses, None without one.
     """
 
     name: str
@@ -87,12 +92,21 @@ class TpuKernel(NamedTuple):
     file: str | None
     line: int | None
     path: pathlib.Path
+    uses_path: pathlib.Path | None
+
+    def bundle_list(self) -> list[Bundle]:
+        """Return its bundles, which are read from their file."""
+        return bundles_of(_read(self.path))
+
+    def slot_uses(self) -> list[SlotUse]:
+        """Return the share of each slot that each bundle takes, none where it was not dumped."""
+        return slot_uses(_read(self.uses_path))
 
 
 class TpuKernels:
     """The kernels of a TPU program, those that take most of its time first."""
 
-    __slots__ = ("_program", "bundles", "kernels", "others", "target")
+    __slots__ = ("bundles", "kernels", "others", "program", "target")
 
     def __init__(
         self,
@@ -102,7 +116,7 @@ class TpuKernels:
         bundles: int,
         others: Sequence[str] = (),
     ):
-        self._program = program
+        self.program = program
         self.target = rates
         self.kernels = sorted(kernels, key=lambda row: (-(row.seconds or 0), -row.cycles))
         # Those of the program's code around its kernels.
@@ -120,12 +134,16 @@ class TpuKernels:
         """Return the kernels as a dictionary for JSON, keyed by field names; None is unknown."""
         return {
             "format": FORMAT,
-            "program": self._program.name,
+            "program": self.program.name,
             "target": self.target.name if self.target else None,
             "seconds": self.seconds,
             "bundles": self.bundles,
             "others": self.others,
-            "kernels": [row._asdict() | {"path": str(row.path)} for row in self.kernels],
+            "kernels": [
+                row._asdict()
+                | {"path": str(row.path), "uses_path": row.uses_path and str(row.uses_path)}
+                for row in self.kernels
+            ],
         }
 
     def json(self) -> str:
@@ -140,13 +158,14 @@ class TpuKernels:
           most: the maximum number of rows, None for all.
         """
         head, rows = self._table(most)
-        return "\n".join([self._title(), *table_lines(head, rows), *self._notes(most)])
+        return "\n".join([self._title(), *table_lines(head, rows), *self.notes(most)])
 
     @is_visible
     def code(self, name: str) -> str:
         """Return the bundles of a kernel below its lines of source.
 
-        Each bundle has its address, the times that it runs in a call, and its instructions.
+        Each bundle has its address, the times that it runs in a call, its instructions, and in
+        hand-written kernels its lines of source.
 
         Args:
           name: the name of the kernel, or of an operation that it computes.
@@ -160,37 +179,40 @@ class TpuKernels:
         else:
             names = ", ".join(row.name for row in self.kernels) or "the program has none"
             raise KeyError(f"there is no kernel {name!r}: {names}")
-        bundles = bundles_of(_read(row.path))
+        bundles = row.bundle_list()
         times = times_run(bundles, loops_of(bundles))
         width = len(str(max(times, default=1)))
         return "\n".join(
             [
                 f"{row.name}: {counted(row.calls, 'call')} of {row.bundles:,} bundles, "
                 f"{row.cycles:,} cycles",
-                *self._sources(row),
+                *(
+                    f"  {line_text(file, line)}  {', '.join(opcodes)}"
+                    for (file, line), opcodes in self.fused_lines(row).items()
+                ),
                 *(
                     f"{bundle.address:#7x} x{count:<{width}}  {' ;; '.join(bundle.instructions)}"
+                    + "".join(f"  {line_text(*place)}" for place in bundle.places)
                     for bundle, count in zip(bundles, times, strict=True)
                 ),
             ]
         )
 
-    def _sources(self, row: TpuKernel) -> list[str]:
-        """Return the source lines of the operations that are fused into a kernel."""
-        operation = _operations(self._program)[row.name]
+    def fused_lines(self, row: TpuKernel) -> dict[tuple[str, int], list[str]]:
+        """Return the source lines of the operations fused into a kernel, and their opcodes."""
+        operation = _operations(self.program)[row.name]
         fused = operation.fused.instructions if operation.fused else [operation]
-        lines: dict[str, list[str]] = {}
+        lines: dict[tuple[str, int], list[str]] = {}
         for each in fused:
             source = nearest_source(each)
             if source is not None and each.opcode not in ("parameter", "constant", "bitcast"):
-                place = line_text(source.file, source.line)
-                opcodes = lines.setdefault(place, [])
+                opcodes = lines.setdefault((source.file, source.line), [])
                 if each.opcode not in opcodes:
                     opcodes.append(each.opcode)
-        return [f"  {place}  {', '.join(opcodes)}" for place, opcodes in lines.items()]
+        return lines
 
     def _title(self) -> str:
-        return self._program.name + (f" on {self.target.title}" if self.target else "")
+        return self.program.name + (f" on {self.target.title}" if self.target else "")
 
     def _table(self, most: int | None) -> tuple[list[str], list[list[str]]]:
         """Return the heads of columns, and rows, each with its kernel and line at the end."""
@@ -220,8 +242,8 @@ class TpuKernels:
             )
         return head, rows
 
-    def _notes(self, most: int | None) -> list[str]:
-        """Return the lines below the table."""
+    def notes(self, most: int | None = None) -> list[str]:
+        """Return the lines below a table of at most so many rows: totals, and what is left out."""
         hidden = 0 if most is None else len(self.kernels) - most
         notes = [f"and {hidden} more"] if hidden > 0 else []
         cycles = sum(row.cycles * row.calls for row in self.kernels)
@@ -250,7 +272,7 @@ class TpuKernels:
 
     def _repr_html_(self) -> str:
         head, rows = self._table(20)
-        return report_html(self._title(), head, rows, "\n".join(self._notes(20)))
+        return report_html(self._title(), head, rows, "\n".join(self.notes(20)))
 
 
 class _Program(NamedTuple):
@@ -366,6 +388,7 @@ def _kernel(
         file=source.file if source else None,
         line=source.line if source else None,
         path=files[BUNDLES],
+        uses_path=files.get(_USES),
     )
 
 

@@ -16,6 +16,7 @@ from hlotools.dumps.llo import (
     duplicates_of,
     loops_of,
     profiles_of,
+    slot_uses,
     times_run,
 )
 
@@ -123,6 +124,20 @@ HLO: %fusion.1 = f32[1024,512]{1,0:T(8,128)} fusion(%x.1), "estimated_cycles":"9
  - VMEM_SPILL_COUNT: (3/20) - 0.15
  - VMEM_FILL_COUNT: (5/20) - 0.25
 """
+# Products, pushes of their operands, and one of everything else in bundles 8 to 10.
+USES = """\
+== CAPACTIY:
+MATMUL, MATPUSH, XLU, VALU, VPOP, EUP, VLOAD, VLOAD:FILL, VSTORE, VSTORE:SPILL, SALU
+    4     4     3     4     2     1     3     3     1     1     2
+== UTILIZATION:
+""" + "".join(
+    {
+        8: "1 4 0 0 0 0 0 0 0 0 0\n",
+        9: "2 0 0 0 0 0 3 1 0 0 0\n",
+        10: "0 0 0 1 1 1 0 0 1 1 0\n",
+    }.get(n, "0 0 0 0 0 0 0 0 0 0 1\n")
+    for n in range(21)
+)
 DUPLICATES = """\
 key:<top-inlining-caller>
 ordinal:0
@@ -139,9 +154,8 @@ equivalent_hlos[size=1]:
 """
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder as libtpu writes it, after an older program with a kernel of the same name."""
+def write_dumps(folder):
+    """Write files as libtpu does, after an older program with a kernel of the same name."""
     files = {
         "1000-TLP-hlo.txt": HLO.replace("jit_step", "jit_before"),
         "1001-fusion.1-72-final_bundles.txt": "     0   :  {}\n",
@@ -150,13 +164,19 @@ def folder(tmp_path):
         "2000-TLP-73-final_bundles.txt": "     0   :  {}\n   0x1   :  {}\n",
         "2000-TLP-hlo.txt": HLO,
         "2001-fusion.1-69-post-delay-converter.txt": ALLOCATIONS,
+        "2001-fusion.1-70-final_hlo-static-per-bundle-utilization.txt": USES,
         "2001-fusion.1-71-schedule-analysis_final_bundles.txt": "Schedule analysis:",
         "2001-fusion.1-72-final_bundles.txt": PIPELINED,
         "2002-copy.3-72-final_bundles.txt": NESTED,
         "2003-<late-finalization>-71-final_bundles.txt": "     0   :  {}\n",
     }
     for name, text in files.items():
-        (tmp_path / name).write_text(text)
+        (folder / name).write_text(text)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_dumps(tmp_path)
     return tmp_path
 
 
@@ -175,6 +195,32 @@ def test_bundles_have_their_instructions_without_comments():
         "%v25_v3 = vexp2.f32 %v23_v1",
     ]
     assert bundles[16].instructions == []
+
+
+def test_bundles_of_hand_written_kernels_say_their_lines():
+    text = """\
+   0x4   : > { %241 = sbr.rel (%p5_p7) /* loc("/home/me/a.py":11:5 to :35) */ target = $region2 }
+   0x5   :  { %v1_v0 = vadd.f32 1.0, %v2 /* loc("/home/me/a.py":11:5 to 12:9) */  ;;  %v3_v1 = vmul.f32 2.0, %v2 /* loc("/home/me/b c.py":7:2 to :4) :: loc("/home/me/a.py":9:1 to :3) */ }
+   0x6   :  { %v2_v0 = vmov 0.0 /* materialized constant */ }
+"""  # noqa: E501
+    branch, both, neither = bundles_of(text)
+    a, b = "/home/me/a.py", "/home/me/b c.py"
+    assert [each.places for each in (branch, both, neither)] == [
+        ((a, 11),),
+        ((a, 11), (b, 7), (a, 9)),
+        (),
+    ]
+    # Without them the code reads as it does without libtpu's flag.
+    assert branch.text.strip() == "%241 = sbr.rel (%p5_p7) target = $region2 }"
+    assert both.instructions == ["%v1_v0 = vadd.f32 1.0, %v2", "%v3_v1 = vmul.f32 2.0, %v2"]
+
+
+def test_the_use_of_slots_is_known_for_each_bundle():
+    uses = {use.slot: use.shares for use in slot_uses(USES)}
+    assert uses["MXU"][8:10] == [1.0, 0.5]
+    assert (uses["load"][9], uses["fills"][9], uses["spills"][10]) == (1.0, 1 / 3, 1.0)
+    assert {len(shares) for shares in uses.values()} == {21}
+    assert slot_uses("") == [] == slot_uses(USES.partition("== UTIL")[0].partition("\n")[0])
 
 
 def test_the_trips_of_a_pipelined_loop_are_its_steps():
@@ -319,13 +365,21 @@ def test_libtpu_dumps_the_kernels_of_a_function(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_kernels_of_a_file_of_stablehlo_are_shown(capsys):
+def test_the_kernels_of_a_file_of_stablehlo_are_shown(tmp_path, capsys):
     try:
         assert jax.target("tpu:v5e:1x1").devices
     except RuntimeError as error:
         pytest.skip(str(error))
     path = pathlib.Path(__file__).with_name("texts") / "kernels" / "matmul.mlir"
-    status, text = run("show", path, "--kernels", "--target", "tpu:v5e:1x1")
+    command = ["show", path, "--kernels", "--target", "tpu:v5e:1x1", "--dump", tmp_path]
+    status, text = run(*command)
     assert status == 0 and "matmul.1, 1 call  kernels.py:20" in text
+    # libtpu says the lines of its bundles, and how much of each slot they use.
+    (kernel,) = tpu_kernels(tmp_path).kernels
+    places = {place for bundle in kernel.bundle_list() for place in bundle.places}
+    assert places == {("/tmp/kernels/kernels.py", line) for line in (11, 13, 14, 15, 17)}
+    assert {len(use.shares) for use in kernel.slot_uses()} == {kernel.bundles}
+    bundles = run("show", tmp_path, "--bundles", "matmul.1")[1].splitlines()
+    assert any("vmatpush" in line and line.endswith("  kernels.py:14") for line in bundles)
     assert run("show", path, "--kernels")[0] == 2
     assert "with --target of a TPU" in capsys.readouterr().err
