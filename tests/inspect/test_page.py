@@ -23,6 +23,7 @@ from hlotools.html.hlo_page import hlo_data
 from hlotools.html.page_file import SCRIPTS, STYLES
 from hlotools.html.page_model import Files
 from hlotools.ir.stablehlo_parser import read_stablehlo
+from hlotools.profiles.compile_times import PassTime
 from tests.inspect.page_speed import program_of
 from tests.inspect.test_collectives import OVERLAPPING
 
@@ -708,6 +709,19 @@ def test_a_comparison_is_a_table_and_diffs_to_choose_from(look):
     shown.click('[aria-label=which] [data-key="1"]')
     assert count(shown, ".pair-row.changed") == 0
     assert "Nothing differs" in shown.run("document.body.textContent")
+
+
+def test_a_comparison_names_the_passes_that_take_longer(look):
+    def column(label, hlo, seconds):
+        passes = (PassTime("fusion", "HLO", 1, seconds), PassTime("cse", "HLO", 1, 1.0))
+        return Column(label, hlo, *[None] * 8, passes=passes)
+
+    text = text_of("layer.hlo")
+    columns = [column("one", text, 0.1), column("two", text, 0.9), column("three", text, 0.1)]
+    shown = look(Comparison("f", columns).html())
+    assert shown.run("document.querySelector('.figures').innerText").endswith(
+        "two: passes of XLA that take longer than in one\nfusion (HLO): 100.00 ms -> 900.00 ms"
+    )
 
 
 # ---- without a browser --------------------------------------------------------------------------

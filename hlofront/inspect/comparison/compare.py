@@ -158,6 +158,11 @@ class Comparison:
             "heads": [column.label for column in self.columns],
             "rows": rows,
             "errors": list(self.errors.items()),
+            "notes": [
+                [f"{label}: passes of XLA that take longer than in {self.base}", slower]
+                for label, slower in self.slower_passes.items()
+                if slower
+            ],
         }
         diffs = {f"{self.base} → {label}": each for label, each in self.diffs.items()}
         programs = {

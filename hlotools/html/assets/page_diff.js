@@ -132,7 +132,7 @@ class DiffView extends PairRows {
         "li",
         {
           class: change.under < 0 ? null : "part",
-        "data-kind": change.kind,
+          "data-kind": change.kind,
           hidden: change.under >= 0,
           role: "option",
           "aria-selected": "false",
@@ -331,9 +331,7 @@ class DiffView extends PairRows {
         ? el(
             "ul",
             { class: "told-list" },
-            told
-              .slice(0, 6)
-              .map((n) => el("li", {}, this.raw.changes[n].text)),
+            told.slice(0, 6).map((n) => el("li", {}, this.raw.changes[n].text)),
           )
         : "",
       el(
@@ -558,7 +556,7 @@ function diffPage(root) {
 }
 
 /** Return the table of a comparison, with a column per program. */
-function figures({ heads, rows, errors }) {
+function figures({ heads, rows, errors, notes }) {
   return el(
     "div",
     { class: "figures" },
@@ -591,5 +589,9 @@ function figures({ heads, rows, errors }) {
     (errors ?? []).map(([label, text]) =>
       el("p", { class: "removed" }, `${label}: not compiled: ${text}`),
     ),
+    (notes ?? []).map(([title, texts]) => {
+      const items = texts.map((text) => el("li", {}, el("code", {}, text)));
+      return el("details", { open: true }, el("summary", {}, title), el("ul", {}, items));
+    }),
   );
 }
