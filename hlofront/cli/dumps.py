@@ -130,8 +130,8 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError("--stage, --style and --mesh do not go with --passes and --kernels")
     if len(options.target) > 1:
         raise UsageError("--passes and --kernels are of one program: give one --target with them")
-    if options.html and (wants_kernels(options) or options.operation):
-        raise UsageError("--html can be combined only with --passes: the page has all operations")
+    if options.html and (options.kernel or options.bundles or options.operation):
+        raise UsageError("--html goes with --passes and --kernels: a page has all operations")
     if (options.kernel or options.bundles) and options.json:
         raise UsageError("--json goes with --passes and --kernels: the code of a kernel is text")
     with _folder(options) as folder:
@@ -141,6 +141,8 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
             return 0
         if options.bundles:
             raise UsageError(f"--bundles is for kernels of TPUs, and {_NO_TPU_KERNELS}")
+        if options.kernels and options.html:
+            raise UsageError(f"--html with --kernels is for TPUs, and {_NO_TPU_KERNELS}")
         module = _module(options, folder)
         if options.kernel:
             print(_code(kernels(module), options.kernel, options.code or "llvm"), file=out)
@@ -216,6 +218,8 @@ def _print_tpu_kernels(options: argparse.Namespace, folder: pathlib.Path, out: T
             print(report.code(options.bundles), file=out)
         except KeyError as error:
             raise UsageError(error.args[0]) from error
+    elif options.html:
+        write_file(options.html, page(report.program, report.target, kernels=report))
     else:
         print(report.json() if options.json else report.text(), file=out)
 

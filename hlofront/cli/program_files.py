@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hlofront.cli.progress import announce, say
 from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
+from hlofront.inspect.dumps import compiled_with_kernels
 from hlofront.inspect.jitted import jitted
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt.targets import target as find_target
@@ -61,7 +62,7 @@ def write_page(
     stage: str,
     target: str | None,
 ) -> None:
-    """Write a function's program to an HTML file.
+    """Write a function's program to an HTML file; for TPUs that are absent, with their kernels.
 
     Args:
       path: the path of the HTML file.
@@ -80,5 +81,10 @@ def write_page(
         program = lowered or traced
         if lowered and stage == "hlo":
             announce(f"compiling {getattr(function, '__name__', 'the function')}")
+            if target_device is not None and target_device.platform == "tpu":
+                with compiled_with_kernels(lowered, target_device) as (compiled, kernels):
+                    text = page(compiled, target_device, kernels=kernels)
+                write_file(path, text)
+                return
             program = lowered.compile()
     write_file(path, page(program, target_device))

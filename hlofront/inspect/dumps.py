@@ -16,7 +16,7 @@ from hlofront.pjrt import platforms
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.stages import Lowered
+from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlotools.dumps import tpu_kernels as tpu_dumps
 from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
 from hlotools.dumps.tpu_kernels import TpuKernels as TpuKernels
@@ -129,7 +129,31 @@ def dump_tpu_kernels(
         if isinstance(program, str):
             _compile_text(program, target)
         else:
-            program.compile()
+            _compile_anew(program, folder)
+
+
+def _compile_anew(lowered: Lowered, folder: str | os.PathLike[str]) -> Compiled:
+    """Compile a program though its executable may be in memory, as that would have no dumps."""
+    # An option without effect, whose value no executable in memory has.
+    return lowered.compile({"xla_dump_hlo_pipeline_re": str(folder)})
+
+
+@contextlib.contextmanager
+def compiled_with_kernels(
+    lowered: Lowered, target: Target
+) -> Iterator[tuple[Compiled, TpuKernels | None]]:
+    """Compile a program for a TPU that is not attached, and yield it with its kernels.
+
+    Inside of the block, the files of the kernels can be read. They are None if libtpu dumped none.
+
+    Raises:
+      JaxRuntimeError: if the compiler refuses the program.
+    """
+    with tempfile.TemporaryDirectory(prefix="hlofront_") as folder:
+        with _libtpu_dumping(pathlib.Path(folder)), _disk_cache(False), _whole_disk_cache(False):
+            compiled = _compile_anew(lowered, folder)
+        has_kernels = tpu_dumps.has_tpu_kernels(folder)
+        yield compiled, tpu_kernels(folder, target) if has_kernels else None
 
 
 _PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d{1,6}) ")

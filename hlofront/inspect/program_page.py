@@ -7,7 +7,9 @@ from hlofront.inspect.jaxpr_page import jaxpr_data
 from hlofront.inspect.program_mesh import mesh_of
 from hlofront.pjrt.targets import Description, Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlotools.dumps.tpu_kernels import TpuKernels
 from hlotools.html.hlo_page import add_line_costs, hlo_data
+from hlotools.html.kernels_tab import add_kernels, kernel_tab
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.html.program_page import Facts, module_name, page_of_data, program_data
 from hlotools.ir.stablehlo_parser import read_stablehlo
@@ -18,6 +20,7 @@ def page(
     target: Target | Description | str | None = None,
     *,
     title: str | None = None,
+    kernels: TpuKernels | None = None,
 ) -> str:
     """Return a program as one self-contained HTML page.
 
@@ -31,6 +34,7 @@ def page(
       target: the device that time is estimated for: a result of `hlofront.target`, or its name,
         such as "cuda:h100". For HLO and lowered programs.
       title: the title of the page; by default the program's name.
+      kernels: the kernels of the compiled program, from `tpu_kernels`; they have a tab of the page.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.
@@ -40,6 +44,8 @@ def page(
     files = Files()
     facts: Facts = []
     data, name = _data(program, files, target, facts)
+    if kernels is not None:
+        add_kernels(data, kernel_tab(kernels))
     return page_of_data(data, files, name, title, facts)
 
 

@@ -18,7 +18,14 @@ from hlotools.source_lines import cell_of
 FORMAT = "hlofront.page/1"
 _FOLDER = pathlib.Path(__file__).parent / "assets"
 THEME = "page_theme.css"
-STYLES = (THEME, "page.css", "page_program.css", "page_memory.css", "page_diff.css")
+STYLES = (
+    THEME,
+    "page.css",
+    "page_program.css",
+    "page_memory.css",
+    "page_kernels.css",
+    "page_diff.css",
+)
 SCRIPTS = (
     "page_base.js",
     "page_sources.js",
@@ -29,6 +36,7 @@ SCRIPTS = (
     "page_graph.js",
     "page_memory.js",
     "page_links.js",
+    "page_kernels.js",
     "page_program.js",
     "page_pairs.js",
     "page_diff.js",

@@ -11,7 +11,9 @@ from hlotools.cost.mesh_groups import MeshAxes
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
 from hlotools.cost.traffic import uncounted_text
+from hlotools.dumps.tpu_kernels import TpuKernels
 from hlotools.html.hlo_page import add_collectives, add_costs, add_memory, hlo_data
+from hlotools.html.kernels_tab import add_kernels, kernel_tab
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import HloModule
@@ -31,6 +33,7 @@ def page(
     *,
     title: str | None = None,
     histories: Mapping[str, list[str]] | None = None,
+    kernels: TpuKernels | None = None,
 ) -> str:
     """Return a program as one self-contained HTML page, which needs no network.
 
@@ -46,6 +49,7 @@ def page(
       title: the title of the page; by default the program's name.
       histories: the passes that made each operation, by its name, as `Timeline.histories` of a
         folder of dumps returns them; they are among the details of the operation.
+      kernels: the kernels of the program, from `tpu_kernels`; they have a tab of the page.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.
@@ -59,6 +63,8 @@ def page(
         for number, operation in enumerate(data.names):
             if operation in histories:
                 data.histories[number] = histories[operation]
+    if kernels is not None:
+        add_kernels(data, kernel_tab(kernels))
     return page_of_data(data, files, name, title, facts)
 
 

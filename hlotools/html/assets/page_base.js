@@ -388,7 +388,10 @@ const DARK = {
   outer: new Set(),
 };
 
-/** The hovered or pinned target, an operation {op} or a line {line}, with its listeners. */
+/**
+ * The hovered or pinned target, with its listeners: an operation {op}, a line {line}, or a bundle of
+ * a kernel {op, bundle, lines}, whose operation and lines are lit.
+ */
 class Light {
   constructor(program) {
     this.program = program;
@@ -411,8 +414,12 @@ class Light {
     this.update("pin", from);
   }
 
+  get target() {
+    return this.pinned ?? this.hovered;
+  }
+
   update(why = "hover", from = "") {
-    const target = this.pinned ?? this.hovered;
+    const { target } = this;
     this.lit = target ? this.around(target) : DARK;
     for (const listener of this.listeners) listener(why, from);
   }
@@ -425,7 +432,7 @@ class Light {
         strong: new Set([target.op]),
         holding: program.holding([target.op]),
         weak: new Set(),
-        lines: program.linesOf(target.op),
+        lines: target.lines ? new Set(target.lines) : program.linesOf(target.op),
         outer: new Set(outer.map(({ key }) => key)),
       };
     }
@@ -440,7 +447,8 @@ class Light {
   }
 }
 
-const same = (a, b) => Boolean(a && b && a.op === b.op && a.line === b.line);
+const same = (a, b) =>
+  Boolean(a && b && a.op === b.op && a.line === b.line && a.bundle === b.bundle);
 
 // ---- long lists ---------------------------------------------------------------------------------
 

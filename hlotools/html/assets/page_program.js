@@ -31,6 +31,7 @@ function programPage(root, shown = page) {
   const heat = (key) => [sources, list, graph].forEach((view) => view.heat(key));
   const memory = program.memory ? new Memory(program, light) : null;
   const links = program.collectives ? new Links(program, light) : null;
+  const kernels = program.tpuKernels ? new Kernels(program, light) : null;
   const views = el(
     "div",
     { class: "views" },
@@ -38,11 +39,13 @@ function programPage(root, shown = page) {
     graph.element,
     memory?.element,
     links?.element,
+    kernels?.element,
   );
   const show = (key) => {
     views.dataset.view = key;
     tabs.choose(key);
     if (key === "graph") graph.appear();
+    else if (key === "kernels") kernels.list.refresh();
     else list.list.refresh();
   };
   const tabs = choice(
@@ -52,6 +55,7 @@ function programPage(root, shown = page) {
       { key: "graph", text: "Graph" },
       ...(memory ? [{ key: "memory", text: "Memory", title: "bytes over the schedule" }] : []),
       ...(links ? [{ key: "links", text: "Links", title: "collectives between devices" }] : []),
+      ...(kernels ? [{ key: "kernels", text: "Kernels", title: "bundles and slots of a TPU" }] : []),
     ],
     "list",
     show,
@@ -119,7 +123,7 @@ function programPage(root, shown = page) {
   if (op >= 0) light.pin({ op });
   // An address may also name a view, as in step.html#memory.
   else if (tabs.querySelector(`[data-key="${CSS.escape(wanted)}"]`)) show(wanted);
-  return { program, light, sources, list, graph, memory, search };
+  return { program, light, sources, list, graph, memory, kernels, search };
 }
 
 function header(program, { title, facts: known }) {
@@ -265,7 +269,11 @@ class Details {
         },
         "×",
       ),
-      ...(pinned.op === undefined ? this.ofLine(pinned.line) : this.ofOperation(pinned.op)),
+      ...(pinned.op === undefined
+        ? this.ofLine(pinned.line)
+        : pinned.bundle === undefined
+          ? this.ofOperation(pinned.op)
+          : this.ofBundle(pinned)),
     );
     this.element.scrollTop = 0;
   }
@@ -381,6 +389,29 @@ class Details {
     ];
   }
 
+  /** Return the details of a bundle: its instructions, and the lines that they come from. */
+  ofBundle({ title, runs, code, lines, isPlaced }) {
+    const rows = [el("dt", {}, "runs"), el("dd", {}, `${many(runs, "time")} in a call`)];
+    const add = (label, ...value) => rows.push(el("dt", {}, label), el("dd", {}, ...value));
+    if (!code.length) add("does", "nothing");
+    code.forEach((instruction, n) =>
+      add(n ? "" : "does", el("code", { class: `opcode ${unitOf(instruction)}` }, instruction)),
+    );
+    lines.forEach((key, n) =>
+      add(
+        n ? "" : isPlaced ? "from" : "from one of",
+        el(
+          "button",
+          { type: "button", class: "link", onclick: () => this.light.pin({ line: key }) },
+          whereText(key),
+        ),
+        "  ",
+        el("code", { class: "dim" }, codeOf(key).trim()),
+      ),
+    );
+    return [el("h3", {}, title), el("dl", {}, rows)];
+  }
+
   ofLine(key) {
     const { program } = this;
     const { own, through } = program.opsAt(key);
@@ -410,6 +441,12 @@ class Details {
         .join(", ");
       rows.push(el("dt", {}, "operations"), el("dd", {}, listed), ...this.links("", own));
     }
+    const kernels = bundlesByLine(program).get(key);
+    if (kernels)
+      rows.push(
+        el("dt", {}, "bundles"),
+        el("dd", {}, kernels.map(([name, count]) => `${countText(count)} of ${name}`).join(", ")),
+      );
     if (through.length)
       rows.push(
         el("dt", {}, "calls"),

@@ -73,6 +73,7 @@ class Sources {
     this.figures = new Map(
       program.lines.map(([file, line, figures]) => [lineKey(file, line), figures]),
     );
+    this.bundles = bundlesByLine(program);
     program.index();
     this.element = el("div", {
       class: "sources",
@@ -83,7 +84,8 @@ class Sources {
       onmouseleave: () => light.hover(null),
     });
     const used = page.files.map(() => new Set());
-    for (const key of [...program.byLine.keys(), ...program.throughLine.keys()]) {
+    const known = [program.byLine, program.throughLine, this.bundles];
+    for (const key of known.flatMap((lines) => [...lines.keys()])) {
       used[lineOf(key).file].add(lineOf(key).line);
     }
     const order = page.files.map((_, file) => file).filter((file) => used[file].size);
@@ -189,6 +191,7 @@ class Sources {
     );
     if (!used) return row;
     const { own, through } = this.program.opsAt(key);
+    const bundles = (this.bundles.get(key) ?? []).reduce((sum, [, count]) => sum + count, 0);
     assign(row, {
       role: "option",
       id: `line-${file}-${line}`,
@@ -202,8 +205,14 @@ class Sources {
     const count = row.querySelector(".count");
     count.title = own.length
       ? `${many(own.length, "operation")} from this line`
-      : `${many(through.length, "operation")} from what it calls`;
-    count.textContent = own.length ? countText(own.length) : `↳${countText(through.length)}`;
+      : bundles
+        ? `${many(bundles, "bundle")} of kernels from this line`
+        : `${many(through.length, "operation")} from what it calls`;
+    count.textContent = own.length
+      ? countText(own.length)
+      : bundles
+        ? `▤${countText(bundles)}`
+        : `↳${countText(through.length)}`;
     this.rows.set(key, row);
     return row;
   }
@@ -239,7 +248,8 @@ class Sources {
       row.setAttribute("aria-selected", key === pinned);
     }
     if (why === "pin" && from !== "sources" && this.light.pinned?.op !== undefined) {
-      const key = this.program.line(this.light.pinned.op);
+      const { op, lines: ofBundle } = this.light.pinned;
+      const key = ofBundle?.[0] ?? this.program.line(op);
       const first = this.rows.get(key) ?? this.rows.get([...lines][0]);
       first?.scrollIntoView({ block: "nearest" });
     }

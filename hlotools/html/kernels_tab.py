@@ -1,0 +1,179 @@
+"""The kernels of a TPU's program on its page: their table, use of slots, bundles and lines."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from hlotools.dumps.llo import SLOTS, Loop, SlotUse, loops_of, times_run
+from hlotools.dumps.tpu_kernels import TpuKernel, TpuKernels
+from hlotools.html.page_model import ProgramData, ValueTable
+
+# Of a kernel with more bundles those are listed that run most often; the charts are of all.
+_MOST_BUNDLES = 3000
+_MOST_CHARACTERS = 2_000_000
+_COLUMNS = 600
+# Shares are written as letters, "a" for none.
+_FULL = 25
+Place = tuple[str, int]
+
+
+class KernelLine(NamedTuple):
+    """A source line of a kernel, and the bundles that come from it.
+
+    `work` are the operations of the line that are fused into the kernel, `bundles` the number of
+    its bundles, which libtpu tells of hand-written kernels, and `columns` those of the chart that
+    have one of them.
+    """
+
+    place: Place
+    work: str
+    bundles: int
+    columns: list[int]
+
+
+class KernelListing(NamedTuple):
+    """What a page shows of a kernel: its row of the table, chart, lines, and listed bundles.
+
+    `code` and `places` are the instructions and source lines of the bundles from the first listed
+    one on.
+    """
+
+    row: TpuKernel
+    lines: list[KernelLine]
+    loops: list[Loop]
+    uses: list[SlotUse]
+    first: int
+    code: list[str]
+    places: list[tuple[Place, ...]]
+
+    @property
+    def place(self) -> Place | None:
+        """The source line of the kernel itself, None if it is not known."""
+        return (self.row.file, self.row.line or 0) if self.row.file else None
+
+
+class KernelTab(NamedTuple):
+    """What a page shows of the kernels of a program, without the files that they are read from."""
+
+    target: str
+    seconds: float | None
+    notes: list[str]
+    kernels: list[KernelListing]
+
+
+def kernel_tab(report: TpuKernels) -> KernelTab:
+    """Return what a page shows of the kernels of a program, read from the files of their dumps.
+
+    The bundles of the first kernels, which take most of the time, are listed up to a total length;
+    of a kernel at most 3,000. The charts are of all bundles.
+    """
+    left = _MOST_CHARACTERS
+    kernels: list[KernelListing] = []
+    for row in report.kernels:
+        listing = _listing(row, report.fused_lines(row), left)
+        left -= sum(map(len, listing.code))
+        kernels.append(listing)
+    target = report.target.title if report.target else ""
+    return KernelTab(target, report.seconds, report.notes(), kernels)
+
+
+def add_kernels(data: ProgramData, tab: KernelTab) -> None:
+    """Add the kernels of a program to its page data, unless there are none."""
+    if not tab.kernels:
+        return
+    numbers = {name: number for number, name in reversed(list(enumerate(data.names)))}
+    places = ValueTable()
+
+    def numbered(place: Place) -> list[int]:
+        return [data.files.number(place[0], [place[1]]), place[1]]
+
+    data.tpu_kernels = {
+        "target": tab.target,
+        "seconds": tab.seconds,
+        "notes": tab.notes,
+        "slots": [slot for slot in SLOTS if slot != "VPOP"],
+        "rows": [
+            {
+                **_figures(listing.row),
+                "op": numbers.get(listing.row.name),
+                "place": numbered(listing.place) if listing.place else None,
+                "lines": [
+                    [*numbered(line.place), line.work, line.bundles, line.columns]
+                    for line in listing.lines
+                ],
+                "loops": [list(loop) for loop in listing.loops],
+                "uses": {use.slot: _letters(use.shares) for use in listing.uses},
+                "first": listing.first,
+                "code": listing.code,
+                "from": [
+                    places.number([n for place in each for n in numbered(place)])
+                    for each in listing.places
+                ],
+            }
+            for listing in tab.kernels
+        ],
+        "places": places.values,
+    }
+
+
+def _figures(row: TpuKernel) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "operations": len(row.operations),
+        "calls": row.calls,
+        "bundles": row.bundles,
+        "cycles": row.cycles,
+        "slots": {slot: round(share, 3) for slot, share in row.slots.items()},
+        "fills": row.fills,
+        "spills": row.spills,
+        "vmem": row.vmem,
+        "smem": row.smem,
+        "bytes": row.bytes,
+        "seconds": row.seconds,
+        "limit": row.limit,
+    }
+
+
+def _listing(row: TpuKernel, fused: Mapping[Place, Sequence[str]], left: int) -> KernelListing:
+    bundles = row.bundle_list()
+    loops = loops_of(bundles)
+    count = len(bundles)
+    at: dict[Place, list[int]] = {}
+    for number, bundle in enumerate(bundles):
+        for place in bundle.places:
+            at.setdefault(place, []).append(number)
+    lines = [
+        KernelLine(
+            place,
+            ", ".join(fused.get(place, ())),
+            len(numbers := at.get(place, [])),
+            list(dict.fromkeys(number * min(count, _COLUMNS) // count for number in numbers)),
+        )
+        for place in {**fused, **at}
+    ]
+    first, end = _most_run(times_run(bundles, loops))
+    code = [" ;; ".join(bundle.instructions) for bundle in bundles[first:end]]
+    if sum(map(len, code)) > left:
+        code, end = [], first
+    places = [bundle.places for bundle in bundles[first:end]] if at else []
+    return KernelListing(row, lines, loops, row.slot_uses(), first, code, places)
+
+
+def _most_run(times: Sequence[int]) -> tuple[int, int]:
+    """Return the first and the last plus one of so many successive bundles that run most often."""
+    width = min(len(times), _MOST_BUNDLES)
+    before = [0, *accumulate(times)]
+    first = max(
+        range(len(times) - width + 1), key=lambda n: (before[n + width] - before[n], -n), default=0
+    )
+    return first, first + width
+
+
+def _letters(shares: Sequence[float]) -> str:
+    """Return the mean share of a slot in each column of the chart as a letter, "a" to "z"."""
+    count = len(shares)
+    columns = min(count, _COLUMNS)
+    ends = [column * count // columns for column in range(columns + 1)]
+    means = [sum(shares[n:m]) / (m - n) for n, m in pairwise(ends)]
+    return "".join(chr(ord("a") + min(math.ceil(_FULL * mean), _FULL)) for mean in means)
