@@ -71,6 +71,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         file=options.target_function,
         specs=options.args,
         tell=announce,
+        kernels=bool(options.html),
     )
     finish()
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hlotools.collection import paused_collection
 from hlotools.cost.rates import DeviceRates
+from hlotools.html.kernels_tab import KernelTab, add_kernels
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files
 from hlotools.html.program_page import Facts, program_data
@@ -18,6 +19,8 @@ from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.changes import Change
 
 ValueTable = Mapping[str, Any]
+# The text of a program, the rates of its device, and its kernels, None where they are not known.
+Program = tuple[str, DeviceRates | None, KernelTab | None]
 
 _STYLE = """
 .hlofront-diff { color-scheme: light dark; --line: #d0d7de; --dim: #57606a; --text: #1f2328;
@@ -74,16 +77,17 @@ def page(
     diffs: Mapping[str, Any],
     title: str = "",
     table: ValueTable | None = None,
-    programs: Mapping[str, tuple[str, DeviceRates | None]] | None = None,
+    programs: Mapping[str, Program] | None = None,
 ) -> str:
     """Return differences as a self-contained HTML page, with both programs side by side.
 
     Args:
       diffs: results of `diff` by their names; the page shows one at a time.
       title: the title of the page; by default that of the first diff.
-      table: a table above the diffs: column headings, and rows of a title and texts.
+      table: a table above the diffs: column headings, rows of a title and texts, and below it
+        errors and notes.
       programs: texts of programs by their names, which the page shows too, with the rates of
-        their devices.
+        their devices, and their kernels for TPUs.
     """
     files = Files()
     listed = [
@@ -110,10 +114,12 @@ def page(
 
 
 def _listed_program(
-    label: str, text: str, rates: DeviceRates | None, files: Files
+    label: str, text: str, rates: DeviceRates | None, kernels: KernelTab | None, files: Files
 ) -> dict[str, Any]:
     facts: Facts = []
     data, _ = program_data(text, files, rates, facts)
+    if kernels is not None:
+        add_kernels(data, kernels)
     return {"label": label, "title": label, "program": data.as_dict(), "facts": facts}
 
 

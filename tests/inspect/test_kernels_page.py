@@ -8,6 +8,8 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.cli.main import main
 from hlofront.inspect import page, tpu_kernels
+from hlofront.inspect.comparison.columns import Column, here
+from hlofront.inspect.comparison.compare import Comparison
 from hlotools.html import kernels_tab
 from tests.inspect.test_tpu_kernels import HLO, PIPELINED, write_dumps
 
@@ -182,6 +184,23 @@ def test_programs_without_kernels_have_no_tab(look, folder):
     assert shown.run("document.querySelectorAll('[data-key=kernels]').length") == 0
 
 
+def test_a_comparison_has_the_kernels_of_each_program(look, folder):
+    report = tpu_kernels(folder, "tpu:v5e:1x1")
+    text = (folder / "2000-TLP-hlo.txt").read_text()
+    tab = kernels_tab.kernel_tab(report)
+    unknown = [None] * 8
+    columns = [Column("tpu", text, *unknown, kernels=tab), Column("cpu", text, *unknown)]
+    comparison = Comparison("step", columns)
+    shown = look(comparison.html())
+    shown.click('[aria-label=which] [data-key="1"]')
+    shown.click('[data-key="kernels"]')
+    assert texts(shown, ".kernel-title b") == ["fusion.1"]
+    assert len(texts(shown, ".bundle")) > 10
+    shown.click('[aria-label=which] [data-key="2"]')
+    assert texts(shown, '[data-key="kernels"]') == []
+    assert "bundles" not in comparison.json()
+
+
 def test_kernels_without_the_use_of_slots_have_no_chart(look, folder):
     (folder / "2001-fusion.1-70-final_hlo-static-per-bundle-utilization.txt").unlink()
     (folder / "2001-fusion.1-72-final_bundles.txt").write_text(PIPELINED)
@@ -219,5 +238,7 @@ def test_pages_of_functions_for_absent_tpus_have_their_kernels(look, tmp_path):
     write_page(str(path), step, args, "hlo", "tpu:v5e:1x1")
     shown = look(path.read_text())
     shown.click('[data-key="kernels"]')
+    column = here("tpu", step, args, "tpu:v5e:1x1", kernels=True)
+    assert column.kernels is not None and column.kernels.kernels
     assert shown.run("hlofront.kernels.kernels.every(({op, width}) => op !== null && width > 0)")
     assert "vmatmul" in path.read_text()

@@ -24,11 +24,13 @@ from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.cost import description_of
 from hlofront.inspect.difference import compiler_of
+from hlofront.inspect.dumps import compiled_with_kernels
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import Description
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
+from hlotools.html.kernels_tab import KernelTab, kernel_tab
 from hlotools.matching.difference import Side
 from hlotools.matching.flags import flags_of
 from hlotools.profiles.compile_times import PassTime, pass_times
@@ -70,6 +72,8 @@ class Column(NamedTuple):
     """The name of the device that it was compiled for."""
     passes: tuple[PassTime, ...] = ()
     """The times of XLA's passes; none where they were not recorded."""
+    kernels: KernelTab | None = None
+    """The kernels of a TPU's program for its page; None where they were not dumped."""
 
 
 def rates_of_column(column: Column) -> Description | None:
@@ -218,10 +222,12 @@ def here(
     args: Sequence[object],
     target: str | None = None,
     tell: Tell = lambda text: None,
+    kernels: bool = False,
 ) -> Column:
     """Return the column of this process's compiler, for an attached or a compile-only device.
 
-    The disk caches are off: loading an executable would not show how long XLA compiles.
+    The disk caches are off: loading an executable would not show how long XLA compiles. With
+    `kernels`, those of an absent TPU come from another compilation, as dumps take time.
     """
     tell(f"compiling for {label}")
     caches_off = (_disk_cache(False), _whole_disk_cache(False))
@@ -234,6 +240,7 @@ def here(
             cost = compiled.cost_analysis() or {}
             memory = compiled.memory_analysis()
             text = compiled.as_text()
+        shown = _kernels(lowered, target) if kernels else None
     except (RuntimeError, ValueError, TypeError) as error:
         return failed(label, error)
     return Column(
@@ -250,7 +257,17 @@ def here(
         flags=flags_of(lowered._jitted.compiler_options),
         stablehlo=lowered.as_text(debug_info=True),
         compiler=compiler_of(lowered),
+        kernels=shown,
     )
+
+
+def _kernels(lowered: Lowered, target: str | None) -> KernelTab | None:
+    """Return the kernels of a program for a TPU that is not attached, None for other devices."""
+    device = find_target(target) if target else None
+    if device is None or device.platform != "tpu":
+        return None
+    with compiled_with_kernels(lowered, device) as (_, report):
+        return kernel_tab(report) if report is not None else None
 
 
 def _on(target: str | None) -> AbstractContextManager[object]:

@@ -166,7 +166,7 @@ class Comparison:
         }
         diffs = {f"{self.base} → {label}": each for label, each in self.diffs.items()}
         programs = {
-            column.label: (column.hlo, rates_of_column(column))
+            column.label: (column.hlo, rates_of_column(column), column.kernels)
             for column in self.columns
             if column.hlo is not None
         }
@@ -181,7 +181,7 @@ class Comparison:
                 "base": self.base,
                 "columns": [
                     {
-                        **{k: v for k, v in column._asdict().items() if k != "stablehlo"},
+                        **{k: v for k, v in column._asdict().items() if k not in _UNPRINTED},
                         "passes": [each._asdict() for each in column.passes],
                     }
                     for column in self.columns
@@ -190,6 +190,10 @@ class Comparison:
             },
             indent=1,
         )
+
+
+# The fields of a column that its JSON lacks.
+_UNPRINTED = ("stablehlo", "kernels")
 
 
 def _least_seconds(column: Column) -> float | None:
@@ -223,6 +227,7 @@ def compare(
     file: str | None = None,
     specs: str | None = None,
     tell: Callable[[str], object] = lambda text: None,
+    kernels: bool = False,
 ) -> Comparison:
     """Compile a function under several jaxlibs, for several devices, and at several git revisions.
 
@@ -240,6 +245,8 @@ def compare(
       specs: the arguments of the function at those revisions, as text; by default its file's
         example_args().
       tell: called with a line of text before each slow step.
+      kernels: whether the page shows the kernels for TPUs that are not attached, for which the
+        function is compiled again.
 
     Raises:
       ValueError: if there is nothing to compare, `at` lacks `file`, or the program calls back.
@@ -260,7 +267,7 @@ def compare(
         for version in jaxlib:
             columns.append(under_jaxlib(artifact, version, run=run, tell=say))
     for target_name in target:
-        columns.append(here(target_name, function, args, target_name, say))
+        columns.append(here(target_name, function, args, target_name, say, kernels))
     path, _, name = str(file).rpartition(":")
     for revision in at:
         columns.append(at_revision(pathlib.Path(path), name, specs, revision, say))
