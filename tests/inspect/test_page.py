@@ -433,6 +433,9 @@ def test_wide_lines_wrap_and_narrow_windows_have_the_source_above(look, tmp_path
         )
         beside = width > 1000
         assert (sides[0][0] < sides[1][0]) == beside and (sides[0][1] < sides[1][1]) != beside
+        heights = "['.sources', '.panes'].map((each) => document.querySelector(each).clientHeight)"
+        source, both = shown.run(heights)
+        assert beside or source == pytest.approx(0.36 * both, abs=2)
 
 
 def test_a_wrapped_line_goes_on_to_the_right_of_its_beginning(look, tmp_path):
