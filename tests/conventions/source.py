@@ -23,18 +23,19 @@ LAYERS = {
     "lowering": 6,
     "pjrt": 7,
     "runtime": 8,
-    "numpy": 9,
-    "random": 9,
-    "nn": 9,
-    "scipy": 9,
-    "image": 9,
-    "sparse": 9,
-    "export": 10,
-    "inspect": 10,
-    "jax_names": 10,
-    "cli": 11,
+    "pallas": 9,
+    "numpy": 10,
+    "random": 10,
+    "nn": 10,
+    "scipy": 10,
+    "image": 10,
+    "sparse": 10,
+    "export": 11,
+    "inspect": 11,
+    "jax_names": 11,
+    "cli": 12,
 }
-TOP = 11
+TOP = 12
 # The folders of layer 8, from the lowest to the highest: each imports those before it.
 RUNTIME = "sharding array checks compilation dispatch processes debugging export bundle".split()
 
@@ -83,7 +84,7 @@ class Module:
             return self.is_package
         if self.folder not in LAYERS:
             return True
-        return self.is_package and LAYERS[self.folder] >= 9
+        return self.is_package and LAYERS[self.folder] >= 10
 
     @functools.cached_property
     def imports(self) -> list[Import]:

@@ -30,7 +30,7 @@ def primitives_of_modules():
 
 
 def test_every_primitive_is_complete():
-    for folder in ("primitives", "higher_order"):
+    for folder in ("primitives", "higher_order", "pallas"):
         import_all(importlib.import_module(f"hlofront.{folder}"))
     import_all(lowering)
     missing = []
@@ -128,7 +128,7 @@ _FOLDERS = ("hlofront.primitives.", "hlofront.higher_order.")
 
 
 def test_every_primitive_says_how_its_results_are_split():
-    for folder in ("primitives", "higher_order"):
+    for folder in ("primitives", "higher_order", "pallas"):
         import_all(importlib.import_module(f"hlofront.{folder}"))
     without = {
         primitive.name

@@ -3,7 +3,7 @@
 import ast
 
 import hlofront  # noqa: F401  (plugs in the engine, and with it most primitives)
-from hlofront import higher_order, lowering
+from hlofront import higher_order, lowering, pallas
 from hlofront.core import rules
 from hlofront.core.primitive import ALL
 from tests.conventions.source import modules, walk
@@ -101,6 +101,7 @@ def test_operations_that_carry_programs_say_which():
 def test_only_homes_look_for_programs_in_parameters():
     import_all(higher_order)
     import_all(lowering)
+    import_all(pallas)
     known_homes = homes()
     found = [
         line

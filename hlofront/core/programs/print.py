@@ -394,7 +394,7 @@ def _named_programs(jaxpr: AnyJaxpr) -> list[tuple[str, AnyJaxpr]]:
                     _mark_with_inner(program, repeated)
                     continue
                 met[key] = program
-                labels[key] = str(equation.params.get("name", "jaxpr")).strip("<>")
+                labels[key] = str(equation.params.get("name") or "jaxpr").strip("<>")
                 waiting.append(program)
     visible = [
         key

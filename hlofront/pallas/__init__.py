@@ -1,0 +1,1 @@
+"""Kernels that are written as functions of references to blocks of arrays."""

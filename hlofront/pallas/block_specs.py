@@ -1,0 +1,160 @@
+"""BlockSpec: which block of an array a step of a kernel's grid sees, as users describe it."""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Blocked:
+    """An axis that is divided into blocks of a size; the index map returns the block's number."""
+
+    block_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """An axis whose blocks begin at any element; the index map returns the first one.
+
+    Attributes:
+      block_size: the number of elements of a block.
+      padding: the numbers of elements, before and after those of the array, that blocks may cover.
+    """
+
+    block_size: int
+    padding: tuple[int, int] = (0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Squeezed:
+    """An axis whose blocks have one element, and which the kernel's reference does not have."""
+
+
+squeezed = Squeezed()
+
+BlockDim = Blocked | Element | Squeezed
+
+
+class RevisitMode(enum.Enum):
+    """When a buffer of a block that is visited again is copied."""
+
+    IMMEDIATE = "immediate"
+    ANY = "any"
+
+
+@dataclasses.dataclass(frozen=True)
+class Buffered:
+    """The number of buffers by which blocks are copied while the kernel computes others.
+
+    Attributes:
+      buffer_count: the number of buffers, or a pair of them: for reading, and for writing.
+      use_lookahead: whether the next block that differs is copied as soon as a buffer is free.
+      revisit: when a block that is visited again is copied.
+      prefetched_count: the number of blocks that are there before the pipeline starts.
+    """
+
+    buffer_count: int | tuple[int, int]
+    use_lookahead: bool = False
+    revisit: RevisitMode | None = None
+    prefetched_count: int = 0
+
+
+IndexMap = Callable[..., Any]
+
+
+@dataclasses.dataclass
+class BlockSpec:
+    """A description of the block of an array that each step of a kernel's grid sees.
+
+    Attributes:
+      block_shape: an entry per axis: an integer or `Blocked`, for axes that are divided into
+        blocks; `Element(size)` for blocks that begin at any element; None or `squeezed` for one
+        element, without an axis in the kernel. None for the whole array.
+      index_map: the function from the indices of the grid to the index of the block, with an entry
+        per axis; None for zeros.
+      pipeline_mode: `Buffered(n)`: the number of buffers of blocks.
+      memory_space: the memory of the block, such as `pltpu.SMEM`; `pl.ANY` leaves the array where
+        it is.
+    """
+
+    block_shape: Sequence[BlockDim | int | None] | None = None
+    index_map: IndexMap | None = None
+    pipeline_mode: Buffered | None = None
+    _: dataclasses.KW_ONLY
+    memory_space: Any = None
+
+    def replace(self, **changes: Any) -> "BlockSpec":
+        """Return a copy with some attributes replaced."""
+        return dataclasses.replace(self, **changes)
+
+
+class NoBlockSpec:
+    """The class of `no_block_spec`, which stands for specs that were not given."""
+
+    def __repr__(self) -> str:
+        return "NoBlockSpec"
+
+
+no_block_spec = NoBlockSpec()
+
+
+@dataclasses.dataclass(frozen=True)
+class CostEstimate:
+    """What a kernel costs, for the compiler's scheduling.
+
+    Attributes:
+      flops: the number of operations on numbers.
+      transcendentals: the number of those that are transcendental.
+      bytes_accessed: the number of bytes that are read and written.
+      remote_bytes_transferred: the number of bytes that other devices receive.
+    """
+
+    flops: int
+    transcendentals: int
+    bytes_accessed: int
+    remote_bytes_transferred: int = 0
+
+    def to_json(self) -> bytes:
+        """Return the estimate as the JSON that XLA reads."""
+        fields = ", ".join(f'"{name}": {value}' for name, value in vars(self).items())
+        return f"{{{fields}}}".encode("ascii")
+
+
+def block_dim(entry: object, origin: str) -> BlockDim:
+    """Return an entry of a block shape as a BlockDim.
+
+    Args:
+      entry: what the user gave.
+      origin: the operand or result, for messages.
+
+    Raises:
+      ValueError: if it is neither a size nor a mode.
+    """
+    if entry is None:
+        return squeezed
+    if isinstance(entry, Blocked | Element | Squeezed):
+        dim = entry
+    elif isinstance(entry, int) and not isinstance(entry, bool):
+        dim = Blocked(entry)
+    else:
+        raise ValueError(
+            f"Unsupported block dimension type: {type(entry)} in the block shape of {origin}. "
+            "Allowed types: `pl.Squeezed`, `pl.Blocked`, `pl.Element`, `int`, `None`."
+        )
+    if block_size(dim) < 1:
+        raise ValueError(
+            f"the block shape of {origin} has an axis of size {block_size(dim)}: a block has at "
+            "least one element along each axis"
+        )
+    return dim
+
+
+def block_size(dim: BlockDim) -> int:
+    """Return the number of elements of a block along an axis."""
+    return 1 if isinstance(dim, Squeezed) else dim.block_size
+
+
+def ref_shape(dims: Sequence[BlockDim]) -> tuple[int, ...]:
+    """Return the shape of the kernel's reference to a block: without squeezed axes."""
+    return tuple([dim.block_size for dim in dims if not isinstance(dim, Squeezed)])

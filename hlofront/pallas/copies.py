@@ -1,0 +1,338 @@
+"""Copies between memories: async_copy, make_async_copy, sync_copy, and their primitives."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hlofront.base import tree
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.tree import PyTreeDef
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.references import NDIndexer, read_effect, shape_after, write_effect
+from hlofront.pallas.masked import reference_text
+from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, SemaphoreType
+from hlofront.pallas.scoped import run_scoped
+from hlofront.pallas.semaphores import DeviceIdType, added, semaphore_at
+from hlofront.primitives.elementwise.elementwise import add
+from hlofront.primitives.references.references import RefLike, indexed
+from hlofront.primitives.references.rules import Discharged
+from hlofront.primitives.references.updates import read_at, write_at
+
+if TYPE_CHECKING:
+    from hlofront.core.programs.print import Printing
+
+# Operands of both: the leaves of a CopyOperands, whose structure is the parameter `tree`.
+dma_start_p = Primitive("dma_start", multiple_results=True)
+# Waits until as many bytes have arrived as the destination has; for `is_wait_send` as have been
+# read from the source.
+dma_wait_p = Primitive("dma_wait", multiple_results=True)
+
+for _primitive in (dma_start_p, dma_wait_p):
+    _primitive.ref_primitive = True
+    rules.effects(_primitive)(lambda *_, **__: frozenset((read_effect, write_effect)))
+
+Transforms = Sequence[NDIndexer]
+
+
+class CopyOperands(NamedTuple):
+    """The operands of a copy: references with indexers, semaphores, and the device that receives.
+
+    Attributes:
+      src: the reference that is read.
+      src_transforms: the indexers of what is read of it.
+      dst: the reference that is written to.
+      dst_transforms: the indexers of where.
+      dst_sem: the reference to the semaphores that the destination's device signals.
+      dst_sem_transforms: the indexers of one of them.
+      src_sem: the reference to the semaphores that a sender signals; None for copies on one device.
+      src_sem_transforms: the indexers of one of them.
+      device_id: the device of the destination; None for the kernel's own.
+    """
+
+    src: Any
+    src_transforms: Transforms
+    dst: Any
+    dst_transforms: Transforms
+    dst_sem: Any
+    dst_sem_transforms: Transforms
+    src_sem: Any = None
+    src_sem_transforms: Transforms = ()
+    device_id: Any = None
+
+
+class AsyncCopyDescriptor:
+    """A copy that can be started and waited for."""
+
+    __slots__ = ("device_id_type", "operands")
+
+    def __init__(self, operands: CopyOperands, device_id_type: DeviceIdType = DeviceIdType.MESH):
+        self.operands = operands
+        self.device_id_type = device_id_type
+
+    @property
+    def is_remote(self) -> bool:
+        """True if another device receives the copy."""
+        return self.operands.src_sem is not None
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Start the copy.
+
+        Args:
+          priority: the priority of the copy; higher ones go first.
+          add: whether values are added to those at the destination.
+        """
+        leaves, structure = tree.tree_flatten(self.operands)
+        dma_start_p.bind(
+            *leaves,
+            tree=structure,
+            device_id_type=self.device_id_type,
+            priority=priority,
+            add=bool(add),
+        )
+
+    def wait(self) -> None:
+        """Wait for the copy, and for a copy to another device until it has been sent."""
+        if self.is_remote:
+            self.wait_send()
+        self.wait_recv()
+
+    def wait_recv(self) -> None:
+        """Wait until the copy has arrived."""
+        self._wait(is_wait_send=False)
+
+    def wait_send(self) -> None:
+        """Wait until a copy to another device has been sent.
+
+        Raises:
+          ValueError: if no other device receives it.
+        """
+        if not self.is_remote:
+            raise ValueError(
+                "wait_send is for copies to other devices, of make_async_remote_copy: use wait()"
+            )
+        self._wait(is_wait_send=True)
+
+    def _wait(self, is_wait_send: bool) -> None:
+        leaves, structure = tree.tree_flatten(self.operands)
+        dma_wait_p.bind(
+            *leaves,
+            tree=structure,
+            device_id_type=self.device_id_type,
+            is_wait_send=is_wait_send,
+        )
+
+
+def _dma_semaphore_at(sem: RefLike) -> tuple[RefLike, tuple[NDIndexer, ...]]:
+    ref, transforms = semaphore_at(sem, "make_async_copy")
+    if ref.dtype != DMA_SEMAPHORE_DTYPE:
+        raise ValueError(
+            f"a copy requires a DMA semaphore, but got a {ref.dtype} semaphore: allocate a "
+            "pltpu.SemaphoreType.DMA"
+        )
+    return ref, transforms
+
+
+def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike) -> AsyncCopyDescriptor:
+    """Return a copy from one reference to another, which is not started yet.
+
+    Args:
+      src_ref: the reference that is read, or a view `ref.at[...]`.
+      dst_ref: the reference that is written to, or a view.
+      sem: a reference to a semaphore of type DMA.
+
+    Raises:
+      ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
+    """
+    src, src_transforms = indexed(src_ref, None, "make_async_copy")
+    dst, dst_transforms = indexed(dst_ref, None, "make_async_copy")
+    operands = CopyOperands(src, src_transforms, dst, dst_transforms, *_dma_semaphore_at(sem))
+    return AsyncCopyDescriptor(operands)
+
+
+def async_copy(
+    src_ref: RefLike, dst_ref: RefLike, sem: RefLike, *, priority: int = 0, add: bool = False
+) -> AsyncCopyDescriptor:
+    """Start a copy from one reference to another, and return it, to wait for.
+
+    Args:
+      src_ref: the reference that is read, or a view `ref.at[...]`.
+      dst_ref: the reference that is written to, or a view.
+      sem: a reference to a semaphore of type DMA.
+      priority: the priority of the copy; higher ones go first.
+      add: whether values are added to those at the destination.
+
+    Raises:
+      ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
+    """
+    copy = make_async_copy(src_ref, dst_ref, sem)
+    copy.start(priority, add=add)
+    return copy
+
+
+def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
+    """Copy from one reference to another, and wait until it is done.
+
+    Args:
+      src_ref: the reference that is read, or a view `ref.at[...]`.
+      dst_ref: the reference that is written to, or a view.
+      add: whether values are added to those at the destination.
+
+    Raises:
+      ValueError: if shapes or dtypes differ.
+    """
+
+    def copy(sem: RefLike) -> None:
+        async_copy(src_ref, dst_ref, sem, add=add).wait()
+
+    run_scoped(copy, SemaphoreType.DMA)
+
+
+def make_async_remote_copy(
+    src_ref: RefLike,
+    dst_ref: RefLike,
+    send_sem: RefLike,
+    recv_sem: RefLike,
+    device_id: Any,
+    device_id_type: DeviceIdType | None = None,
+) -> AsyncCopyDescriptor:
+    """Return a copy to a reference of another device, which is not started yet.
+
+    Args:
+      src_ref: the reference that is read, or a view `ref.at[...]`.
+      dst_ref: the other device's reference that is written to: the kernel's own has its name.
+      send_sem: a reference to a semaphore of type DMA, signaled when the copy has been sent.
+      recv_sem: one that the receiver signals when the copy has arrived.
+      device_id: the device that receives it.
+      device_id_type: how the device is named; by default by its coordinates in the mesh.
+
+    Raises:
+      ValueError: if shapes or dtypes differ, or a semaphore is not one of type DMA.
+    """
+    src, src_transforms = indexed(src_ref, None, "make_async_remote_copy")
+    dst, dst_transforms = indexed(dst_ref, None, "make_async_remote_copy")
+    operands = CopyOperands(
+        src,
+        src_transforms,
+        dst,
+        dst_transforms,
+        *_dma_semaphore_at(recv_sem),
+        *_dma_semaphore_at(send_sem),
+        device_id,
+    )
+    kind = DeviceIdType.MESH if device_id_type is None else device_id_type
+    return AsyncCopyDescriptor(operands, kind)
+
+
+def async_remote_copy(
+    src_ref: RefLike,
+    dst_ref: RefLike,
+    send_sem: RefLike,
+    recv_sem: RefLike,
+    device_id: Any,
+    device_id_type: DeviceIdType | None = None,
+) -> AsyncCopyDescriptor:
+    """Start a copy to a reference of another device, and return it, to wait for.
+
+    Args:
+      src_ref: the reference that is read, or a view `ref.at[...]`.
+      dst_ref: the other device's reference that is written to: the kernel's own has its name.
+      send_sem: a reference to a semaphore of type DMA, signaled when the copy has been sent.
+      recv_sem: one that the receiver signals when the copy has arrived.
+      device_id: the device that receives it.
+      device_id_type: how the device is named; by default by its coordinates in the mesh.
+
+    Raises:
+      ValueError: if shapes or dtypes differ, or a semaphore is not one of type DMA.
+    """
+    copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
+    copy.start()
+    return copy
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+@rules.infer(dma_start_p)
+def _(*avals: Any, tree: PyTreeDef, **_: object) -> list[ShapedArray]:
+    copy: CopyOperands = tree.unflatten(avals)
+    src, dst = (
+        (shape_after(ref.shape, transforms), ref.dtype)
+        for ref, transforms in (
+            (copy.src, copy.src_transforms),
+            (copy.dst, copy.dst_transforms),
+        )
+    )
+    if src != dst:
+        raise ValueError(
+            "a copy has a source and a destination of one shape and dtype: the source has shape "
+            f"{src[0]} and dtype {src[1]}, the destination shape {dst[0]} and dtype {dst[1]}. "
+            "Select equal parts by ref.at[...]; copies do not convert."
+        )
+    return []
+
+
+@rules.infer(dma_wait_p)
+def _(*avals: Any, **_: object) -> list[ShapedArray]:
+    return []
+
+
+def _on_one_device(equation: Equation, operands: Sequence[Any]) -> CopyOperands:
+    copy: CopyOperands = equation.params["tree"].unflatten(operands)
+    if copy.src_sem is not None:
+        raise ValueError(
+            f"a kernel that is interpreted runs on one device: it copies to device {copy.device_id}"
+        )
+    return copy
+
+
+def _size(copy: CopyOperands) -> int:
+    """Return what a copy adds to its semaphore: its number of elements."""
+    return ShapedArray(shape_after(copy.dst.shape, copy.dst_transforms), "bool").size
+
+
+def _new_arrays(equation: Equation, copy: CopyOperands, **new: Any) -> list[Any]:
+    """Return the new array per operand, or None, from those of some references."""
+    number = len(equation.invars)
+    places: CopyOperands = equation.params["tree"].unflatten(range(number))
+    arrays: list[Any] = [None] * number
+    for name, array in new.items():
+        arrays[getattr(places, name)] = array
+    return arrays
+
+
+@rules.discharge(dma_start_p)
+def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+    copy = _on_one_device(equation, operands)
+    value = read_at(copy.src, copy.src_transforms)
+    if equation.params["add"]:
+        value = add(read_at(copy.dst, copy.dst_transforms), value)
+    dst = write_at(copy.dst, copy.dst_transforms, value)
+    sem = added(copy.dst_sem, copy.dst_sem_transforms, _size(copy))
+    return _new_arrays(equation, copy, dst=dst, dst_sem=sem), []
+
+
+@rules.discharge(dma_wait_p)
+def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+    copy = _on_one_device(equation, operands)
+    sem = added(copy.dst_sem, copy.dst_sem_transforms, -_size(copy))
+    return _new_arrays(equation, copy, dst_sem=sem), []
+
+
+@rules.show(dma_start_p)
+def _(equation: Equation, printing: "Printing") -> str:
+    copy: CopyOperands = equation.params["tree"].unflatten(equation.invars)
+    src = reference_text(printing, copy.src, copy.src_transforms)
+    dst = reference_text(printing, copy.dst, copy.dst_transforms)
+    sem = reference_text(printing, copy.dst_sem, copy.dst_sem_transforms)
+    priority = equation.params["priority"]
+    kind = " add" if equation.params["add"] else ""
+    return f"dma_start(p{priority}){kind} {src} -> {dst} {sem}"
+
+
+@rules.show(dma_wait_p)
+def _(equation: Equation, printing: "Printing") -> str:
+    copy: CopyOperands = equation.params["tree"].unflatten(equation.invars)
+    dst = reference_text(printing, copy.dst, copy.dst_transforms)
+    return f"dma_wait {dst} {reference_text(printing, copy.dst_sem, copy.dst_sem_transforms)}"

@@ -1,0 +1,99 @@
+"""The index of a step in the grid of a kernel: program_id and num_programs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.typing import Array
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import interpreting_with
+from hlofront.pallas.grid_mapping import GridSizes
+from hlofront.transforms.stage import StagingTrace
+
+# The index of the step along the axis `axis` of the grid that the kernel sees.
+program_id_p = Primitive("program_id")
+# The size of the grid along the axis `axis`, for sizes that are dynamic.
+num_programs_p = Primitive("num_programs")
+
+_INDEX = ShapedArray((), "int32")
+
+
+@rules.infer(program_id_p, num_programs_p)
+def _(*, axis: int) -> ShapedArray:
+    return _INDEX
+
+
+class _Kernel(NamedTuple):
+    """The kernel that is being traced: the interpreter that writes its jaxpr, and its grid."""
+
+    trace: StagingTrace
+    grid: GridSizes
+
+
+_kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being traced", default=None)
+
+
+@contextmanager
+def tracing_kernel(trace: StagingTrace, grid: GridSizes) -> Iterator[None]:
+    """Let `program_id` be an operation of the kernel whose jaxpr an interpreter writes."""
+    token = _kernel.set(_Kernel(trace, grid))
+    try:
+        yield
+    finally:
+        _kernel.reset(token)
+
+
+def _kernel_of(name: str, axis: int) -> _Kernel:
+    kernel = _kernel.get()
+    if kernel is None or not kernel.trace.alive:
+        raise ValueError(
+            f"`{name}` can only be called in a kernel, which pallas_call traces: there is no grid "
+            "here. Index maps take the indices of the grid as arguments."
+        )
+    if isinstance(axis, bool) or not isinstance(axis, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"`{name}` requires an axis of the grid as an int, got {axis!r}")
+    if not 0 <= axis < len(kernel.grid):
+        raise ValueError(
+            f"Axis {axis} is out of bounds for grid {kernel.grid}: `{name}` takes the number of an "
+            f"axis of the grid, from 0 to {len(kernel.grid) - 1}"
+            if kernel.grid
+            else f"Axis {axis} is out of bounds for grid (): give pallas_call a grid=..."
+        )
+    return kernel
+
+
+def program_id(axis: int) -> Array:
+    """Return the index of the current step along an axis of the kernel's grid.
+
+    It is computed where the kernel begins, so that branches and loops of the kernel may read it.
+
+    Args:
+      axis: the number of the axis.
+
+    Raises:
+      ValueError: outside of kernels, or if the grid has no such axis.
+    """
+    kernel = _kernel_of("program_id", axis)
+    with interpreting_with(kernel.trace):
+        return program_id_p.bind(axis=axis)
+
+
+def num_programs(axis: int) -> Any:
+    """Return the size of the kernel's grid along an axis: an int, or an array if it is dynamic.
+
+    Args:
+      axis: the number of the axis.
+
+    Raises:
+      ValueError: outside of kernels, or if the grid has no such axis.
+    """
+    kernel = _kernel_of("num_programs", axis)
+    size = kernel.grid[axis]
+    if isinstance(size, int):
+        return size
+    with interpreting_with(kernel.trace):
+        return num_programs_p.bind(axis=axis)

@@ -1,0 +1,164 @@
+"""Masked reads and writes of references in kernels: load and store."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hlofront.base import tree
+from hlofront.base.dtypes import bool_
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.references import (
+    AbstractRef,
+    NDIndexer,
+    indexers_text,
+    read_effect,
+    shape_after,
+    write_effect,
+)
+from hlofront.primitives.elementwise.compare import select_n
+from hlofront.primitives.references.references import RefLike, indexed
+from hlofront.primitives.references.rules import Discharged
+from hlofront.primitives.references.updates import read_at, write_at
+
+if TYPE_CHECKING:
+    from hlofront.core.programs.print import Printing
+
+# Operands: the leaves of (reference, indexers, mask, value where the mask is False), whose
+# structure is the parameter `args_tree`; the value is None.
+masked_load_p = Primitive("masked_load")
+# Operands: the leaves of (reference, indexers, new value, mask). The result is the old value.
+masked_swap_p = Primitive("masked_swap")
+
+for _primitive in (masked_load_p, masked_swap_p):
+    _primitive.ref_primitive = True
+rules.effects(masked_load_p)(lambda *_, **__: frozenset((read_effect,)))
+rules.effects(masked_swap_p)(lambda *_, **__: frozenset((write_effect,)))
+
+
+def load(ref: RefLike, *, mask: ArrayLike | None = None) -> Array:
+    """Return the elements of a reference, which are undefined where a mask is False.
+
+    Args:
+      ref: a reference, or a view `ref.at[...]`.
+      mask: booleans of the shape of the elements, or None for all of them.
+
+    Raises:
+      ValueError: if `ref` is not a reference, or the mask has another shape.
+      TypeError: if the mask is not of booleans.
+    """
+    ref, transforms = indexed(ref, None, "load")
+    leaves, structure = tree.tree_flatten((ref, transforms, mask, None))
+    return masked_load_p.bind(
+        *leaves,
+        args_tree=structure,
+        cache_modifier=None,
+        eviction_policy=None,
+        is_volatile=False,
+    )
+
+
+def store(ref: RefLike, val: ArrayLike, *, mask: ArrayLike | None = None) -> None:
+    """Write a value to the elements of a reference where a mask is True.
+
+    Args:
+      ref: a reference, or a view `ref.at[...]`.
+      val: an array of the shape and dtype of the elements.
+      mask: booleans of that shape, or None for all of them.
+
+    Raises:
+      ValueError: if `ref` is not a reference, or a shape or dtype differs.
+      TypeError: if the mask is not of booleans.
+    """
+    ref, transforms = indexed(ref, None, "store")
+    leaves, structure = tree.tree_flatten((ref, transforms, val, mask))
+    masked_swap_p.bind(*leaves, args_tree=structure, eviction_policy=None)
+
+
+def _selected(
+    name: str, ref: AbstractRef, transforms: Sequence[NDIndexer], mask: ShapedArray | None
+) -> ShapedArray:
+    """Return the type of the elements of a reference that indexers select."""
+    shape = shape_after(ref.shape, transforms)
+    if mask is not None:
+        if mask.dtype != bool_:
+            raise TypeError(f"the mask of `{name}` is of booleans, got dtype {mask.dtype.name}")
+        if mask.shape != shape:
+            raise ValueError(
+                f"the mask of `{name}` has the shape of the elements, {shape}: got {mask.shape}. "
+                f"Masks are not broadcast: use jnp.broadcast_to(mask, {shape})"
+            )
+    return ref.inner_aval.update(shape=shape)
+
+
+@rules.infer(masked_load_p)
+def _(*avals: Any, args_tree: PyTreeDef, **_: object) -> ShapedArray:
+    ref, transforms, mask, _ = args_tree.unflatten(avals)
+    return _selected("load", ref, transforms, mask)
+
+
+@rules.infer(masked_swap_p)
+def _(*avals: Any, args_tree: PyTreeDef, **_: object) -> ShapedArray:
+    ref, transforms, value, mask = args_tree.unflatten(avals)
+    selected = _selected("store", ref, transforms, mask)
+    if value.shape != selected.shape:
+        raise ValueError(
+            f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {selected.shape}. "
+            f"Value shape: {value.shape}. Values are not broadcast: use "
+            f"jnp.broadcast_to(value, {selected.shape})."
+        )
+    if value.dtype != selected.dtype:
+        raise ValueError(
+            f"Invalid dtype for `swap`. Ref dtype: {ref.dtype.name}. Value dtype: "
+            f"{value.dtype.name}. Values are not converted: use value.astype({ref.dtype.name!r})."
+        )
+    return selected
+
+
+@rules.discharge(masked_load_p)
+def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+    array, transforms, _, _ = equation.params["args_tree"].unflatten(operands)
+    return [None] * len(operands), read_at(array, transforms)
+
+
+@rules.discharge(masked_swap_p)
+def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+    array, transforms, value, mask = equation.params["args_tree"].unflatten(operands)
+    old = read_at(array, transforms)
+    new = value if mask is None else select_n(mask, old, value)
+    # What a masked store returns where it does not write is the new value, as on devices.
+    result = old if mask is None else select_n(mask, value, old)
+    return [write_at(array, transforms, new), *[None] * len(operands[1:])], result
+
+
+def reference_text(
+    printing: "Printing", ref: object, transforms: Sequence[NDIndexer], brackets: bool = True
+) -> str:
+    """Return the text of a reference and indexers, such as `a[0,:]`, in an equation."""
+    name = printing.used(ref).partition(":")[0]
+    if not transforms and not brackets:
+        return name
+    return name + indexers_text(transforms, lambda index: printing.used(index).partition(":")[0])
+
+
+def _masked(printing: "Printing", mask: object) -> str:
+    return "" if mask is None else f" mask={printing.used(mask)}"
+
+
+@rules.show(masked_load_p)
+def _(equation: Equation, printing: "Printing") -> str:
+    ref, transforms, mask, _ = equation.params["args_tree"].unflatten(equation.invars)
+    (result,) = equation.outvars
+    part = reference_text(printing, ref, transforms)
+    return f"{printing.bound(result)} <- {part}{_masked(printing, mask)}"
+
+
+@rules.show(masked_swap_p)
+def _(equation: Equation, printing: "Printing") -> str:
+    ref, transforms, value, mask = equation.params["args_tree"].unflatten(equation.invars)
+    (result,) = equation.outvars
+    part, new = reference_text(printing, ref, transforms), printing.used(value)
+    return f"{printing.bound(result)}, {part} <- {part}, {new}{_masked(printing, mask)}"

@@ -1,0 +1,241 @@
+"""The memories of a device that kernels use, and the types of buffers and semaphores in them."""
+
+import builtins
+import dataclasses
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import canonicalize_dtype, iinfo, issubdtype
+from hlofront.base.elements import ExtendedDType, NumPyDType, bool_, extended, int32
+from hlofront.base.typing import Array, DType, DTypeLike
+from hlofront.core.aval import MemorySpace, ShapedArray
+from hlofront.core.references import AbstractRef
+from hlofront.primitives.arrays.creation import empty, full
+from hlofront.primitives.elementwise.converting import convert
+
+
+class semaphore_dtype(extended):
+    """The scalar class of the dtypes of semaphores."""
+
+
+class semaphore(semaphore_dtype):
+    """The scalar class of semaphores that kernels signal and wait for."""
+
+
+class dma_semaphore(semaphore_dtype):
+    """The scalar class of semaphores that copies between memories signal."""
+
+
+class barrier_semaphore(semaphore_dtype):
+    """The scalar class of semaphores that several devices share."""
+
+
+class SemaphoreDType(ExtendedDType):
+    """The dtype of a kind of semaphores, each of which counts in an int32.
+
+    Attributes:
+      name: its name, as in jaxprs.
+      type: its scalar class.
+    """
+
+    __slots__ = ("name", "type")
+    converts = True
+
+    def __init__(self, name: str, scalar_class: builtins.type[semaphore_dtype]):
+        self.name = name
+        self.type = scalar_class
+
+    def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], NumPyDType]:
+        return shape, int32
+
+    @property
+    def canonical(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is SemaphoreDType and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((SemaphoreDType, self.name))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SemaphoreDType, (self.name, self.type)
+
+
+SEMAPHORE_DTYPE = SemaphoreDType("semaphore", semaphore)
+DMA_SEMAPHORE_DTYPE = SemaphoreDType("dma_sem", dma_semaphore)
+BARRIER_SEMAPHORE_DTYPE = SemaphoreDType("barrier_semaphore", barrier_semaphore)
+_DTYPE_OF_CLASS: dict[object, SemaphoreDType] = {
+    dtype.type: dtype for dtype in (SEMAPHORE_DTYPE, DMA_SEMAPHORE_DTYPE, BARRIER_SEMAPHORE_DTYPE)
+}
+
+
+def is_semaphore(dtype: object) -> bool:
+    """Return whether a dtype is that of semaphores."""
+    return type(dtype) is SemaphoreDType
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryRef:
+    """The type of a buffer in a memory, for scratch shapes and `run_scoped`.
+
+    Attributes:
+      inner_aval: the aval of the array that the buffer holds.
+      memory_space: the memory.
+    """
+
+    inner_aval: ShapedArray
+    memory_space: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.inner_aval.dtype
+
+    def get_array_aval(self) -> ShapedArray:
+        """Return the aval of the array that the buffer holds."""
+        return self.inner_aval
+
+    def get_ref_aval(self) -> AbstractRef:
+        """Return the aval of a reference to the buffer."""
+        return AbstractRef(self.inner_aval, self.memory_space)
+
+
+def buffer_type(shape: Sequence[int], dtype: DTypeLike, memory_space: object) -> MemoryRef:
+    """Return the type of a buffer of a shape and dtype in a memory."""
+    if dtype in _DTYPE_OF_CLASS:
+        dtype = _DTYPE_OF_CLASS[dtype]
+    elif not isinstance(dtype, ExtendedDType):
+        dtype = canonicalize_dtype(dtype)
+    return MemoryRef(ShapedArray(tuple(map(int, shape)), dtype), memory_space)
+
+
+class KernelMemorySpace(enum.Enum):
+    """The memories of kernels for any kind of device.
+
+    A member is called with a shape and a dtype for the type of a buffer there.
+    """
+
+    # Any memory: the compiler leaves the array where it is, and the kernel copies from it.
+    ANY = "any"
+    # The memory that kernels of a platform compute in.
+    DEFAULT = "default"
+    # A code of an error that a kernel found.
+    ERROR = "error"
+    # Scalars that index maps read.
+    INDEX = "index"
+    # Keys of random numbers.
+    KEY = "key"
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+        return buffer_type(shape, dtype, self)
+
+
+class TpuMemorySpace(enum.Enum):
+    """The memories of a TPU.
+
+    A member is called with a shape and a dtype for the type of a buffer there, as in
+    `VMEM((8, 128), jnp.float32)`.
+    """
+
+    # The memory of the vectors that a core computes with: some tens of MB.
+    VMEM = "vmem"
+    VMEM_SHARED = "vmem_shared"
+    # The memory of scalars.
+    SMEM = "smem"
+    # A memory between VMEM and HBM, which some chips have.
+    CMEM = "cmem"
+    SEMAPHORE = "semaphore_mem"
+    # The main memory: some tens of GB.
+    HBM = "hbm"
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+        return buffer_type(shape, dtype, self)
+
+
+# The memory of the host.
+HOST = MemorySpace.Host
+
+
+class SemaphoreType(enum.Enum):
+    """The kinds of semaphores of a TPU, for scratch shapes: one, or an array, as in `DMA((2,))`."""
+
+    # Counts what kernels signal.
+    REGULAR = "regular"
+    # Counts the bytes of copies that have arrived.
+    DMA = "dma"
+    # Is shared by devices, which wait for one another.
+    BARRIER = "barrier"
+
+    @property
+    def dtype(self) -> SemaphoreDType:
+        return _DTYPE_OF_TYPE[self.name]
+
+    def __call__(self, shape: Sequence[int]) -> MemoryRef:
+        return buffer_type(shape, self.dtype, TpuMemorySpace.SEMAPHORE)
+
+    def get_array_aval(self) -> ShapedArray:
+        """Return the aval of one semaphore."""
+        return self(()).get_array_aval()
+
+    def get_ref_aval(self) -> AbstractRef:
+        """Return the aval of a reference to one semaphore."""
+        return self(()).get_ref_aval()
+
+
+_DTYPE_OF_TYPE = {
+    "REGULAR": SEMAPHORE_DTYPE,
+    "DMA": DMA_SEMAPHORE_DTYPE,
+    "BARRIER": BARRIER_SEMAPHORE_DTYPE,
+}
+
+
+def ref_aval_of(scratch: Any, what: str) -> AbstractRef:
+    """Return the aval of a reference to what a scratch shape describes.
+
+    Args:
+      scratch: a MemoryRef, a SemaphoreType, or another object with the method `get_ref_aval`.
+      what: where it was given, for messages.
+
+    Raises:
+      TypeError: if it describes no buffer.
+    """
+    get_ref_aval = getattr(scratch, "get_ref_aval", None)
+    if get_ref_aval is None or isinstance(scratch, type):
+        raise TypeError(
+            f"{what} must be a buffer in a memory, such as pltpu.VMEM((8, 128), jnp.float32), or a "
+            f"semaphore, such as pltpu.SemaphoreType.DMA: got {scratch!r} of type "
+            f"{type(scratch).__name__}"
+        )
+    return get_ref_aval()
+
+
+def uninitialized(aval: ShapedArray) -> Array:
+    """Return what interpreted kernels read where nothing has been written.
+
+    Elements are NaN, the lowest integer, or False; semaphores are 0.
+    """
+    dtype = aval.dtype
+    if is_semaphore(dtype):
+        return convert(full(aval.shape, 0, int32), dtype, False)
+    if isinstance(dtype, ExtendedDType):
+        return empty(aval.shape, dtype)
+    if dtype == bool_:
+        return full(aval.shape, False, dtype)
+    lowest = iinfo(dtype).min if issubdtype(dtype, np.integer) else np.nan
+    return full(aval.shape, lowest, dtype)

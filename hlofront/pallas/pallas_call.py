@@ -1,0 +1,388 @@
+"""The function pallas_call, and its primitive: a kernel that runs at each step of a grid."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import caches, source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.bridge import state
+from hlofront.core import rules
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.effects import Effects
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from hlofront.core.primitive import Primitive
+from hlofront.core.programs.subprograms import Subprogram
+from hlofront.core.references import AbstractRef, RefEffect
+from hlofront.core.trace import Tracer
+from hlofront.pallas.block_specs import BlockSpec, CostEstimate, NoBlockSpec, no_block_spec
+from hlofront.pallas.grid_indices import tracing_kernel
+from hlofront.pallas.grid_mapping import GridMapping, block_mapping, dynamic_grid_dim
+from hlofront.pallas.grid_specs import (
+    BlockSpecTree,
+    Grid,
+    GridSpec,
+    PrefetchScalarGridSpec,
+    ScratchShapeTree,
+    is_static,
+    specs_for,
+)
+from hlofront.pallas.memory import MemoryRef, TpuMemorySpace, buffer_type, ref_aval_of
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.stage import StagingTrace, stage
+
+# Operands: the dynamic sizes of the grid, prefetched scalars, and inputs. Parameters: `jaxpr`, the
+# kernel as a program of references, without constants or results; `grid_mapping`, a GridMapping;
+# `input_output_aliases`, pairs of an operand, not counting sizes of the grid, and a result;
+# `out_avals`, the types of the results; `compiler_params`, `cost_estimate`, `name` and `metadata`,
+# which compilers read; `interpret`, whether XLA's operations do what a compiled kernel would;
+# `debug`; `mesh`, which is None.
+pallas_call_p = Primitive("pallas_call", multiple_results=True, carries_programs=True)
+
+_trace_context = state.trace_context
+
+
+@rules.infer(pallas_call_p)
+def _(*avals: AbstractValue, out_avals: Sequence[ShapedArray], **_: object) -> list[ShapedArray]:
+    return list(out_avals)
+
+
+@rules.effects(pallas_call_p)
+def _(*avals: AbstractValue, jaxpr: Jaxpr, **_: object) -> Effects:
+    return frozenset(effect for effect in jaxpr.effects if not isinstance(effect, RefEffect))
+
+
+@rules.subprograms(pallas_call_p)
+def _(*, jaxpr: Jaxpr, grid_mapping: GridMapping, **_: object) -> tuple[Subprogram]:
+    is_static_grid = not grid_mapping.num_dynamic_grid_bounds
+    steps = int(np.prod(grid_mapping.static_grid)) if is_static_grid else None
+    return (Subprogram(jaxpr, "jaxpr", "body", iterations=steps),)
+
+
+class _Kernel(NamedTuple):
+    """A traced kernel, and the layout of its call.
+
+    Attributes:
+      jaxpr: the kernel.
+      grid_mapping: its grid and blocks.
+      aliases: pairs of an operand and a result that share memory.
+      out_avals: the types of the results.
+      out_tree: the structure of the result.
+    """
+
+    jaxpr: Jaxpr
+    grid_mapping: GridMapping
+    aliases: tuple[tuple[int, int], ...]
+    out_avals: tuple[ShapedArray, ...]
+    out_tree: PyTreeDef
+
+
+@boundary
+def pallas_call(
+    kernel: Callable[..., None],
+    out_shape: Any,
+    *,
+    grid_spec: GridSpec | None = None,
+    grid: Grid = (),
+    in_specs: BlockSpecTree = no_block_spec,
+    out_specs: BlockSpecTree = no_block_spec,
+    scratch_shapes: ScratchShapeTree = (),
+    input_output_aliases: Mapping[int, int] = {},
+    debug: bool = False,
+    interpret: Any = False,
+    name: str | None = None,
+    compiler_params: Any = None,
+    cost_estimate: CostEstimate | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Callable[..., Any]:
+    """Return a function of arrays that runs a kernel at each step of a grid.
+
+    Args:
+      kernel: a function of references: to prefetched scalars, to the blocks of inputs, to the
+        blocks of outputs, and to scratch buffers. It writes to outputs and returns None.
+      out_shape: a pytree of the shapes and dtypes of the results: `jax.ShapeDtypeStruct`s.
+      grid_spec: the grid with all specs, instead of the parameters below.
+      grid: the sizes of the grid: an integer or a tuple, whose entries may be traced. Steps run in
+        order, the last axis first.
+      in_specs: a pytree of BlockSpecs for the operands; by default each step sees whole arrays.
+      out_specs: a pytree of BlockSpecs for the results.
+      scratch_shapes: the types of buffers that keep their contents from step to step, such as
+        `pltpu.VMEM((8, 128), jnp.float32)`; a dictionary gives parameters by name.
+      input_output_aliases: a dictionary from the numbers of operands to those of results that
+        share their memory, and start with their values.
+      debug: whether the compiler prints the kernel.
+      interpret: whether XLA's operations do what a compiled kernel would, on any device.
+      name: the name of the kernel, for profiles; by default the function's.
+      compiler_params: options of the compiler, such as a `pltpu.CompilerParams`.
+      cost_estimate: what a call costs, for the compiler's scheduling.
+      metadata: strings by name, which tools read.
+
+    Returns:
+      A function of pytrees of arrays, with a result of the structure of `out_shape`.
+
+    Raises:
+      ValueError: if specs or aliases do not fit the arrays, or the kernel returns a value or
+        captures an array.
+      TypeError: if the kernel cannot be called.
+
+    Example:
+      >>> def double(x_ref, o_ref):
+      ...     o_ref[...] = x_ref[...] * 2
+      >>> x = jnp.arange(4.0)
+      >>> pl.pallas_call(double, jax.ShapeDtypeStruct((4,), jnp.float32), interpret=True)(x)
+      Array([0., 2., 4., 6.], dtype=float32)
+    """
+    if not callable(kernel):
+        raise TypeError(f"pallas_call requires a kernel that can be called, got {kernel!r}")
+    if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"the name of a kernel is a string, got {name!r}")
+    if grid_spec is None:
+        grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    else:
+        _refuse_both(grid, in_specs, out_specs, scratch_shapes)
+    call = _Call(kernel, out_shape, grid_spec, dict(input_output_aliases))
+    params = {
+        "debug": bool(debug),
+        "interpret": interpret,
+        "name": name,
+        "compiler_params": compiler_params,
+        "cost_estimate": cost_estimate,
+        "metadata": None if metadata is None else tuple(sorted(metadata.items())),
+        "mesh": None,
+    }
+
+    @boundary
+    def wrapped(*args: PyTree) -> PyTree:
+        return call(args, params)
+
+    return wrapped
+
+
+def _refuse_both(grid: Grid, *specs: Any) -> None:
+    if grid != ():
+        raise ValueError(
+            f"If `grid_spec` is specified, then `grid` must be `()`. It is {grid!r}: give the "
+            "grid to the grid spec"
+        )
+    names = ("in_specs", "out_specs", "scratch_shapes")
+    for name, spec in zip(names, specs, strict=True):
+        if not isinstance(spec, NoBlockSpec) and spec != ():
+            raise ValueError(
+                f"If `grid_spec` is specified, then `{name}` must not be. It is {spec!r}: give it "
+                "to the grid spec"
+            )
+
+
+class _Call:
+    """A kernel with the description of its arrays, which traces and binds."""
+
+    __slots__ = ("aliases", "grid_spec", "kernel", "out_shapes", "out_tree", "signature", "table")
+
+    def __init__(
+        self,
+        kernel: Callable[..., None],
+        out_shape: Any,
+        grid_spec: GridSpec,
+        aliases: Mapping[int, int],
+    ):
+        if isinstance(out_shape, list):
+            out_shape = tuple(out_shape)
+        leaves, self.out_tree = tree.tree_flatten(out_shape)
+        self.out_shapes = [_out_type(leaf) for leaf in leaves]
+        self.kernel = kernel
+        self.grid_spec = grid_spec
+        self.aliases = aliases
+        self.signature = Signature(kernel)
+        # The traced kernels of former calls, by the types of the operands.
+        self.table = caches.CacheTable()
+
+    def __call__(self, args: tuple[PyTree, ...], params: Mapping[str, Any]) -> PyTree:
+        leaves, in_tree = tree.tree_flatten(args)
+        avals = tuple([typeof(x).strip_weak_type() for x in leaves])
+        key = (in_tree, avals, _trace_context())
+        traced = self.table.get(key)
+        if traced is None:
+            traced = self.table[key] = self._traced(in_tree, avals)
+        sizes = [size for size in self.grid_spec.grid if not is_static(size)]
+        results = pallas_call_p.bind(
+            *sizes,
+            *leaves,
+            jaxpr=traced.jaxpr,
+            grid_mapping=traced.grid_mapping,
+            input_output_aliases=traced.aliases,
+            out_avals=traced.out_avals,
+            **params,
+        )
+        return traced.out_tree.unflatten(results)
+
+    # ---- tracing ---------------------------------------------------------------------------------
+
+    def _traced(self, in_tree: PyTreeDef, avals: Sequence[Any]) -> _Kernel:
+        spec = self.grid_spec
+        prefetched = spec.num_scalar_prefetch if isinstance(spec, PrefetchScalarGridSpec) else 0
+        args = in_tree.unflatten(avals)
+        if prefetched > len(args):
+            raise ValueError(
+                f"the grid spec has num_scalar_prefetch={prefetched}, and {len(args)} operands "
+                "were given: prefetched scalars are the first operands"
+            )
+        scalars, inputs = args[:prefetched], args[prefetched:]
+        paths = [f"args{tree.keystr(path)}" for path, _ in tree.tree_leaves_with_path(args)]
+        scalar_refs = tree.tree_map(_scalar_ref, scalars)
+        count = len(tree.tree_leaves(scalars))
+        index_map_avals, index_map_tree = tree.tree_flatten(
+            ((*[ShapedArray((), "int32")] * len(spec.grid), *scalar_refs), {})
+        )
+        outputs = self.out_tree.unflatten([out.inner_aval for out in self.out_shapes])
+        out_paths = [f"outputs{tree.keystr(p)}" for p, _ in tree.tree_leaves_with_path(outputs)]
+        in_avals = avals[count:]
+        specs = [
+            *specs_for("in_specs", spec.in_specs, inputs, "inputs"),
+            *self._out_specs(outputs),
+        ]
+        mappings = [
+            block_mapping(
+                BlockSpec() if isinstance(each, NoBlockSpec) else each,
+                origin,
+                aval,
+                index_map_tree,
+                index_map_avals,
+            )
+            for each, origin, aval in zip(
+                specs,
+                (*paths[count:], *out_paths),
+                (*in_avals, *[out.inner_aval for out in self.out_shapes]),
+                strict=True,
+            )
+        ]
+        scratch, named_scratch = self._scratch()
+        mapping = GridMapping(
+            grid=tuple([s if is_static(s) else dynamic_grid_dim for s in spec.grid]),
+            grid_names=spec.grid_names,
+            block_mappings=tuple(mappings),
+            index_map_tree=index_map_tree,
+            index_map_avals=tuple(index_map_avals),
+            vmapped_dims=(),
+            num_index_operands=count,
+            num_inputs=len(in_avals),
+            num_outputs=len(self.out_shapes),
+            scratch_avals=tuple(tree.tree_leaves((scratch, named_scratch))),
+        )
+        blocks = [each.block_aval for each in mappings]
+        in_refs = tree.tree_structure(inputs).unflatten(blocks[: len(in_avals)])
+        out_refs = self.out_tree.unflatten(blocks[len(in_avals) :])
+        # A tuple of results is as many parameters of the kernel.
+        out_args = out_refs if isinstance(out_refs, tuple) else (out_refs,)
+        positional = (*scalar_refs, *in_refs, *out_args, *scratch)
+        jaxpr = self._kernel_jaxpr(positional, named_scratch, mapping)
+        aliases = self._checked_aliases(avals, paths)
+        out_avals = tuple([out.inner_aval for out in self.out_shapes])
+        return _Kernel(jaxpr, mapping, aliases, out_avals, self.out_tree)
+
+    def _out_specs(self, outputs: PyTree) -> list[BlockSpec | NoBlockSpec]:
+        specs = specs_for("out_specs", self.grid_spec.out_specs, outputs, "out_shape")
+        return [
+            BlockSpec(memory_space=out.memory_space)
+            if isinstance(each, NoBlockSpec) and out.memory_space is not None
+            else each
+            for each, out in zip(specs, self.out_shapes, strict=True)
+        ]
+
+    def _scratch(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the types of references to scratch buffers, by position and by name."""
+        shapes = self.grid_spec.scratch_shapes
+        refs = tree.tree_map(lambda shape: ref_aval_of(shape, "an entry of scratch_shapes"), shapes)
+        if isinstance(refs, dict):
+            return (), refs
+        return (tuple(refs), {}) if isinstance(refs, tuple) else ((refs,), {})
+
+    def _kernel_jaxpr(
+        self, positional: tuple[Any, ...], named: dict[str, Any], mapping: GridMapping
+    ) -> Jaxpr:
+        avals, in_tree = tree.tree_flatten((positional, named))
+        signature = self.signature
+        info = DebugInfo(
+            "pallas_call kernel",
+            signature.find_where,
+            lambda: signature.argument_names(in_tree.unflatten(range(len(avals)))),
+            (),
+        )
+        trace = StagingTrace(info)
+
+        def flat(*refs: Any) -> list[Any]:
+            args, kwargs = in_tree.unflatten(refs)
+            result = self.kernel(*args, **kwargs)
+            if result is not None:
+                raise ValueError(
+                    f"The kernel function in the pallas_call {signature.where} should return None. "
+                    f"It returns a PyTree: {tree.tree_structure(result)}. Write results to the "
+                    "references of outputs."
+                )
+            return []
+
+        with tracing_kernel(trace, tuple([mapping.grid[i] for i in mapping.kernel_axes])):
+            program = stage(flat, avals, info, trace=trace)
+        if program.consts:
+            raise ValueError(_captures(signature.where, program))
+        return program.jaxpr
+
+    def _checked_aliases(
+        self, avals: Sequence[Any], paths: Sequence[str]
+    ) -> tuple[tuple[int, int], ...]:
+        for position, result in self.aliases.items():
+            pair = f"input_output_aliases contains the mapping '{position}:{result}'"
+            if not 0 <= position < len(avals):
+                raise ValueError(
+                    f"{pair} with input index {position} outside the range [0, {len(avals)})"
+                )
+            if not 0 <= result < len(self.out_shapes):
+                raise ValueError(
+                    f"{pair} with output index {result} outside the range "
+                    f"[0, {len(self.out_shapes)})"
+                )
+            operand, output = avals[position], self.out_shapes[result].inner_aval
+            if (operand.shape, operand.dtype) != (output.shape, output.dtype):
+                raise ValueError(
+                    f"{pair} referring to input{paths[position].removeprefix('args')} with "
+                    f"abstract value {operand.str_short()} and to output with a different "
+                    f"abstract value {output.str_short()}. An output that takes the memory of an "
+                    "input has its shape and dtype."
+                )
+        return tuple(self.aliases.items())
+
+
+def _out_type(leaf: Any) -> MemoryRef:
+    """Return the type that an entry of `out_shape` describes, with its memory or None."""
+    if isinstance(leaf, MemoryRef):
+        return leaf
+    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+        raise ValueError(
+            f"Invalid out_shape type: {type(leaf)}. Give a jax.ShapeDtypeStruct(shape, dtype) per "
+            f"result, got {leaf!r}"
+        )
+    return buffer_type(leaf.shape, leaf.dtype, None)
+
+
+def _scalar_ref(aval: ShapedArray) -> AbstractRef:
+    return AbstractRef(aval, TpuMemorySpace.SMEM)
+
+
+def _captures(where: str, program: ClosedJaxpr) -> str:
+    """Return the message that a kernel captures arrays, with the lines that read them."""
+    constvars = program.jaxpr.constvars
+    types = ", ".join(var.aval.str_short(True) for var in constvars)
+    lines = [
+        source.summarize(equation.traceback)
+        for equation in program.jaxpr.eqns
+        if any(atom in constvars for atom in equation.invars)
+    ]
+    read = f" They are read at {', '.join(dict.fromkeys(lines))}." if lines else ""
+    traced = any(isinstance(const, Tracer) for const in program.consts)
+    kind = "values of the function around the call" if traced else "arrays from outside"
+    return (
+        f"The kernel function in the pallas_call {where} captures constants [{types}]. You should "
+        f"pass them as inputs. Those are {kind}, and a kernel reads only its references.{read}"
+    )

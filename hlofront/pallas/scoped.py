@@ -1,0 +1,127 @@
+"""Buffers that a kernel allocates for a part of it: run_scoped."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
+from hlofront.core import rules
+from hlofront.core.aval import AbstractValue
+from hlofront.core.effects import Effects
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.programs.evaluate import jaxpr_as_fun
+from hlofront.core.programs.subprograms import Subprogram
+from hlofront.core.trace import is_eager
+from hlofront.pallas.memory import ref_aval_of, uninitialized
+from hlofront.primitives.references.rules import Discharged
+from hlofront.transforms.arguments import Signature
+from hlofront.transforms.discharge import discharge_program
+from hlofront.transforms.flatten import result_paths, stage_tree
+from hlofront.transforms.simplify import constants_as_inputs
+
+# Operands: the values that the function closes over. Parameters: `jaxpr`, an open jaxpr, whose
+# constants are the operands, and whose inputs are references to the new buffers;
+# `collective_axes`, the axes of a mesh whose devices allocate together.
+run_scoped_p = Primitive("run_scoped", multiple_results=True, carries_programs=True)
+run_scoped_p.ref_primitive = True
+
+
+@boundary
+def run_scoped(
+    f: Callable[..., Any],
+    *types: Any,
+    collective_axes: Hashable | tuple[Hashable, ...] = (),
+    **kw_types: Any,
+) -> Any:
+    """Call a function of references to new buffers, which exist until it returns.
+
+    Args:
+      f: the function; it may read and write the kernel's references too.
+      *types: the types of its arguments, such as `pltpu.VMEM((8, 128), jnp.float32)`.
+      collective_axes: the axes of a mesh whose devices allocate the buffers together.
+      **kw_types: the types of its keyword arguments.
+
+    Returns:
+      The result of the function: a pytree of arrays.
+
+    Raises:
+      TypeError: if a type is not that of a buffer.
+      ValueError: outside of kernels, or if the function returns a reference.
+    """
+    if is_eager():
+        raise ValueError(
+            "run_scoped can only be called in a kernel, which pallas_call traces: arrays outside "
+            "need no buffers"
+        )
+    refs = tree.tree_map(
+        lambda each: ref_aval_of(each, "an argument of run_scoped"), (types, kw_types)
+    )
+    avals, in_tree = tree.tree_flatten(refs)
+    signature = Signature(f)
+    out_tree: Any = None
+    info = DebugInfo(
+        "run_scoped",
+        signature.find_where,
+        lambda: signature.argument_names(in_tree.unflatten(range(len(avals)))),
+        lambda: result_paths(out_tree),
+    )
+    program, out_tree = stage_tree(f, in_tree, avals, info)
+    if not isinstance(collective_axes, tuple):
+        collective_axes = (collective_axes,)
+    results = run_scoped_p.bind(
+        *program.consts, jaxpr=program.jaxpr, collective_axes=collective_axes
+    )
+    return out_tree.unflatten(results)
+
+
+def with_scoped(
+    *types: Any, collective_axes: Hashable | tuple[Hashable, ...] = (), **kw_types: Any
+) -> Callable[[Callable[..., Any]], Callable[[], Any]]:
+    """Return a decorator of functions of references to new buffers: see run_scoped.
+
+    Args:
+      *types: the types of the arguments of the function.
+      collective_axes: the axes of a mesh whose devices allocate the buffers together.
+      **kw_types: the types of its keyword arguments.
+
+    Returns:
+      A decorator, whose results are functions without arguments.
+    """
+
+    def decorator(f: Callable[..., Any]) -> Callable[[], Any]:
+        def run() -> PyTree:
+            return run_scoped(f, *types, collective_axes=collective_axes, **kw_types)
+
+        return run
+
+    return decorator
+
+
+@rules.infer(run_scoped_p)
+def _(*avals: AbstractValue, jaxpr: Any, **_: object) -> list[AbstractValue]:
+    return jaxpr.out_avals
+
+
+@rules.effects(run_scoped_p)
+def _(*avals: AbstractValue, jaxpr: Any, **_: object) -> Effects:
+    return jaxpr.effects
+
+
+@rules.subprograms(run_scoped_p)
+def _(*, jaxpr: Any, **_: object) -> tuple[Subprogram]:
+    return (Subprogram(jaxpr, "jaxpr", "alternative"),)
+
+
+@rules.discharge(run_scoped_p)
+def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+    jaxpr = equation.params["jaxpr"]
+    opened = constants_as_inputs(ClosedJaxpr(jaxpr, [None] * len(jaxpr.constvars)))
+    program, written = discharge_program(ClosedJaxpr(opened))
+    buffers = [uninitialized(var.aval.inner_aval) for var in jaxpr.invars]
+    results = jaxpr_as_fun(program, *operands, *buffers)
+    count = len(equation.outvars)
+    rest = iter(results[count:])
+    new_arrays = [next(rest) if is_written else None for is_written in written]
+    return new_arrays[: len(operands)], results[:count]
