@@ -17,6 +17,7 @@ from hlofront.primitives.rules.batching import batch_elementwise
 
 # The operand; the compiler may assume that `values` divide it.
 multiple_of_p = Primitive("multiple_of")
+rules.lower.modules[multiple_of_p.name] = ["hlofront.pallas.interpret.kernel"]
 
 
 @rules.infer(multiple_of_p)

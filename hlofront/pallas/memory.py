@@ -171,6 +171,14 @@ class TpuMemorySpace(enum.Enum):
 # The memory of the host.
 HOST = MemorySpace.Host
 
+ANY = KernelMemorySpace.ANY
+VMEM = TpuMemorySpace.VMEM
+VMEM_SHARED = TpuMemorySpace.VMEM_SHARED
+SMEM = TpuMemorySpace.SMEM
+CMEM = TpuMemorySpace.CMEM
+SEMAPHORE = TpuMemorySpace.SEMAPHORE
+HBM = TpuMemorySpace.HBM
+
 
 class SemaphoreType(enum.Enum):
     """The kinds of semaphores of a TPU, for scratch shapes: one, or an array, as in `DMA((2,))`."""

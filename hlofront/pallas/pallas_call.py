@@ -41,6 +41,8 @@ from hlofront.transforms.stage import StagingTrace, stage
 # which compilers read; `interpret`, whether XLA's operations do what a compiled kernel would;
 # `debug`; `mesh`, which is None.
 pallas_call_p = Primitive("pallas_call", multiple_results=True, carries_programs=True)
+# The first lowering imports the modules with its rules.
+rules.lower.modules[pallas_call_p.name] = ["hlofront.pallas.interpret.kernel"]
 
 _trace_context = state.trace_context
 
@@ -137,6 +139,8 @@ def pallas_call(
     """
     if not callable(kernel):
         raise TypeError(f"pallas_call requires a kernel that can be called, got {kernel!r}")
+    if not isinstance(interpret, bool):
+        raise TypeError(f"interpret is True or False: got {interpret!r}")
     if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"the name of a kernel is a string, got {name!r}")
     if grid_spec is None:

@@ -1,1 +1,79 @@
-"""jax.experimental.pallas: attention for TPUs; hlofront does not compile hand-written kernels."""
+"""jax.experimental.pallas: kernels that are functions of references to blocks of arrays."""
+
+from hlofront.core.sizes.computed_slices import Slice as Slice
+from hlofront.core.sizes.computed_slices import ds as ds
+from hlofront.core.sizes.computed_slices import ds as dslice
+from hlofront.pallas.block_specs import BlockDim as BlockDim
+from hlofront.pallas.block_specs import Blocked as Blocked
+from hlofront.pallas.block_specs import BlockSpec as BlockSpec
+from hlofront.pallas.block_specs import Buffered as Buffered
+from hlofront.pallas.block_specs import CostEstimate as CostEstimate
+from hlofront.pallas.block_specs import Element as Element
+from hlofront.pallas.block_specs import RevisitMode as RevisitMode
+from hlofront.pallas.block_specs import Squeezed as Squeezed
+from hlofront.pallas.block_specs import no_block_spec as no_block_spec
+from hlofront.pallas.block_specs import squeezed as squeezed
+from hlofront.pallas.control import align_to as align_to
+from hlofront.pallas.control import cdiv as cdiv
+from hlofront.pallas.control import loop as loop
+from hlofront.pallas.control import multiple_of as multiple_of
+from hlofront.pallas.control import next_power_of_2 as next_power_of_2
+from hlofront.pallas.control import strides_from_shape as strides_from_shape
+from hlofront.pallas.control import when as when
+from hlofront.pallas.grid_indices import num_programs as num_programs
+from hlofront.pallas.grid_indices import program_id as program_id
+from hlofront.pallas.grid_specs import GridSpec as GridSpec
+from hlofront.pallas.memory import ANY as ANY
+from hlofront.pallas.memory import HOST as HOST
+from hlofront.pallas.memory import KernelMemorySpace as MemorySpace
+from hlofront.pallas.memory import MemoryRef as MemoryRef
+from hlofront.pallas.memory import semaphore as semaphore
+from hlofront.pallas.pallas_call import pallas_call as pallas_call
+from hlofront.pallas.pallas_call import pallas_call_p as pallas_call_p
+from hlofront.pallas.scoped import run_scoped as run_scoped
+from hlofront.pallas.scoped import with_scoped as with_scoped
+from hlofront.pallas.semaphores import semaphore_read as semaphore_read
+from hlofront.pallas.semaphores import semaphore_signal as semaphore_signal
+from hlofront.pallas.semaphores import semaphore_wait as semaphore_wait
+from hlofront.primitives.arrays.creation import empty as empty
+from hlofront.runtime.debugging.printing import debug_print as debug_print
+
+__all__ = [
+    "ANY",
+    "HOST",
+    "BlockDim",
+    "BlockSpec",
+    "Blocked",
+    "Buffered",
+    "CostEstimate",
+    "Element",
+    "GridSpec",
+    "MemoryRef",
+    "MemorySpace",
+    "RevisitMode",
+    "Slice",
+    "Squeezed",
+    "align_to",
+    "cdiv",
+    "debug_print",
+    "ds",
+    "dslice",
+    "empty",
+    "loop",
+    "multiple_of",
+    "next_power_of_2",
+    "no_block_spec",
+    "num_programs",
+    "pallas_call",
+    "pallas_call_p",
+    "program_id",
+    "run_scoped",
+    "semaphore",
+    "semaphore_read",
+    "semaphore_signal",
+    "semaphore_wait",
+    "squeezed",
+    "strides_from_shape",
+    "when",
+    "with_scoped",
+]

@@ -1,0 +1,1 @@
+"""Kernels as programs of XLA's operations, which every device runs."""

@@ -1,0 +1,53 @@
+"""jax.experimental.pallas.tpu: what kernels for TPUs use of their memories, copies and options."""
+
+from hlofront.pallas.compiler_params import ARBITRARY as ARBITRARY
+from hlofront.pallas.compiler_params import CORE_PARALLEL as CORE_PARALLEL
+from hlofront.pallas.compiler_params import PARALLEL as PARALLEL
+from hlofront.pallas.compiler_params import SUBCORE_PARALLEL as SUBCORE_PARALLEL
+from hlofront.pallas.compiler_params import CompilerParams as CompilerParams
+from hlofront.pallas.compiler_params import GridDimensionSemantics as GridDimensionSemantics
+from hlofront.pallas.compiler_params import SideEffectType as SideEffectType
+from hlofront.pallas.copies import async_copy as async_copy
+from hlofront.pallas.copies import async_remote_copy as async_remote_copy
+from hlofront.pallas.copies import make_async_copy as make_async_copy
+from hlofront.pallas.copies import make_async_remote_copy as make_async_remote_copy
+from hlofront.pallas.copies import sync_copy as sync_copy
+from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from hlofront.pallas.masked import load as load
+from hlofront.pallas.masked import store as store
+from hlofront.pallas.memory import CMEM as CMEM
+from hlofront.pallas.memory import HBM as HBM
+from hlofront.pallas.memory import SEMAPHORE as SEMAPHORE
+from hlofront.pallas.memory import SMEM as SMEM
+from hlofront.pallas.memory import VMEM as VMEM
+from hlofront.pallas.memory import VMEM_SHARED as VMEM_SHARED
+from hlofront.pallas.memory import SemaphoreType as SemaphoreType
+from hlofront.pallas.memory import TpuMemorySpace as MemorySpace
+from hlofront.pallas.memory import dma_semaphore as dma_semaphore
+
+__all__ = [
+    "ARBITRARY",
+    "CMEM",
+    "CORE_PARALLEL",
+    "HBM",
+    "PARALLEL",
+    "SEMAPHORE",
+    "SMEM",
+    "SUBCORE_PARALLEL",
+    "VMEM",
+    "VMEM_SHARED",
+    "CompilerParams",
+    "GridDimensionSemantics",
+    "MemorySpace",
+    "PrefetchScalarGridSpec",
+    "SemaphoreType",
+    "SideEffectType",
+    "async_copy",
+    "async_remote_copy",
+    "dma_semaphore",
+    "load",
+    "make_async_copy",
+    "make_async_remote_copy",
+    "store",
+    "sync_copy",
+]
