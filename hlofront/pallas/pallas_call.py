@@ -1,22 +1,16 @@
-"""The function pallas_call, and its primitive: a kernel that runs at each step of a grid."""
+"""The function pallas_call: a kernel that runs at each step of a grid, on blocks of arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.bridge import state
-from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
-from hlofront.core.effects import Effects
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
-from hlofront.core.primitive import Primitive
-from hlofront.core.programs.subprograms import Subprogram
-from hlofront.core.references import AbstractRef, RefEffect
+from hlofront.core.references import AbstractRef
 from hlofront.core.trace import Tracer
 from hlofront.pallas.block_specs import BlockSpec, CostEstimate, NoBlockSpec, no_block_spec
 from hlofront.pallas.grid_indices import tracing_kernel
@@ -30,38 +24,12 @@ from hlofront.pallas.grid_specs import (
     is_static,
     specs_for,
 )
+from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.memory import MemoryRef, TpuMemorySpace, buffer_type, ref_aval_of
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.stage import StagingTrace, stage
 
-# Operands: the dynamic sizes of the grid, prefetched scalars, and inputs. Parameters: `jaxpr`, the
-# kernel as a program of references, without constants or results; `grid_mapping`, a GridMapping;
-# `input_output_aliases`, pairs of an operand, not counting sizes of the grid, and a result;
-# `out_avals`, the types of the results; `compiler_params`, `cost_estimate`, `name` and `metadata`,
-# which compilers read; `interpret`, whether XLA's operations do what a compiled kernel would;
-# `debug`; `mesh`, which is None.
-pallas_call_p = Primitive("pallas_call", multiple_results=True, carries_programs=True)
-# The first lowering imports the modules with its rules.
-rules.lower.modules[pallas_call_p.name] = ["hlofront.pallas.interpret.kernel"]
-
 _trace_context = state.trace_context
-
-
-@rules.infer(pallas_call_p)
-def _(*avals: AbstractValue, out_avals: Sequence[ShapedArray], **_: object) -> list[ShapedArray]:
-    return list(out_avals)
-
-
-@rules.effects(pallas_call_p)
-def _(*avals: AbstractValue, jaxpr: Jaxpr, **_: object) -> Effects:
-    return frozenset(effect for effect in jaxpr.effects if not isinstance(effect, RefEffect))
-
-
-@rules.subprograms(pallas_call_p)
-def _(*, jaxpr: Jaxpr, grid_mapping: GridMapping, **_: object) -> tuple[Subprogram]:
-    is_static_grid = not grid_mapping.num_dynamic_grid_bounds
-    steps = int(np.prod(grid_mapping.static_grid)) if is_static_grid else None
-    return (Subprogram(jaxpr, "jaxpr", "body", iterations=steps),)
 
 
 class _Kernel(NamedTuple):

@@ -155,7 +155,7 @@ class _Writer:
             self.parts.append(f"{value!r} of {value.device_ids.tolist() if value.size else ()}")
         elif isinstance(value, AbstractMesh | PartitionSpec):
             self.parts.append(repr(value))
-        elif hasattr(value, "mesh") and hasattr(value, "spec"):  # a NamedSharding
+        elif hasattr(value, "mesh") and hasattr(value, "memory_kind"):  # a NamedSharding
             self._members((value.mesh, value.spec, value.memory_kind))
         elif _is_named_tuple(kind):
             self.parts.append(f"{home_of(kind)}.{kind.__qualname__}")

@@ -23,13 +23,13 @@ from hlofront.pallas.control import when as when
 from hlofront.pallas.grid_indices import num_programs as num_programs
 from hlofront.pallas.grid_indices import program_id as program_id
 from hlofront.pallas.grid_specs import GridSpec as GridSpec
+from hlofront.pallas.kernel_call import pallas_call_p as pallas_call_p
 from hlofront.pallas.memory import ANY as ANY
 from hlofront.pallas.memory import HOST as HOST
 from hlofront.pallas.memory import KernelMemorySpace as MemorySpace
 from hlofront.pallas.memory import MemoryRef as MemoryRef
 from hlofront.pallas.memory import semaphore as semaphore
 from hlofront.pallas.pallas_call import pallas_call as pallas_call
-from hlofront.pallas.pallas_call import pallas_call_p as pallas_call_p
 from hlofront.pallas.scoped import run_scoped as run_scoped
 from hlofront.pallas.scoped import with_scoped as with_scoped
 from hlofront.pallas.semaphores import semaphore_read as semaphore_read

@@ -71,7 +71,7 @@ class Blocks:
         ]
 
     def read(self, array: ArrayLike, starts: Sequence[ArrayLike]) -> ArrayLike:
-        """Return the block of a padded array that begins at some elements, without squeezed axes."""
+        """Return the block that begins at some elements, without squeezed axes."""
         if self.is_whole:
             return array
         block = dynamic_slice(array, starts, self.sizes)

@@ -17,8 +17,8 @@ from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.grid_mapping import GridMapping, dynamic_grid_dim
 from hlofront.pallas.interpret.blocks import Blocks, uninitialized_blocks
+from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.memory import uninitialized
-from hlofront.pallas.pallas_call import pallas_call_p
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import div, max, mul, rem
 from hlofront.transforms.discharge import discharge_program
