@@ -44,7 +44,8 @@ class CopyOperands(NamedTuple):
       src_transforms: the indexers of what is read of it.
       dst: the reference that is written to.
       dst_transforms: the indexers of where.
-      dst_sem: the reference to the semaphores that the destination's device signals.
+      dst_sem: the reference to the semaphores that the destination's device signals; None if the
+        compiler allocates one.
       dst_sem_transforms: the indexers of one of them.
       src_sem: the reference to the semaphores that a sender signals; None for copies on one device.
       src_sem_transforms: the indexers of one of them.
@@ -124,7 +125,9 @@ class AsyncCopyDescriptor:
         )
 
 
-def _dma_semaphore_at(sem: RefLike) -> tuple[RefLike, tuple[NDIndexer, ...]]:
+def _dma_semaphore_at(sem: RefLike | None) -> tuple[RefLike | None, tuple[NDIndexer, ...]]:
+    if sem is None:
+        return None, ()
     ref, transforms = semaphore_at(sem, "make_async_copy")
     if ref.dtype != DMA_SEMAPHORE_DTYPE:
         raise ValueError(
@@ -134,13 +137,15 @@ def _dma_semaphore_at(sem: RefLike) -> tuple[RefLike, tuple[NDIndexer, ...]]:
     return ref, transforms
 
 
-def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike) -> AsyncCopyDescriptor:
+def make_async_copy(
+    src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None
+) -> AsyncCopyDescriptor:
     """Return a copy from one reference to another, which is not started yet.
 
     Args:
       src_ref: the reference that is read, or a view `ref.at[...]`.
       dst_ref: the reference that is written to, or a view.
-      sem: a reference to a semaphore of type DMA.
+      sem: a reference to a semaphore of type DMA; None for one of the compiler's.
 
     Raises:
       ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
@@ -152,14 +157,19 @@ def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike) -> AsyncCo
 
 
 def async_copy(
-    src_ref: RefLike, dst_ref: RefLike, sem: RefLike, *, priority: int = 0, add: bool = False
+    src_ref: RefLike,
+    dst_ref: RefLike,
+    sem: RefLike | None = None,
+    *,
+    priority: int = 0,
+    add: bool = False,
 ) -> AsyncCopyDescriptor:
     """Start a copy from one reference to another, and return it, to wait for.
 
     Args:
       src_ref: the reference that is read, or a view `ref.at[...]`.
       dst_ref: the reference that is written to, or a view.
-      sem: a reference to a semaphore of type DMA.
+      sem: a reference to a semaphore of type DMA; None for one of the compiler's.
       priority: the priority of the copy; higher ones go first.
       add: whether values are added to those at the destination.
 
@@ -292,7 +302,14 @@ def _size(copy: CopyOperands) -> int:
     return ShapedArray(shape_after(copy.dst.shape, copy.dst_transforms), "bool").size
 
 
-def _new_arrays(equation: Equation, copy: CopyOperands, **new: Any) -> list[Any]:
+def _signaled(copy: CopyOperands, number: int) -> dict[str, Any]:
+    """Return the new array of a copy's semaphore, if it was given one."""
+    if copy.dst_sem is None:
+        return {}
+    return {"dst_sem": added(copy.dst_sem, copy.dst_sem_transforms, number)}
+
+
+def _new_arrays(equation: Equation, **new: Any) -> list[Any]:
     """Return the new array per operand, or None, from those of some references."""
     number = len(equation.invars)
     places: CopyOperands = equation.params["tree"].unflatten(range(number))
@@ -309,30 +326,34 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     if equation.params["add"]:
         value = add(read_at(copy.dst, copy.dst_transforms), value)
     dst = write_at(copy.dst, copy.dst_transforms, value)
-    sem = added(copy.dst_sem, copy.dst_sem_transforms, _size(copy))
-    return _new_arrays(equation, copy, dst=dst, dst_sem=sem), []
+    return _new_arrays(equation, dst=dst, **_signaled(copy, _size(copy))), []
 
 
 @rules.discharge(dma_wait_p)
 def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     copy = _on_one_device(equation, operands)
-    sem = added(copy.dst_sem, copy.dst_sem_transforms, -_size(copy))
-    return _new_arrays(equation, copy, dst_sem=sem), []
+    return _new_arrays(equation, **_signaled(copy, -_size(copy))), []
+
+
+def _destination(copy: CopyOperands, printing: "Printing") -> str:
+    """Return the text of what a copy writes to, and of its semaphore."""
+    text = reference_text(printing, copy.dst, copy.dst_transforms)
+    if copy.dst_sem is None:
+        return text
+    return f"{text} {reference_text(printing, copy.dst_sem, copy.dst_sem_transforms)}"
 
 
 @rules.show(dma_start_p)
 def _(equation: Equation, printing: "Printing") -> str:
     copy: CopyOperands = equation.params["tree"].unflatten(equation.invars)
     src = reference_text(printing, copy.src, copy.src_transforms)
-    dst = reference_text(printing, copy.dst, copy.dst_transforms)
-    sem = reference_text(printing, copy.dst_sem, copy.dst_sem_transforms)
-    priority = equation.params["priority"]
     kind = " add" if equation.params["add"] else ""
-    return f"dma_start(p{priority}){kind} {src} -> {dst} {sem}"
+    return (
+        f"dma_start(p{equation.params['priority']}){kind} {src} -> {_destination(copy, printing)}"
+    )
 
 
 @rules.show(dma_wait_p)
 def _(equation: Equation, printing: "Printing") -> str:
     copy: CopyOperands = equation.params["tree"].unflatten(equation.invars)
-    dst = reference_text(printing, copy.dst, copy.dst_transforms)
-    return f"dma_wait {dst} {reference_text(printing, copy.dst_sem, copy.dst_sem_transforms)}"
+    return f"dma_wait {_destination(copy, printing)}"

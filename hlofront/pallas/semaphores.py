@@ -12,7 +12,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
-from hlofront.core.references import AbstractRef, NDIndexer, shape_after, write_effect
+from hlofront.core.references import NDIndexer, shape_after, write_effect
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, is_semaphore
 from hlofront.primitives.elementwise.converting import convert
@@ -49,12 +49,11 @@ def semaphore_at(ref: RefLike, function: str) -> tuple[RefLike, tuple[NDIndexer,
     """Return the reference to semaphores behind a reference or view, and the indexers of one.
 
     Raises:
-      ValueError: if it is not a reference, or of several semaphores.
-      TypeError: if it is not of semaphores.
+      ValueError: if it is not a reference to one semaphore.
     """
     ref, transforms = indexed(ref, None, function)
     if not is_semaphore(ref.dtype):
-        raise TypeError(
+        raise ValueError(
             f"`{function}` requires a semaphore, such as a scratch buffer of type "
             f"pltpu.SemaphoreType.DMA: got a reference of type {typeof(ref).str_short()}"  # pyright: ignore[reportArgumentType]
         )
@@ -62,6 +61,23 @@ def semaphore_at(ref: RefLike, function: str) -> tuple[RefLike, tuple[NDIndexer,
     if shape:
         raise ValueError(
             f"`{function}` requires one semaphore, got an array of shape {shape}: use sem.at[i]"
+        )
+    return ref, transforms
+
+
+def _counting_semaphore_at(
+    ref: RefLike, function: str, instead: str
+) -> tuple[RefLike, tuple[NDIndexer, ...]]:
+    """Return `semaphore_at` of a semaphore that is not one of copies.
+
+    Raises:
+      ValueError: if it is one, which only copies may change.
+    """
+    ref, transforms = semaphore_at(ref, function)
+    if ref.dtype == DMA_SEMAPHORE_DTYPE:
+        raise ValueError(
+            f"`{function}` requires a semaphore of type REGULAR or BARRIER, got one of copies, "
+            f"dma_sem: {instead}"
         )
     return ref, transforms
 
@@ -84,9 +100,11 @@ def semaphore_signal(
       core_index: the core whose semaphore it is; None for the kernel's own.
 
     Raises:
-      ValueError, TypeError: if it is not one semaphore.
+      ValueError: if it is not one semaphore, or one of copies.
     """
-    ref, transforms = semaphore_at(sem_or_view, "semaphore_signal")
+    ref, transforms = _counting_semaphore_at(
+        sem_or_view, "semaphore_signal", "a copy signals it when it arrives"
+    )
     args = (ref, transforms, convert(inc, int32, False), device_id, core_index)
     leaves, structure = tree.tree_flatten(args)
     kind = DeviceIdType.MESH if device_id_type is None else device_id_type
@@ -102,9 +120,11 @@ def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: boo
       decrement: whether to subtract it.
 
     Raises:
-      ValueError, TypeError: if it is not one semaphore.
+      ValueError: if it is not one semaphore, or one of copies.
     """
-    ref, transforms = semaphore_at(sem_or_view, "semaphore_wait")
+    ref, transforms = _counting_semaphore_at(
+        sem_or_view, "semaphore_wait", "use the method wait of the copy"
+    )
     leaves, structure = tree.tree_flatten((ref, transforms, convert(value, int32, False)))
     semaphore_wait_p.bind(*leaves, args_tree=structure, decrement=bool(decrement))
 
@@ -116,7 +136,7 @@ def semaphore_read(sem_or_view: RefLike) -> Array:
       sem_or_view: a reference to a semaphore, or to one of an array of them: `sem.at[i]`.
 
     Raises:
-      ValueError, TypeError: if it is not one semaphore.
+      ValueError: if it is not one semaphore.
     """
     ref, transforms = semaphore_at(sem_or_view, "semaphore_read")
     leaves, structure = tree.tree_flatten((ref, transforms))
@@ -183,8 +203,3 @@ def _(equation: Equation, printing: "Printing") -> str:
     kind = "[dec]" if equation.params["decrement"] else ""
     part = reference_text(printing, ref, transforms)
     return f"semaphore_wait{kind} {part} {printing.used(value)}"
-
-
-def is_dma_semaphore(aval: AbstractRef) -> bool:
-    """Return whether a reference is to semaphores of copies."""
-    return aval.dtype == DMA_SEMAPHORE_DTYPE

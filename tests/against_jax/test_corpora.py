@@ -53,6 +53,7 @@ CORPORA = (
     "corpus_random",
     "corpus_generators",
     "corpus_linalg",
+    "corpus_pallas",
     "corpus_references",
     "corpus_reported",
     "corpus_scipy_linalg",
