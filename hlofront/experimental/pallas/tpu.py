@@ -24,6 +24,9 @@ from hlofront.pallas.memory import VMEM_SHARED as VMEM_SHARED
 from hlofront.pallas.memory import SemaphoreType as SemaphoreType
 from hlofront.pallas.memory import TpuMemorySpace as MemorySpace
 from hlofront.pallas.memory import dma_semaphore as dma_semaphore
+from hlofront.pallas.tpu_operations import bitcast as bitcast
+from hlofront.pallas.tpu_operations import reciprocal as reciprocal
+from hlofront.pallas.tpu_operations import roll as roll
 
 __all__ = [
     "ARBITRARY",
@@ -44,10 +47,13 @@ __all__ = [
     "SideEffectType",
     "async_copy",
     "async_remote_copy",
+    "bitcast",
     "dma_semaphore",
     "load",
     "make_async_copy",
     "make_async_remote_copy",
+    "reciprocal",
+    "roll",
     "store",
     "sync_copy",
 ]
