@@ -27,6 +27,7 @@ from hlofront.core.sharding.manual_axes import SAME, ManualAxisType
 from hlofront.core.sharding.mesh_context import get_abstract_mesh
 from hlofront.core.sharding.partition import PartitionSpec, check_rank
 from hlofront.core.sharding.requested_shardings import named_sharding, over_devices, split_by
+from hlofront.core.trace import Tracer
 from hlofront.transforms.stage import stage
 
 
@@ -91,7 +92,10 @@ class ShapeDtypeStruct:
           TypeError: if `x` is not a value and has no shape and dtype.
         """
         aval: Any = abstract(x)
-        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        if isinstance(x, Tracer):
+            sharding = aval.sharding if aval.split is not None else None
+        else:
+            sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
         manual = None if aval.manual_axis_type is SAME else aval.manual_axis_type
         return cls(
             aval.shape,

@@ -100,6 +100,7 @@ def test_like():
     assert like(hlofront.device_put(jnp.ones(4), sharding)).sharding == sharding
     described = hlofront.ShapeDtypeStruct((4,), np.float32, sharding=sharding)
     assert like(described) == described
+    assert hlofront.jit(lambda x: x * (like(x) == three))(np.ones(3, np.float32)).all()
     with pytest.raises(TypeError):
         like("text")
 
