@@ -67,14 +67,6 @@ def _spec(name: str, loader: object, is_package: bool, origin: str | None) -> Mo
     return spec
 
 
-class _PublicModule(ModuleType):
-    """A public module, which has incomplete submodules only for those that may import them."""
-
-    def __setattr__(self, key: str, value: object) -> None:
-        if f"{self.__name__}.{key}" not in public.INCOMPLETE:
-            super().__setattr__(key, value)
-
-
 class _PublicLoader:
     """The loader of a public module, which fills it with the contents of hlofront's module."""
 
@@ -82,7 +74,7 @@ class _PublicLoader:
         self._home = home
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return _PublicModule(spec.name)
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         naming.rename_all()
@@ -123,8 +115,6 @@ def _lazy_names(
 
     def __getattr__(key: str) -> object:
         missing = AttributeError(f"module {name!r} has no attribute {key!r}")
-        if f"{name}.{key}" in public.INCOMPLETE:
-            _refuse_incomplete(f"{name}.{key}")
         if f"{name}.{key}" in private.MODULES or f"{name}.{key}" in public.MODULES:
             return _submodule(f"{name}.{key}", missing)
         if key in moved:
@@ -154,25 +144,11 @@ def _lazy_names(
     def __dir__() -> list[str]:
         shown = {key for key in dir(home) if not key.startswith("_")} - absent
         for key, value in vars(home).items():
-            full = f"{name}.{key}"
-            if (
-                isinstance(value, ModuleType)
-                and full not in public.MODULES - public.INCOMPLETE.keys()
-            ):
+            if isinstance(value, ModuleType) and f"{name}.{key}" not in public.MODULES:
                 shown.discard(key)
         return sorted({*vars(module), *shown})
 
     return __getattr__, __dir__
-
-
-def _refuse_incomplete(name: str) -> None:
-    """Raise an ImportError for an incomplete module, unless the caller's package may import it."""
-    message, importers = public.INCOMPLETE[name]
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
-        frame = frame.f_back
-    if frame.f_globals.get("__name__", "").partition(".")[0] not in importers:
-        raise ImportError(message, name=name)
 
 
 def _submodule(name: str, missing: AttributeError) -> ModuleType:

@@ -22,7 +22,7 @@ _MODULES_BY_PACKAGE = {
         """,
     "jax.experimental.colocated_python": "api func obj serialization",
     "jax.experimental.compilation_cache": "compilation_cache",
-    "jax.experimental.pallas": "ops triton",
+    "jax.experimental.pallas": "ops tpu triton",
     "jax.experimental.pallas.ops": "tpu",
     "jax.experimental.pallas.ops.tpu": "splash_attention",
     "jax.experimental.pallas.ops.tpu.splash_attention": """
@@ -95,20 +95,6 @@ MOVED: dict[str, dict[str, str]] = {
         """.split(),
         "jax.extend.core",
     )
-}
-
-
-# Modules that lack what most importers need: importing one by its own name is an ImportError, so
-# that libraries fall back. Their submodules can be imported. By module: the message, and the
-# packages that import the module without needing what is missing.
-INCOMPLETE: dict[str, tuple[str, frozenset[str]]] = {
-    "jax.experimental.pallas": (
-        "hlofront has no Pallas yet: jax.experimental.pallas has no pallas_call, and only its "
-        "submodule ops.tpu.splash_attention can be imported. Use the path without hand-written "
-        "kernels, if there is one",
-        # qwix checks that pallas_call exists before it uses it. jax-md needs it only on GPUs.
-        frozenset({"jax_md", "qwix"}),
-    ),
 }
 
 

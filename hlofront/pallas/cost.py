@@ -1,6 +1,7 @@
 """estimate_cost: what a function of arrays costs, for the cost estimate of a kernel."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hlofront.base import tree
@@ -30,14 +31,14 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     Args:
       fun: the function, such as a plain one that computes what a kernel does.
       *args: its arguments: pytrees of arrays or of `jax.ShapeDtypeStruct`s.
-      **kwargs: its keyword arguments.
+      **kwargs: its keyword arguments, which are not traced.
 
     Example:
       >>> x = jax.ShapeDtypeStruct((64, 64), jnp.float32)
       >>> pl.estimate_cost(lambda x, y: x @ y, x, x).flops
       524288
     """
-    program = make_jaxpr(fun)(*args, **kwargs)
+    program = make_jaxpr(partial(fun, **kwargs))(*args)
     flops, transcendentals = _counts(program.jaxpr)
     avals = (*program.in_avals, *program.out_avals)
     return CostEstimate(
