@@ -4,7 +4,6 @@
 
 import importlib
 import importlib.util
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec

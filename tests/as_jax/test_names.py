@@ -123,7 +123,9 @@ def test_pallas_is_imported_and_says_what_it_lacks(jax, statement):
     names = {}
     exec(statement, names)
     assert names["pl"].pallas_call is hlofront.experimental.pallas.pallas_call
-    with pytest.raises(AttributeError, match="'jax.experimental.pallas' has no attribute 'absent'"):
+    with pytest.raises(
+        AttributeError, match=r"'jax\.experimental\.pallas' has no attribute 'absent'"
+    ):
         names["pl"].absent
 
 
