@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
 
 from hlofront.base import tree
@@ -40,7 +40,14 @@ rules.lower.modules[pallas_call_p.name] = ["hlofront.pallas.interpret.kernel"]
 
 @rules.infer(pallas_call_p)
 def _(*avals: AbstractValue, out_avals: Sequence[ShapedArray], **_: object) -> list[ShapedArray]:
-    return list(out_avals)
+    varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
+    if not varying:
+        return list(out_avals)
+    # Inside shard_map, results vary along all manual axes that an operand varies along.
+    return [
+        aval.update(manual_axis_type=aval.manual_axis_type.with_varying(varying))
+        for aval in out_avals
+    ]
 
 
 @rules.effects(pallas_call_p)

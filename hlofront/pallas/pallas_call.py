@@ -173,7 +173,7 @@ class _Call:
 
     def __call__(self, args: tuple[PyTree, ...], params: Mapping[str, Any]) -> PyTree:
         leaves, in_tree = tree.tree_flatten(args)
-        avals = tuple([typeof(x).strip_weak_type() for x in leaves])
+        avals = tuple([ShapedArray(aval.shape, aval.dtype) for aval in map(typeof, leaves)])
         key = (in_tree, avals, _trace_context())
         traced = self.table.get(key)
         if traced is None:
