@@ -35,7 +35,10 @@ from hlofront.transforms.jvp import jvp_program
 # `debug`; `mesh`, which is None.
 pallas_call_p = Primitive("pallas_call", multiple_results=True, carries_programs=True)
 # The first lowering imports the modules with its rules.
-rules.lower.modules[pallas_call_p.name] = ["hlofront.pallas.interpret.kernel"]
+rules.lower.modules[pallas_call_p.name] = [
+    "hlofront.pallas.interpret.kernel",
+    "hlofront.pallas.mosaic.call_tpu",
+]
 
 
 @rules.infer(pallas_call_p)

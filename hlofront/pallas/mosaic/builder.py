@@ -1,0 +1,342 @@
+"""The builder that Mosaic rules take: it emits operations at one position of a TPU's kernel."""
+
+# The stubs of jaxlib do not name the types of the results of operations and lists.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Callable, Hashable, Sequence, Set
+from typing import Any, Concatenate, NoReturn, Self
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import bool_, int32
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.base.source import user_frame
+from hlofront.base.typing import DType
+from hlofront.bridge.mlir import Operation, Value, ir
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.names import path_of
+from hlofront.core.programs.liveness import variables_read
+from hlofront.core.references import AbstractRef
+from hlofront.lowering.core.locations import Locations
+from hlofront.lowering.core.types import attribute, unknown
+from hlofront.pallas.mosaic.rules import mosaic
+from hlofront.pallas.mosaic.types import memory_of, parsed, value_type
+
+_create = Operation.create
+Shape = tuple[int, ...]
+
+
+class KernelRef(NamedTuple):
+    """A reference in a kernel: a memref of MLIR.
+
+    Attributes:
+      value: the memref.
+      aval: the aval of the reference.
+      shape: the shape of the memref, which has the axes that blocks squeeze.
+      squeezed: the axes of the memref that the reference does not have.
+    """
+
+    value: Value
+    aval: AbstractRef
+    shape: Shape
+    squeezed: tuple[int, ...] = ()
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+    @property
+    def memory(self) -> str:
+        """Mosaic's name of the memory, such as "vmem"."""
+        return memory_of(self.aval)
+
+
+Operand = Value | KernelRef
+Environment = dict[Var, Any]
+
+
+class KernelState:
+    """The state of a kernel while its functions are emitted.
+
+    Attributes:
+      name: the name of the kernel.
+      grid: the sizes of the grid; None for those that are known when the kernel runs.
+      own_axes: the axes of the grid that the kernel's own axes are: others are those of vmap.
+      uses_barrier: whether it waits at the barrier of several devices.
+      mesh_axes: the names and sizes of the axes of the mesh around the kernel.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        grid: Sequence[int | None],
+        own_axes: Sequence[int],
+        mesh_axes: Sequence[tuple[Hashable, int]] = (),
+    ):
+        self.name = name
+        self.grid = tuple(grid)
+        self.own_axes = tuple(own_axes)
+        self.mesh_axes = tuple(mesh_axes)
+        self.uses_barrier = False
+        self.locations = Locations()
+
+
+class KernelBuilder:
+    """The argument of every Mosaic rule: it emits operations at one position of one function.
+
+    Attributes:
+      kernel: the state of the kernel.
+      grid_indices: the indices of the current step of the grid.
+      equation: the equation that is being lowered.
+      avals_in, avals_out: the avals of its operands and results.
+    """
+
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "constants",
+        "equation",
+        "grid_indices",
+        "ip",
+        "kernel",
+        "loc",
+        "variables_read",
+    )
+
+    equation: Equation
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+
+    def __init__(
+        self, kernel: KernelState, ip: ir.InsertionPoint, grid_indices: Sequence[Value] = ()
+    ):
+        self.kernel = kernel
+        self.ip = ip
+        self.grid_indices = tuple(grid_indices)
+        self.loc: ir.Location = kernel.locations.unknown
+        # Scalars that this block or one around it has, by type and value.
+        self.constants: dict[Hashable, Value] = {}
+        # The variables of the program that is emitted which it reads.
+        self.variables_read: Set[Var] = frozenset()
+
+    # ---- operations
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result: ir.Type | None = None,
+        /,
+        **attributes: ir.Attribute,
+    ) -> Value:
+        """Emit an operation with one result, by default of the type of the equation's first."""
+        type_ = self.type_of(self.avals_out[0]) if result is None else result
+        return _create(
+            name, (type_,), operands, attributes or None, loc=self.loc, ip=self.ip
+        ).result
+
+    def effect(self, name: str, operands: Sequence[Value], /, **attributes: ir.Attribute) -> None:
+        """Emit an operation without results."""
+        _create(name, (), operands, attributes or None, loc=self.loc, ip=self.ip)
+
+    def with_regions(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[ir.Type],
+        *bodies: tuple[Sequence[ir.Type], Callable[Concatenate[Self, ...], None]],
+    ) -> list[Value]:
+        """Emit an operation with a region per body, and return its results.
+
+        Args:
+          bodies: the types of a region's arguments, and a function `body(builder, *arguments)` that
+            emits its operations, with the one at its end.
+        """
+        operation = _create(
+            name, results, operands, None, regions=len(bodies), loc=self.loc, ip=self.ip
+        )
+        for region, (arg_types, body) in zip(operation.regions, bodies, strict=True):
+            block = region.blocks.append(*arg_types, arg_locs=[self.loc] * len(arg_types))
+            inner = type(self)(self.kernel, ir.InsertionPoint(block), self.grid_indices)
+            inner.loc, inner.equation = self.loc, self.equation
+            inner.avals_in, inner.avals_out = self.avals_in, self.avals_out
+            inner.constants = dict(self.constants)
+            body(inner, *block.arguments)
+        return list(operation.results)
+
+    @staticmethod
+    def type_of(aval: ShapedArray) -> ir.Type:
+        """Return the type of a value of an aval in registers."""
+        return value_type(aval.shape, aval.dtype)
+
+    # ---- constants
+
+    def constant(self, number: Any, dtype: DType, shape: Shape = ()) -> Value:
+        """Return a constant: a scalar, or a vector all of whose elements are the number."""
+        return self._constant(element_attribute(number, dtype), value_type(shape, dtype), shape)
+
+    def index(self, number: int) -> Value:
+        """Return a constant of MLIR's type of indices."""
+        type_ = parsed("index")
+        return self._constant(ir.IntegerAttr.get(type_, number), type_, ())
+
+    def _constant(self, element: ir.Attribute, type_: ir.Type, shape: Shape) -> Value:
+        value = self.constants.get(element) if not shape else None
+        if value is None:
+            elements = ir.DenseElementsAttr.get_splat(type_, element) if shape else element
+            value = self.op("arith.constant", (), type_, value=elements)
+            if not shape:
+                self.constants[element] = value
+        return value
+
+    def literal(self, value: Any, dtype: DType) -> Value:
+        """Return a constant of a jaxpr.
+
+        Raises:
+          ValueError: if its elements differ: kernels have no such constants.
+        """
+        array = np.asarray(value)
+        first = array.reshape(-1)[:1]
+        if array.size == 0 or not (array.tobytes() == first.tobytes() * array.size):
+            self.refuse(
+                f"a kernel cannot hold the constant array of shape {array.shape} that it closes "
+                "over: pass it to pallas_call as an input"
+            )
+        return self.constant(first[0], dtype, array.shape)
+
+    # ---- shapes
+
+    def reshape(self, x: Value, dtype: DType, old: Shape, new: Shape) -> Value:
+        """Return an array with another shape of as many elements."""
+        if old == new:
+            return x
+        if not new:
+            zeros = f"array<i64: {', '.join('0' * len(old))}>"
+            return self.op(
+                "vector.extract", (x,), value_type((), dtype), static_position=attribute(zeros)
+            )
+        name = "vector.shape_cast" if old else "vector.broadcast"
+        return self.op(name, (x,), value_type(new, dtype))
+
+    def broadcast(
+        self, x: Value, dtype: DType, old: Shape, new: Shape, axes: Sequence[int] | None = None
+    ) -> Value:
+        """Return an array repeated along axes that it lacks, or along which it has one element.
+
+        Args:
+          axes: the axis of the result for each axis of x; None for the last ones.
+        """
+        if old == new:
+            return x
+        if old:
+            places = range(len(new) - len(old), len(new)) if axes is None else axes
+            stretched = [1] * len(new)
+            for place, size in zip(places, old, strict=True):
+                stretched[place] = size
+            x = self.reshape(x, dtype, old, tuple(stretched))
+            if tuple(stretched) == new:
+                return x
+        return self.op("vector.broadcast", (x,), value_type(new, dtype))
+
+    def to_index(self, x: Value | int) -> Value:
+        """Return an integer as a value of MLIR's type of indices."""
+        if isinstance(x, int):
+            return self.index(x)
+        return self.op("arith.index_cast", (x,), parsed("index"))
+
+    def to_int32(self, x: Value | int) -> Value:
+        """Return an integer that is known or not as a value."""
+        return self.constant(x, int32) if isinstance(x, int) else x
+
+    # ---- programs
+
+    def call(self, program: ClosedJaxpr, args: Sequence[Operand]) -> list[Operand]:
+        """Emit the equations of a closed jaxpr here, and return its outputs."""
+        return self.inline(program.jaxpr, program.consts, args)
+
+    def inline(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Operand]) -> list[Operand]:
+        """Emit the equations of a jaxpr here, and return its outputs.
+
+        Args:
+          consts: the values of its constants: arrays, or operands that the caller has.
+        """
+        environment: Environment = dict(zip(jaxpr.invars, args, strict=True))
+        for var, const in zip(jaxpr.constvars, consts, strict=True):
+            aval: Any = var.aval
+            is_emitted = isinstance(const, ir.Value | KernelRef)
+            environment[var] = const if is_emitted else self.literal(const, aval.dtype)
+        around = self.loc, getattr(self, "equation", None)
+        read_before = self.variables_read
+        self.variables_read = variables_read(jaxpr.eqns, jaxpr.outvars)
+        avals = getattr(self, "avals_in", ()), getattr(self, "avals_out", ())
+        for equation in jaxpr.eqns:
+            self.lower_equation(equation, environment)
+        self.loc, self.variables_read = around[0], read_before
+        if around[1] is not None:
+            self.equation, (self.avals_in, self.avals_out) = around[1], avals
+        return [self.read(atom, environment) for atom in jaxpr.outvars]
+
+    def lower_equation(self, equation: Equation, environment: Environment) -> None:
+        """Emit one equation, with operands read from `environment` and results written to it."""
+        primitive, outvars = equation.primitive, equation.outvars
+        self.equation = equation
+        name = path_of((*equation.name_stack, primitive.name))
+        self.loc = self.kernel.locations.of(name, equation.traceback)
+        self.avals_in = [atom.aval for atom in equation.invars]
+        self.avals_out = [var.aval for var in outvars]
+        rule = mosaic.get(primitive)
+        if rule is None:
+            self.refuse(
+                f"Unimplemented primitive in Pallas TPU lowering for tc: {primitive.name}. Kernels "
+                "of TPUs have no such operation: compute it outside of the kernel, or of others",
+                NotImplementedError,
+            )
+        operands = [self.read(atom, environment) for atom in equation.invars]
+        results = rule(self, *operands, **equation.params)
+        if primitive.multiple_results:
+            environment.update(zip(outvars, results, strict=True))
+        else:
+            environment[outvars[0]] = results
+
+    def read(self, atom: Atom, environment: Environment) -> Any:
+        """Return the value or the reference of a variable, or the value of a literal."""
+        if isinstance(atom, Literal):
+            aval: Any = atom.aval
+            return self.literal(atom.val, aval.dtype)
+        return environment[atom]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the program reads the first result of the equation."""
+        return self.equation.outvars[0] in self.variables_read
+
+    # ---- errors
+
+    def refuse(self, message: str, error: type[Exception] = ValueError) -> NoReturn:
+        """Raise an error about the current equation, with the user's line."""
+        raise error(f"{message}{self.place()}")
+
+    def place(self) -> str:
+        """Return the equation and the kernel that are lowered, for the end of a message."""
+        equation = getattr(self, "equation", None)
+        if equation is None:
+            return f" (in the kernel {self.kernel.name})"
+        frame = user_frame(equation.traceback)
+        at = f" at {frame.file}:{frame.line}" if frame is not None else ""
+        return f" (in the kernel {self.kernel.name}: {equation.primitive.name}{at})"
+
+
+def element_attribute(number: Any, dtype: DType) -> ir.Attribute:
+    """Return the attribute of one number of a dtype."""
+    type_ = value_type((), dtype)
+    if dtype == bool_:
+        return ir.IntegerAttr.get(type_, int(bool(number)))
+    if issubdtype(dtype, np.integer):
+        bits = type_.width
+        value = int(number)
+        # Integers of MLIR have no sign: 2**32 - 1 is -1.
+        return ir.IntegerAttr.get(type_, value - (1 << bits) if value >> (bits - 1) > 0 else value)
+    return ir.FloatAttr.get(type_, float(number), loc=unknown)

@@ -1,0 +1,388 @@
+"""Mosaic rules of elementwise operations: a table by kinds of elements, and a few formulas."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import bool_, float32, int32, uint32
+from hlofront.base.typing import DType
+from hlofront.bridge.mlir import Value
+from hlofront.bridge.mosaic import has_operation
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
+from hlofront.lowering.core.types import attribute
+from hlofront.pallas.mosaic.builder import KernelBuilder, Shape
+from hlofront.pallas.mosaic.rules import mosaic
+from hlofront.pallas.mosaic.types import value_type
+from hlofront.primitives.elementwise import compare, converting
+from hlofront.primitives.elementwise import elementwise as e
+from hlofront.primitives.elementwise import special as s
+from hlofront.primitives.rules.derivatives import add_any_p
+
+# The operation on floats, signed integers, unsigned integers and booleans; "" where there is none.
+_OPERATIONS: dict[Primitive, tuple[str, str, str, str]] = {
+    e.add_p: ("arith.addf", "arith.addi", "arith.addi", "arith.ori"),
+    add_any_p: ("arith.addf", "arith.addi", "arith.addi", ""),
+    e.sub_p: ("arith.subf", "arith.subi", "arith.subi", ""),
+    e.mul_p: ("arith.mulf", "arith.muli", "arith.muli", "arith.andi"),
+    e.div_p: ("arith.divf", "arith.divsi", "arith.divui", ""),
+    e.rem_p: ("arith.remf", "arith.remsi", "arith.remui", ""),
+    e.max_p: ("arith.maximumf", "arith.maxsi", "arith.maxui", "arith.ori"),
+    e.min_p: ("arith.minimumf", "arith.minsi", "arith.minui", "arith.andi"),
+    e.and_p: ("", "arith.andi", "arith.andi", "arith.andi"),
+    e.or_p: ("", "arith.ori", "arith.ori", "arith.ori"),
+    e.xor_p: ("", "arith.xori", "arith.xori", "arith.xori"),
+    e.shift_left_p: ("", "arith.shli", "arith.shli", ""),
+    e.shift_right_logical_p: ("", "arith.shrui", "arith.shrui", ""),
+    e.shift_right_arithmetic_p: ("", "arith.shrsi", "arith.shrsi", ""),
+    e.abs_p: ("math.absf", "math.absi", "", ""),
+    e.atan2_p: ("math.atan2", "", "", ""),
+    e.ceil_p: ("math.ceil", "", "", ""),
+    e.clz_p: ("", "math.ctlz", "math.ctlz", ""),
+    e.cos_p: ("math.cos", "", "", ""),
+    s.erf_p: ("math.erf", "", "", ""),
+    e.exp2_p: ("math.exp2", "", "", ""),
+    e.exp_p: ("math.exp", "", "", ""),
+    e.floor_p: ("math.floor", "", "", ""),
+    e.log1p_p: ("math.log1p", "", "", ""),
+    e.log_p: ("math.log", "", "", ""),
+    e.population_count_p: ("", "math.ctpop", "math.ctpop", ""),
+    e.rsqrt_p: ("math.rsqrt", "", "", ""),
+    e.sin_p: ("math.sin", "", "", ""),
+    e.sqrt_p: ("math.sqrt", "", "", ""),
+    e.tan_p: ("math.tan", "", "", ""),
+    e.tanh_p: ("math.tanh", "", "", ""),
+}
+# The numbers of MLIR's predicates: of floats, of signed and of unsigned integers. For `!=` libtpu
+# has only the predicate `one`, by which NaN differs from all numbers.
+_PREDICATES: dict[Primitive, tuple[int, int, int]] = {
+    compare.eq_p: (1, 0, 0),
+    compare.ne_p: (6, 1, 1),
+    compare.lt_p: (4, 2, 6),
+    compare.le_p: (5, 3, 7),
+    compare.gt_p: (2, 4, 8),
+    compare.ge_p: (3, 5, 9),
+}
+
+
+def kind_of(dtype: DType) -> int:
+    """Return the column of a dtype in tables: float 0, signed 1, unsigned 2, boolean 3."""
+    if dtype == bool_:
+        return 3
+    if issubdtype(dtype, np.unsignedinteger):
+        return 2
+    return 1 if issubdtype(dtype, np.integer) else 0
+
+
+# Operations on bits, which elements of any size have.
+_BITWISE = (e.and_p, e.or_p, e.xor_p)
+# Operations whose result on a wider element is another one.
+_OF_SIZE = (e.clz_p, e.population_count_p)
+# Operations that bfloat16 does not have.
+_WIDE_ONLY = (e.rem_p, e.atan2_p)
+_EXTREMA = (e.max_p, e.min_p)
+
+
+def _computed_in(primitive: Primitive, dtype: DType) -> DType:
+    """Return the dtype in which an operation on elements of a dtype is computed.
+
+    Units of vectors compute with 32 bits, and libtpu computes with bfloat16 by them.
+    """
+    kind, bits = kind_of(dtype), _bits(dtype)
+    if kind == 3 or bits == 32 or (kind and primitive in _BITWISE):
+        return dtype
+    if not kind:
+        return dtype if bits == 16 and primitive not in _WIDE_ONLY else float32
+    if primitive in _EXTREMA:
+        # libtpu makes the maximum of extended integers that of short ones, which there is not.
+        return float32
+    return int32 if kind == 1 else uint32
+
+
+def _computed(
+    build: KernelBuilder, primitive: Primitive, shape: Shape, dtype: DType, *operands: Value
+) -> Value:
+    """Emit an operation of the table on arrays of a shape and dtype."""
+    within = _computed_in(primitive, dtype)
+    name = _OPERATIONS[primitive][kind_of(dtype) and kind_of(within)]
+    if not name or (within != dtype and primitive in _OF_SIZE):
+        build.refuse(
+            f"kernels of TPUs have no {primitive.name} of {dtype.name}: convert to int32, or to "
+            "float32",
+            NotImplementedError,
+        )
+    args = [converted(build, x, shape, dtype, within) for x in operands]
+    result = build.op(name, args, value_type(shape, within))
+    return converted(build, result, shape, within, dtype)
+
+
+def _row(primitive: Primitive) -> Callable[..., Value]:
+    def rule(build: KernelBuilder, *operands: Value, **_: object) -> Value:
+        dtype, shape = build.avals_in[0].dtype, build.avals_out[0].shape
+        return _computed(build, primitive, shape, dtype, *alike(build, operands))
+
+    return rule
+
+
+for _primitive in _OPERATIONS:
+    mosaic(_primitive)(_row(_primitive))
+
+
+def alike(build: KernelBuilder, operands: Sequence[Value]) -> list[Value]:
+    """Return the operands of the current equation, broadcast to the shape of its result."""
+    shape = build.avals_out[0].shape
+    return [
+        build.broadcast(x, aval.dtype, aval.shape, shape)
+        for x, aval in zip(operands, build.avals_in, strict=True)
+    ]
+
+
+# ---- comparisons and selections ------------------------------------------------------------------
+
+
+def _comparison(predicates: tuple[int, int, int]) -> Callable[..., Value]:
+    def rule(build: KernelBuilder, x: Value, y: Value) -> Value:
+        x, y = alike(build, (x, y))
+        aval = build.avals_in[0]
+        return compared(build, predicates, x, y, build.avals_out[0].shape, aval.dtype)
+
+    return rule
+
+
+for _primitive, _predicates in _PREDICATES.items():
+    mosaic(_primitive)(_comparison(_predicates))
+
+
+def compared(
+    build: KernelBuilder,
+    predicates: tuple[int, int, int],
+    x: Value,
+    y: Value,
+    shape: Shape,
+    dtype: DType,
+) -> Value:
+    """Compare two arrays of a shape and dtype, by the predicate for its kind of elements."""
+    kind = kind_of(dtype)
+    result = value_type(shape, bool_)
+    if not kind and _bits(dtype) < 16:
+        x, y = (converted(build, z, shape, dtype, float32) for z in (x, y))
+    if kind == 3:
+        if predicates[1] < 2:
+            differs = build.op("arith.xori", (x, y), result)
+            return differs if predicates[1] else inverted(build, differs, shape)
+        x, y = (converted(build, z, shape, dtype, int32) for z in (x, y))
+        kind = 1
+    name = "arith.cmpi" if kind else "arith.cmpf"
+    return build.op(name, (x, y), result, predicate=attribute(f"{predicates[kind]} : i64"))
+
+
+def inverted(build: KernelBuilder, x: Value, shape: Shape, dtype: DType = bool_) -> Value:
+    """Return the integers or booleans with all bits inverted."""
+    ones = build.constant(True if dtype == bool_ else -1, dtype, shape)
+    return build.op("arith.xori", (x, ones), value_type(shape, dtype))
+
+
+@mosaic(e.not_p)
+def _(build: KernelBuilder, x: Value) -> Value:
+    aval = build.avals_in[0]
+    return inverted(build, x, aval.shape, aval.dtype)
+
+
+@mosaic(compare.select_n_p)
+def _(build: KernelBuilder, which: Value, *cases: Value) -> Value:
+    of, out = build.avals_in[0], build.avals_out[0]
+    if of.dtype == bool_ and len(cases) <= 2:
+        return cases[0] if len(cases) == 1 else build.op("arith.select", (which, *cases[::-1]))
+    result = cases[0]
+    for number, case in enumerate(cases[1:], 1):
+        here = build.constant(number, of.dtype, of.shape)
+        is_here = compared(build, _PREDICATES[compare.eq_p], which, here, of.shape, of.dtype)
+        result = build.op("arith.select", (is_here, case, result), build.type_of(out))
+    return result
+
+
+@mosaic(e.clamp_p)
+def _(build: KernelBuilder, low: Value, x: Value, high: Value) -> Value:
+    low, x, high = alike(build, (low, x, high))
+    out = build.avals_out[0]
+    at_least = _computed(build, e.max_p, out.shape, out.dtype, x, low)
+    return _computed(build, e.min_p, out.shape, out.dtype, at_least, high)
+
+
+# ---- conversions ---------------------------------------------------------------------------------
+
+
+@mosaic(converting.convert_element_type_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> Value:
+    aval, out = build.avals_in[0], build.avals_out[0]
+    return converted(build, x, aval.shape, aval.dtype, out.dtype)
+
+
+def converted(build: KernelBuilder, x: Value, shape: Shape, old: DType, new: DType) -> Value:
+    """Return an array with another dtype."""
+    type_ = value_type(shape, new)
+    if old == new or (x.type == type_ and kind_of(old) * kind_of(new)):
+        return x
+    before, after = kind_of(old), kind_of(new)
+    if after == 3:
+        wide = int32 if before else float32
+        x = converted(build, x, shape, old, wide)
+        zero = build.constant(0, wide, shape)
+        return compared(build, _PREDICATES[compare.ne_p], x, zero, shape, wide)
+    if before == 3 and after == 0:
+        x = converted(build, x, shape, old, int32)
+        x = build.op("arith.sitofp", (x,), value_type(shape, float32))
+        return converted(build, x, shape, float32, new)
+    bits, new_bits = _bits(old), _bits(new)
+    if before == after == 0 and bits == new_bits:
+        x = build.op("arith.extf", (x,), value_type(shape, float32))
+        return build.op("arith.truncf", (x,), type_)
+    if before == 0:
+        name = "arith.fptoui" if after == 2 else "arith.fptosi"
+        if after == 0:
+            name = "arith.extf" if new_bits > bits else "arith.truncf"
+    elif after == 0:
+        name = "arith.uitofp" if before == 2 else "arith.sitofp"
+    elif new_bits > bits:
+        name = "arith.extsi" if before == 1 else "arith.extui"
+    else:
+        name = "arith.trunci"
+    return build.op(name, (x,), type_)
+
+
+def _bits(dtype: DType) -> int:
+    return value_type((), dtype).width
+
+
+@mosaic(converting.bitcast_convert_type_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> Value:
+    aval, out = build.avals_in[0], build.avals_out[0]
+    if aval.shape != out.shape:
+        build.refuse(
+            f"bitcast_convert_type from {aval.str_short()} to {out.str_short()}: in kernels of "
+            "TPUs elements keep their size; pltpu.bitcast changes the number of rows instead",
+            NotImplementedError,
+        )
+    return bitcast(build, x, out)
+
+
+def bitcast(build: KernelBuilder, x: Value, out: ShapedArray) -> Value:
+    """Return the bits of x as an array of an aval."""
+    if x.type == build.type_of(out):
+        return x
+    name = "tpu.bitcast" if out.shape else "arith.bitcast"
+    return build.op(name, (x,), build.type_of(out))
+
+
+@mosaic(converting.stop_gradient_p, converting.copy_p, converting.stage_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> Value:
+    return x
+
+
+# ---- formulas ------------------------------------------------------------------------------------
+
+
+def _full(build: KernelBuilder, number: Any) -> Value:
+    """Return a constant of the type of the equation's operand, all of whose elements are equal."""
+    aval = build.avals_in[0]
+    return build.broadcast(build.constant(number, aval.dtype), aval.dtype, (), aval.shape)
+
+
+def _operation(build: KernelBuilder, primitive: Primitive, *operands: Value) -> Value:
+    """Emit an operation of the table on arrays of the type of the equation's operand."""
+    aval = build.avals_in[0]
+    return _computed(build, primitive, aval.shape, aval.dtype, *operands)
+
+
+@mosaic(e.neg_p)
+def _(build: KernelBuilder, x: Value) -> Value:
+    return _operation(build, e.sub_p, _full(build, 0), x)
+
+
+@mosaic(e.square_p)
+def _(build: KernelBuilder, x: Value) -> Value:
+    return _operation(build, e.mul_p, x, x)
+
+
+@mosaic(e.sign_p)
+def _(build: KernelBuilder, x: Value) -> Value:
+    aval = build.avals_in[0]
+    zero = _full(build, 0)
+    # NaN, and both zeros, are their own signs.
+    for primitive, sign in ((compare.gt_p, 1), (compare.lt_p, -1)):
+        if sign > 0 or kind_of(aval.dtype) != 2:
+            predicates = _PREDICATES[primitive]
+            is_so = compared(build, predicates, x, zero, aval.shape, aval.dtype)
+            x = build.op("arith.select", (is_so, _full(build, sign), x), build.type_of(aval))
+    return x
+
+
+@mosaic(e.integer_pow_p)
+def _(build: KernelBuilder, x: Value, *, y: int) -> Value:
+    result, factor, exponent = None, x, abs(y)
+    while exponent:
+        if exponent & 1:
+            result = factor if result is None else _operation(build, e.mul_p, result, factor)
+        exponent >>= 1
+        if exponent:
+            factor = _operation(build, e.mul_p, factor, factor)
+    if result is None:
+        return _full(build, 1)
+    return result if y > 0 else _operation(build, e.div_p, _full(build, 1), result)
+
+
+@mosaic(e.pow_p)
+def _(build: KernelBuilder, x: Value, y: Value) -> Value:
+    aval, of = build.avals_in
+    if kind_of(of.dtype):
+        y = converted(build, y, of.shape, of.dtype, aval.dtype)
+    shape = build.avals_out[0].shape
+    y = build.broadcast(y, aval.dtype, of.shape, shape)
+    return build.op("math.powf", (build.broadcast(x, aval.dtype, aval.shape, shape), y))
+
+
+@mosaic(e.logistic_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> Value:
+    if has_operation("tpu.logistic") and build.avals_in[0].shape:
+        return build.op("tpu.logistic", (x,))
+    negative = _operation(build, e.sub_p, _full(build, 0), x)
+    below = _operation(build, e.add_p, _full(build, 1), _operation(build, e.exp_p, negative))
+    return _operation(build, e.div_p, _full(build, 1), below)
+
+
+@mosaic(e.expm1_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> Value:
+    """Emit 2 tanh(x/2) / (1 - tanh(x/2)), which loses no digits near 0, or exp(x) - 1 elsewhere."""
+    aval = build.avals_in[0]
+    half = _operation(build, e.tanh_p, _operation(build, e.mul_p, x, _full(build, 0.5)))
+    above = _operation(build, e.add_p, half, half)
+    near = _operation(build, e.div_p, above, _operation(build, e.sub_p, _full(build, 1), half))
+    far = _operation(build, e.sub_p, _operation(build, e.exp_p, x), _full(build, 1))
+    size = _operation(build, e.abs_p, x)
+    is_near = compared(
+        build, _PREDICATES[compare.lt_p], size, _full(build, 0.5), aval.shape, aval.dtype
+    )
+    return build.op("arith.select", (is_near, near, far))
+
+
+@mosaic(e.log2_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> Value:
+    return _operation(
+        build, e.mul_p, _operation(build, e.log_p, x), _full(build, 1 / float(np.log(2)))
+    )
+
+
+@mosaic(e.round_p)
+def _(build: KernelBuilder, x: Value, *, rounding_method: e.RoundingMethod) -> Value:
+    away = rounding_method is e.RoundingMethod.AWAY_FROM_ZERO
+    return build.op("math.round" if away else "math.roundeven", (x,))
+
+
+@mosaic(e.is_finite_p)
+def _(build: KernelBuilder, x: Value) -> Value:
+    aval = build.avals_in[0]
+    size = _operation(build, e.abs_p, x)
+    infinity = _full(build, np.inf)
+    return compared(build, _PREDICATES[compare.lt_p], size, infinity, aval.shape, aval.dtype)

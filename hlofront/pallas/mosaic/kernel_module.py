@@ -1,0 +1,276 @@
+"""The module of a kernel: its function, and one that returns the block of each operand's window."""
+
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import importlib
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from hlofront.base.elements import int32
+from hlofront.base.errors import VerificationError
+from hlofront.base.named_tuple import NamedTuple
+from hlofront.bridge.mlir import Operation, Value, context, ir
+from hlofront.bridge.mosaic import load_dialect
+from hlofront.core.jaxpr import Jaxpr
+from hlofront.lowering.core.module_state import symbol_name
+from hlofront.lowering.core.types import attribute, i64, string
+from hlofront.pallas.block_specs import Blocked, Element, Squeezed, block_size
+from hlofront.pallas.grid_mapping import BlockMapping, GridMapping, padding_of
+from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, KernelState
+from hlofront.pallas.mosaic.shaping import array_attribute
+from hlofront.pallas.mosaic.types import memory_of, memref_type, value_type
+
+# The modules with rules, which register them.
+_RULES = (
+    "control_flow",
+    "elementwise",
+    "kernel_operations",
+    "products",
+    "reducing",
+    "references",
+    "shaping",
+)
+# The number that stands for a size of the grid that is known when the kernel runs.
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+# Mosaic's names of pipelines with so many buffers.
+_PIPELINES = {1: "synchronous", 2: "double_buffered"}
+# The memories that hold blocks: in others arrays stay where they are.
+_WINDOWED = ("vmem", "smem")
+
+
+class KernelModule(NamedTuple):
+    """A kernel as a verified module of Mosaic.
+
+    Attributes:
+      ir_module: the module.
+      uses_barrier: whether it waits at the barrier of several devices.
+    """
+
+    ir_module: ir.Module
+    uses_barrier: bool
+
+
+def kernel_module(
+    jaxpr: Jaxpr,
+    mapping: GridMapping,
+    name: str,
+    semantics: Sequence[str] | None = None,
+    mesh_axes: Sequence[tuple[Hashable, int]] = (),
+) -> KernelModule:
+    """Return the module of a kernel.
+
+    Args:
+      jaxpr: the kernel as a program of references.
+      mapping: its grid and blocks.
+      name: its name.
+      semantics: per axis of the grid, how its steps may run; None for one after another.
+      mesh_axes: the names and sizes of the axes of the mesh around the kernel.
+
+    Raises:
+      NotImplementedError: if kernels of TPUs lack an operation of the kernel.
+      ValueError: if an operation has operands that Mosaic does not take.
+      VerificationError: if a rule made an invalid module.
+    """
+    load_dialect()
+    for module in _RULES:
+        importlib.import_module(f"{__package__}.{module}")
+    name = symbol_name(name)
+    sizes = [size if isinstance(size, int) else None for size in mapping.grid]
+    kernel = KernelState(name, sizes, mapping.kernel_axes, mesh_axes)
+    with context:
+        ir_module = ir.Module.create(loc=kernel.locations.unknown)
+        ir_module.operation.attributes["sym_name"] = string(name)
+        _emit_kernel(kernel, ir_module, jaxpr, mapping, _semantics(mapping, semantics))
+        for number, block in enumerate(mapping.block_mappings):
+            if mapping.grid and memory_of(block.block_aval) in _WINDOWED:
+                _emit_transform(kernel, ir_module, number, block, mapping)
+        try:
+            ir_module.operation.verify()
+        except ir.MLIRError as error:
+            raise VerificationError(
+                f"lowering the kernel {name} for TPUs made an invalid module: {error}. This is a "
+                "bug of hlofront; please report it with the kernel."
+            ) from error
+    return KernelModule(ir_module, kernel.uses_barrier)
+
+
+def _semantics(mapping: GridMapping, semantics: Sequence[str] | None) -> list[str]:
+    """Return per axis of the grid how its steps may run; those that vmap added are parallel."""
+    if semantics is None:
+        return ["arbitrary"] * len(mapping.grid)
+    axes = mapping.kernel_axes
+    if len(semantics) != len(axes):
+        raise ValueError(
+            f"dimension_semantics={tuple(semantics)} has {len(semantics)} entries, and the grid "
+            f"has {len(axes)} axes: give one per axis of the grid"
+        )
+    found = dict(zip(axes, semantics, strict=True))
+    return [found.get(axis, "parallel") for axis in range(len(mapping.grid))]
+
+
+def _function(
+    kernel: KernelState,
+    ir_module: ir.Module,
+    name: str,
+    arguments: Sequence[ir.Type],
+    results: Sequence[ir.Type],
+    body: Callable[[KernelBuilder, Sequence[Value]], Sequence[Value]],
+    grid_axes: int,
+    **attributes: ir.Attribute,
+) -> None:
+    """Add a function to a module, whose first arguments are the indices of the grid."""
+    function_type = ir.FunctionType.get(list(arguments), list(results), context)
+    operation = Operation.create(
+        "func.func",
+        (),
+        (),
+        {
+            "sym_name": string(name),
+            "function_type": ir.TypeAttr.get(function_type, context),
+            **attributes,
+        },
+        regions=1,
+        loc=kernel.locations.unknown,
+        ip=ir.InsertionPoint(ir_module.body),
+    )
+    locations = [kernel.locations.unknown] * len(arguments)
+    block = operation.regions[0].blocks.append(*arguments, arg_locs=locations)
+    values = list(block.arguments)
+    build = KernelBuilder(kernel, ir.InsertionPoint(block), values[:grid_axes])
+    build.effect("func.return", body(build, values[grid_axes:]))
+
+
+def _index_types(mapping: GridMapping) -> list[ir.Type]:
+    return [value_type((), int32)] * len(mapping.grid)
+
+
+def _scalar_refs(jaxpr: Jaxpr, mapping: GridMapping) -> list[Any]:
+    """Return the avals of the references to prefetched scalars."""
+    return [var.aval for var in jaxpr.invars[mapping.slice_index_ops]]
+
+
+def _emit_kernel(
+    kernel: KernelState,
+    ir_module: ir.Module,
+    jaxpr: Jaxpr,
+    mapping: GridMapping,
+    semantics: list[str],
+) -> None:
+    shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    avals = [var.aval for var in jaxpr.invars]
+    for aval in avals:
+        shapes.append((aval.shape, ()))
+    for place, block in enumerate(mapping.block_mappings, mapping.num_index_operands):
+        shapes[place] = _window(block)
+    types = [
+        memref_type(shape, aval.dtype, memory_of(aval))
+        for aval, (shape, _) in zip(avals, shapes, strict=True)
+    ]
+
+    def body(build: KernelBuilder, values: Sequence[Value]) -> Sequence[Value]:
+        refs = [
+            KernelRef(value, aval, shape, squeezed)
+            for value, aval, (shape, squeezed) in zip(values, avals, shapes, strict=True)
+        ]
+        build.inline(jaxpr, (), refs)
+        return ()
+
+    listed = ", ".join(f"#tpu.dimension_semantics<{word}>" for word in semantics)
+    attributes = {
+        "dimension_semantics": attribute(f"[{listed}]"),
+        "scalar_prefetch": i64(mapping.num_index_operands),
+        "scratch_operands": i64(mapping.num_scratch_operands),
+        "tpu.core_type": attribute("#tpu.core_type<tc>"),
+    }
+    if mapping.grid:
+        sizes = [_DYNAMIC if size is None else size for size in kernel.grid]
+        attributes["iteration_bounds"] = array_attribute(sizes, 64)
+        windows = [_window_params(n, block) for n, block in enumerate(mapping.block_mappings)]
+        attributes["window_params"] = attribute(f"[{', '.join(windows)}]")
+    arguments = [*_index_types(mapping), *types]
+    _function(kernel, ir_module, kernel.name, arguments, (), body, len(mapping.grid), **attributes)
+
+
+def _window(block: BlockMapping) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of the memref of a block, and the axes that the kernel does not see."""
+    squeezed = [n for n, dim in enumerate(block.block_shape) if isinstance(dim, Squeezed)]
+    return tuple(map(block_size, block.block_shape)), tuple(squeezed)
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+
+def _window_params(number: int, block: BlockMapping) -> str:
+    """Return the text of the attribute that says which part of an array is a block."""
+    if memory_of(block.block_aval) not in _WINDOWED:
+        return "{}"
+    bounds, _ = _window(block)
+    listed = ", ".join(map(str, bounds))
+    params = [
+        f"transform_indices = @{_transform_name(number)}",
+        f"window_bounds = array<i64{f': {listed}' if bounds else ''}>",
+    ]
+    mode = _pipeline(block)
+    if mode:
+        params.append(f"pipeline_mode = #tpu.pipeline_mode<{mode}>")
+    if _has_elements(block):
+        low, high = zip(*map(padding_of, block.block_shape), strict=True)
+        params.append(f"window_kind = #tpu.element_window<{list(low)}, {list(high)}>")
+    return f"{{{', '.join(params)}}}"
+
+
+def _pipeline(block: BlockMapping) -> str:
+    if block.pipeline_mode is not None:
+        count = block.pipeline_mode.buffer_count
+        if count not in _PIPELINES:
+            raise NotImplementedError(  # JAX raises this class.
+                f"Only single (1) and double (2) buffering are supported. Got {count} for "
+                f"{block.origin}: pltpu.emit_pipeline has more buffers"
+            )
+        return _PIPELINES[count]
+    in_vmem = memory_of(block.block_aval) == "vmem"
+    return _PIPELINES[1] if in_vmem and block.has_trivial_window() else ""
+
+
+def _has_elements(block: BlockMapping) -> bool:
+    return any(isinstance(dim, Element) for dim in block.block_shape)
+
+
+def _transform_name(number: int) -> str:
+    return f"transform_{number}"
+
+
+def _emit_transform(
+    kernel: KernelState,
+    ir_module: ir.Module,
+    number: int,
+    block: BlockMapping,
+    mapping: GridMapping,
+) -> None:
+    """Add the function from the indices of the grid to those of a block."""
+    avals = mapping.index_map_avals[len(mapping.kernel_axes) :]
+    index = value_type((), int32)
+    scalars = [memref_type(aval.shape, aval.dtype, memory_of(aval)) for aval in avals]
+
+    def body(build: KernelBuilder, values: Sequence[Value]) -> Sequence[Value]:
+        refs = [
+            KernelRef(value, aval, aval.shape) for value, aval in zip(values, avals, strict=True)
+        ]
+        jaxpr = block.index_map_jaxpr
+        results = build.inline(jaxpr, (), [*build.grid_indices, *refs])
+        if not _has_elements(block):
+            return results
+        # Windows of elements begin at elements along all axes.
+        return [
+            build.op("arith.muli", (x, build.constant(dim.block_size, int32)), index)
+            if isinstance(dim, Blocked)
+            else x
+            for x, dim in zip(results, block.block_shape, strict=True)
+        ]
+
+    arguments = [*_index_types(mapping), *scalars]
+    results = [index] * len(block.block_shape)
+    name = _transform_name(number)
+    _function(kernel, ir_module, name, arguments, results, body, len(mapping.grid))

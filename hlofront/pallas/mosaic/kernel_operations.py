@@ -1,0 +1,268 @@
+"""Mosaic rules of what only kernels do: their grid, buffers, copies, semaphores and devices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.elements import int32
+from hlofront.base.tree import PyTreeDef
+from hlofront.bridge.mlir import Value
+from hlofront.core.jaxpr import Jaxpr
+from hlofront.lowering.core.types import boolean, i32
+from hlofront.pallas.control import multiple_of_p
+from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
+from hlofront.pallas.grid_indices import num_programs_p, program_id_p
+from hlofront.pallas.masked import masked_load_p, masked_swap_p
+from hlofront.pallas.memory import is_semaphore
+from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Operand
+from hlofront.pallas.mosaic.references import (
+    leaves_of,
+    load,
+    part_of,
+    store,
+    view_of_part,
+)
+from hlofront.pallas.mosaic.rules import mosaic
+from hlofront.pallas.mosaic.shaping import array_attribute
+from hlofront.pallas.mosaic.types import memory_of, memref_type, value_type
+from hlofront.pallas.scoped import run_scoped_p
+from hlofront.pallas.semaphores import (
+    DeviceIdType,
+    semaphore_read_p,
+    semaphore_signal_p,
+    semaphore_wait_p,
+)
+from hlofront.primitives.collectives.collectives import axis_index_p
+
+# ---- the grid ------------------------------------------------------------------------------------
+
+
+@mosaic(program_id_p)
+def _(build: KernelBuilder, *, axis: int) -> Value:
+    return build.grid_indices[build.kernel.own_axes[axis]]
+
+
+@mosaic(num_programs_p)
+def _(build: KernelBuilder, *, axis: int) -> Value:
+    place = build.kernel.own_axes[axis]
+    size = build.kernel.grid[place]
+    if size is not None:
+        return build.constant(size, int32)
+    return build.op("tpu.iteration_bound", (), value_type((), int32), dim=i32(place))
+
+
+@mosaic(multiple_of_p)
+def _(build: KernelBuilder, x: Value, *, values: tuple[int, ...]) -> Value:
+    for number in values:
+        x = build.op("tpu.assume_multiple", (x,), x.type, multiple=i32(number))
+    return x
+
+
+# ---- masked reads and writes ---------------------------------------------------------------------
+
+
+@mosaic(masked_load_p)
+def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, **_: object) -> Value:
+    # Where the mask is False the elements are undefined: read them too.
+    ref, transforms, _mask, _other = args_tree.unflatten(leaves_of(build, leaves, 0))
+    return load(build, part_of(build, ref, transforms))
+
+
+@mosaic(masked_swap_p)
+def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, **_: object) -> Value | None:
+    ref, transforms, _value, _mask = args_tree.unflatten(leaves_of(build, leaves, 0))
+    _ref, _transforms, value, mask = args_tree.unflatten(leaves)
+    part = part_of(build, ref, transforms)
+    old = load(build, part) if build.is_read else None
+    store(build, part, value, mask)
+    return old
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+@mosaic(run_scoped_p)
+def _(build: KernelBuilder, *consts: Operand, jaxpr: Jaxpr, **_: object) -> list[Value]:
+    def body(inner: KernelBuilder) -> None:
+        buffers = [_allocated(inner, var.aval) for var in jaxpr.invars]
+        inner.effect("tpu.yield", inner.inline(jaxpr, consts, buffers))
+
+    types = [build.type_of(aval) for aval in build.avals_out]
+    return build.with_regions("tpu.region", (), types, ((), body))
+
+
+def _allocated(build: KernelBuilder, aval: Any) -> KernelRef:
+    """Return a reference to a new buffer, or to new semaphores."""
+    type_ = memref_type(aval.shape, aval.dtype, memory_of(aval))
+    if is_semaphore(aval.dtype):
+        value = build.op("tpu.sem_alloc", (), type_)
+    else:
+        value = build.op(
+            "memref.alloca", (), type_, operandSegmentSizes=array_attribute((0, 0), 32)
+        )
+    return KernelRef(value, aval, aval.shape)
+
+
+# ---- semaphores ----------------------------------------------------------------------------------
+
+
+def _view(build: KernelBuilder, ref: KernelRef, transforms: Sequence[Any]) -> Value:
+    """Return the memref of the part of a reference that indexers select."""
+    return view_of_part(build, part_of(build, ref, transforms)).value
+
+
+@mosaic(semaphore_signal_p)
+def _(
+    build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, device_id_type: DeviceIdType
+) -> list[Value]:
+    ref, transforms, count, device, core = args_tree.unflatten(leaves_of(build, leaves, 0))
+    semaphore = _view(build, ref, transforms)
+    devices = () if device is None else (_device(build, device, device_id_type),)
+    cores = () if core is None else (build.to_int32(core),)
+    build.effect(
+        "tpu.sem_signal",
+        (semaphore, build.to_int32(count), *devices, *cores),
+        operandSegmentSizes=array_attribute((1, 1, len(devices), len(cores), 0), 32),
+    )
+    return []
+
+
+@mosaic(semaphore_wait_p)
+def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, decrement: bool) -> list[Value]:
+    if not decrement:
+        build.refuse("semaphore_wait(decrement=False) in a kernel", NotImplementedError)
+    ref, transforms, count = args_tree.unflatten(leaves_of(build, leaves, 0))
+    build.effect("tpu.sem_wait", (_view(build, ref, transforms), build.to_int32(count)))
+    return []
+
+
+@mosaic(semaphore_read_p)
+def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef) -> Value:
+    ref, transforms = args_tree.unflatten(leaves_of(build, leaves, 0))
+    return build.op("tpu.sem_read", (_view(build, ref, transforms),))
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+@mosaic(dma_start_p)
+def _(
+    build: KernelBuilder,
+    *leaves: Operand,
+    tree: PyTreeDef,
+    device_id_type: DeviceIdType,
+    priority: int,
+    add: bool,
+) -> list[Value]:
+    if add:
+        build.refuse(
+            "a copy that adds: kernels of TPUs copy to a buffer, and add from there",
+            NotImplementedError,
+        )
+    copy: CopyOperands = tree.unflatten(leaves_of(build, leaves, 0))
+    sent = () if copy.src_sem is None else (_view(build, copy.src_sem, copy.src_sem_transforms),)
+    devices = _devices(build, copy, device_id_type)
+    build.effect(
+        "tpu.enqueue_dma",
+        (
+            _view(build, copy.src, copy.src_transforms),
+            *sent,
+            _view(build, copy.dst, copy.dst_transforms),
+            _view(build, copy.dst_sem, copy.dst_sem_transforms),
+            *devices,
+        ),
+        priority=i32(priority),
+        strict_ordering=boolean(False),
+        operandSegmentSizes=array_attribute((1, len(sent), 1, 1, len(devices), 0, 0), 32),
+    )
+    return []
+
+
+@mosaic(dma_wait_p)
+def _(
+    build: KernelBuilder,
+    *leaves: Operand,
+    tree: PyTreeDef,
+    device_id_type: DeviceIdType,
+    is_wait_send: bool,
+) -> list[Value]:
+    copy: CopyOperands = tree.unflatten(leaves_of(build, leaves, 0))
+    devices = _devices(build, copy, device_id_type)
+    semaphore = (
+        _view(build, copy.src_sem, copy.src_sem_transforms)
+        if is_wait_send
+        else _view(build, copy.dst_sem, copy.dst_sem_transforms)
+    )
+    src = _view(build, copy.src, copy.src_transforms)
+    dst = _view(build, copy.dst, copy.dst_transforms)
+    # What has been sent is as large as the source.
+    ends = (dst, src) if is_wait_send else (src, dst)
+    build.effect(
+        "tpu.wait_dma2",
+        (semaphore, *ends, *devices),
+        operandSegmentSizes=array_attribute((1, 1, 1, len(devices), 0), 32),
+    )
+    return []
+
+
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def _devices(
+    build: KernelBuilder, copy: CopyOperands, device_id_type: DeviceIdType
+) -> tuple[Value, ...]:
+    if copy.device_id is None:
+        return ()
+    return (_device(build, copy.device_id, device_id_type),)
+
+
+def _device(build: KernelBuilder, device: Any, device_id_type: DeviceIdType) -> Value:
+    """Return the number of a device, which is named by it or by its coordinates in the mesh."""
+    if device_id_type is DeviceIdType.LOGICAL:
+        if isinstance(device, tuple | list | dict):
+            build.refuse(
+                "LOGICAL device_id_type does not support device_id as a tuple or dict: give the "
+                "number of the device, or device_id_type=pl.DeviceIdType.MESH"
+            )
+        return build.to_int32(device)
+    axes = build.kernel.mesh_axes
+    if not axes:
+        build.refuse("a kernel that names another device: call it in jax.shard_map over a mesh")
+    if isinstance(device, dict):
+        coordinates = [
+            device[name] if name in device else _coordinate(build, place)
+            for place, (name, _) in enumerate(axes)
+        ]
+    else:
+        coordinates = list(device) if isinstance(device, tuple | list) else [device]
+    if len(coordinates) != len(axes):
+        build.refuse(
+            f"device_id has {len(coordinates)} coordinates, and the mesh has the axes "
+            f"{', '.join(str(name) for name, _ in axes)}: give one per axis"
+        )
+    type_ = value_type((), int32)
+    number = build.to_int32(coordinates[0])
+    for coordinate, (_, size) in zip(coordinates[1:], axes[1:], strict=True):
+        number = build.op("arith.muli", (number, build.constant(size, int32)), type_)
+        number = build.op("arith.addi", (number, build.to_int32(coordinate)), type_)
+    return number
+
+
+def _coordinate(build: KernelBuilder, place: int) -> Value:
+    """Return the coordinate of the kernel's own device along an axis of the mesh."""
+    axes, type_ = build.kernel.mesh_axes, value_type((), int32)
+    number = build.op("tpu.device_id", (), type_)
+    for _, size in axes[:place:-1]:
+        number = build.op("arith.divsi", (number, build.constant(size, int32)), type_)
+    if place == 0:
+        return number
+    return build.op("arith.remsi", (number, build.constant(axes[place][1], int32)), type_)
+
+
+@mosaic(axis_index_p)
+def _(build: KernelBuilder, *, axis_name: Any, **_: object) -> Value:
+    names = [name for name, _ in build.kernel.mesh_axes]
+    if axis_name not in names:
+        build.refuse(
+            f"axis_index({axis_name!r}) in a kernel: the mesh around it has the axes {names}"
+        )
+    return _coordinate(build, names.index(axis_name))

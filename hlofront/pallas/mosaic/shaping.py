@@ -1,0 +1,201 @@
+"""Mosaic rules of operations that move elements, or make arrays of their indices."""
+
+from collections.abc import Sequence
+
+from hlofront.base.elements import int32
+from hlofront.base.typing import DType
+from hlofront.bridge.mlir import Value, ir
+from hlofront.core.aval import ShapedArray
+from hlofront.lowering.core.types import attribute, i32
+from hlofront.pallas.mosaic.builder import KernelBuilder, Shape
+from hlofront.pallas.mosaic.elementwise import converted
+from hlofront.pallas.mosaic.rules import mosaic
+from hlofront.pallas.mosaic.types import value_type
+from hlofront.primitives.arrays.creation import iota_p
+from hlofront.primitives.arrays.shaping import (
+    broadcast_in_dim_p,
+    reshape_p,
+    squeeze_p,
+    transpose_p,
+)
+from hlofront.primitives.arrays.slicing import (
+    concatenate_p,
+    pad_p,
+    slice_p,
+    split_p,
+    stack_p,
+    unstack_p,
+)
+from hlofront.primitives.arrays.tiling import tile_p
+
+
+def array_attribute(numbers: Sequence[int], bits: int) -> ir.Attribute:
+    """Return the attribute of an array of integers of `bits` bits."""
+    listed = f": {', '.join(map(str, numbers))}" if numbers else ""
+    return attribute(f"array<i{bits}{listed}>")
+
+
+@mosaic(broadcast_in_dim_p)
+def _(
+    build: KernelBuilder,
+    x: Value,
+    *,
+    shape: Shape,
+    broadcast_dimensions: tuple[int, ...],
+    **_: object,
+) -> Value:
+    aval = build.avals_in[0]
+    return build.broadcast(x, aval.dtype, aval.shape, tuple(shape), broadcast_dimensions)
+
+
+@mosaic(reshape_p, squeeze_p)
+def _(build: KernelBuilder, x: Value, **params: object) -> Value:
+    if params.get("dimensions") is not None and "new_sizes" in params:
+        build.refuse("reshape with `dimensions` in a kernel: transpose first", NotImplementedError)
+    aval = build.avals_in[0]
+    return build.reshape(x, aval.dtype, aval.shape, build.avals_out[0].shape)
+
+
+@mosaic(transpose_p)
+def _(build: KernelBuilder, x: Value, *, permutation: tuple[int, ...]) -> Value:
+    aval = build.avals_in[0]
+    if tuple(permutation) == tuple(range(aval.ndim)):
+        return x
+    return build.op("tpu.transpose", (x,), permutation=array_attribute(permutation, 64))
+
+
+@mosaic(iota_p)
+def _(build: KernelBuilder, *, dtype: DType, shape: Shape, dimension: int, **_: object) -> Value:
+    # Of an axis alone Mosaic has no indices: number the columns of one row.
+    known = shape if len(shape) > 1 else (1, *shape)
+    axis = dimension + len(known) - len(shape)
+    type_ = value_type(known, int32)
+    x = build.op("tpu.iota", (), type_, dimensions=array_attribute((axis,), 32))
+    return converted(build, build.reshape(x, int32, known, shape), shape, int32, dtype)
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+def concatenated(
+    build: KernelBuilder, parts: Sequence[Value], axis: int, result: ShapedArray
+) -> Value:
+    """Return the parts one behind the other along an axis."""
+    if len(parts) == 1:
+        return parts[0]
+    return build.op("tpu.concatenate", parts, build.type_of(result), dimension=i32(axis))
+
+
+def sliced(
+    build: KernelBuilder, x: Value, starts: Sequence[int], result: ShapedArray, old: Shape
+) -> Value:
+    """Return the part of x from `starts` on that has the shape of the result."""
+    if old == result.shape:
+        return x
+    return build.op(
+        "vector.extract_strided_slice",
+        (x,),
+        build.type_of(result),
+        offsets=_numbers(starts),
+        sizes=_numbers(result.shape),
+        strides=_numbers([1] * len(starts)),
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> ir.Attribute:
+    return attribute(f"[{', '.join(map(str, numbers))}]")
+
+
+@mosaic(concatenate_p)
+def _(build: KernelBuilder, *parts: Value, dimension: int) -> Value:
+    return concatenated(build, parts, dimension, build.avals_out[0])
+
+
+@mosaic(slice_p)
+def _(
+    build: KernelBuilder,
+    x: Value,
+    *,
+    start_indices: Shape,
+    limit_indices: Shape,
+    strides: Shape | None,
+) -> Value:
+    if strides is not None and any(step != 1 for step in strides):
+        build.refuse(
+            f"a slice of a value with strides {tuple(strides)}: only reads of references have "
+            "them, as in ref[pl.ds(start, size, stride)]",
+            NotImplementedError,
+        )
+    return sliced(build, x, start_indices, build.avals_out[0], build.avals_in[0].shape)
+
+
+@mosaic(split_p)
+def _(build: KernelBuilder, x: Value, *, sizes: tuple[int, ...], axis: int) -> list[Value]:
+    starts = [0] * build.avals_in[0].ndim
+    parts: list[Value] = []
+    for size, aval in zip(sizes, build.avals_out, strict=True):
+        parts.append(sliced(build, x, starts, aval, build.avals_in[0].shape))
+        starts[axis] += size
+    return parts
+
+
+@mosaic(unstack_p)
+def _(build: KernelBuilder, x: Value, *, axis: int) -> list[Value]:
+    aval = build.avals_in[0]
+    thin = aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis + 1 :]))
+    parts: list[Value] = []
+    for number, out in enumerate(build.avals_out):
+        starts = [number if place == axis else 0 for place in range(aval.ndim)]
+        part = sliced(build, x, starts, thin, aval.shape)
+        parts.append(build.reshape(part, aval.dtype, thin.shape, out.shape))
+    return parts
+
+
+@mosaic(stack_p)
+def _(build: KernelBuilder, *parts: Value, axis: int) -> Value:
+    out = build.avals_out[0]
+    thin = (*out.shape[:axis], 1, *out.shape[axis + 1 :])
+    rows = [
+        build.reshape(x, aval.dtype, aval.shape, thin)
+        for x, aval in zip(parts, build.avals_in, strict=True)
+    ]
+    return concatenated(build, rows, axis, out)
+
+
+@mosaic(tile_p)
+def _(build: KernelBuilder, x: Value, *, reps: tuple[int, ...]) -> Value:
+    aval = build.avals_in[0]
+    shape = list(aval.shape)
+    for axis, count in enumerate(reps):
+        shape[axis] *= count
+        x = concatenated(build, [x] * count, axis, aval.update(shape=tuple(shape)))
+    return x
+
+
+@mosaic(pad_p)
+def _(
+    build: KernelBuilder,
+    x: Value,
+    filling: Value,
+    *,
+    padding_config: Sequence[tuple[int, int, int]],
+) -> Value:
+    aval = build.avals_in[0]
+    if any(low < 0 or high < 0 or interior for low, high, interior in padding_config):
+        build.refuse(
+            f"pad by {tuple(padding_config)}: kernels of TPUs pad only before and after the "
+            "elements, by 0 or more",
+            NotImplementedError,
+        )
+    shape = list(aval.shape)
+    for axis, (low, high, _) in enumerate(padding_config):
+        edges = [
+            [build.broadcast(filling, aval.dtype, (), (*shape[:axis], count, *shape[axis + 1 :]))]
+            if count
+            else []
+            for count in (low, high)
+        ]
+        parts = [*edges[0], x, *edges[1]]
+        shape[axis] += low + high
+        x = concatenated(build, parts, axis, aval.update(shape=tuple(shape)))
+    return x
