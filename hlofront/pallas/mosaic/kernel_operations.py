@@ -14,6 +14,7 @@ from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.masked import masked_load_p, masked_swap_p
 from hlofront.pallas.memory import is_semaphore
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Operand
+from hlofront.pallas.mosaic.elementwise import bitcast
 from hlofront.pallas.mosaic.references import (
     leaves_of,
     load,
@@ -31,6 +32,7 @@ from hlofront.pallas.semaphores import (
     semaphore_signal_p,
     semaphore_wait_p,
 )
+from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.collectives.collectives import axis_index_p
 
 # ---- the grid ------------------------------------------------------------------------------------
@@ -266,3 +268,45 @@ def _(build: KernelBuilder, *, axis_name: Any, **_: object) -> Value:
             f"axis_index({axis_name!r}) in a kernel: the mesh around it has the axes {names}"
         )
     return _coordinate(build, names.index(axis_name))
+
+
+# ---- vectors -------------------------------------------------------------------------------------
+
+
+@mosaic(roll_p)
+def _(
+    build: KernelBuilder,
+    x: Value,
+    shift: Value,
+    *,
+    axis: int,
+    stride: int | None,
+    stride_axis: int | None,
+) -> Value:
+    strides = {} if stride is None else {"stride": i32(stride)}
+    if stride_axis is not None:
+        strides["stride_dimension"] = i32(stride_axis)
+    return build.op("tpu.dynamic_rotate", (x, shift), dimension=i32(axis), **strides)
+
+
+@mosaic(bitcast_p)
+def _(build: KernelBuilder, x: Value, *, dim: int, **_: object) -> Value:
+    aval, out = build.avals_in[0], build.avals_out[0]
+    if dim != aval.ndim - 2 and aval.shape != out.shape:
+        build.refuse(
+            f"pltpu.bitcast along axis {dim} of {aval.str_short()}: elements are packed along the "
+            f"last axis but one, {aval.ndim - 2}: transpose first",
+            NotImplementedError,
+        )
+    return bitcast(build, x, out)
+
+
+@mosaic(reciprocal_p)
+def _(build: KernelBuilder, x: Value, *, approx: bool, full_range: bool) -> Value:
+    if not build.avals_in[0].shape:
+        one = build.constant(1, build.avals_in[0].dtype)
+        return build.op("arith.divf", (one, x))
+    flags = {"approx": boolean(approx)}
+    if not full_range:
+        flags["full_range"] = boolean(False)
+    return build.op("tpu.reciprocal", (x,), **flags)
