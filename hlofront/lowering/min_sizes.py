@@ -18,8 +18,6 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "atan": {"float32": 32_768, "float64": 524_288},
     "atan2": {"float32": 8_192, "float64": 131_072},
     "atanh": {"float64": 131_072},
-    "bessel_i0e": {"float64": 65_536},
-    "bessel_i1e": {"float64": 4_096},
     "cbrt": {"float32": 32_768, "float64": 65_536},
     "conv_general_dilated": {
         "depthwise": 262_144,
@@ -46,7 +44,6 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "lgamma": {"float32": 131_072, "float64": 32_768},
     "log": {"float64": 131_072, "complex64": 65_536, "complex128": 65_536},
     "log1p": {"float64": 131_072, "complex64": 32_768, "complex128": 32_768},
-    "polygamma": {"float32": 65_536, "float64": 32_768},
     "reduce": {"integers": 1_048_576, "floats": 32_768},
     "reduce_window": {"windows": 4_194_304, "gradients": 16_384},
     "rem": {"float32": 262_144, "float64": 262_144, "integers": 32_768},
@@ -57,7 +54,6 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "sqrt": {"complex128": 32_768},
     "tan": {"float32": 16_384, "float64": 262_144},
     "threefry2x32": {"all": 64},
-    "zeta": {"float32": 131_072, "float64": 65_536},
 }
 
 # How many times as fast replacements are as the programs without them at the greatest size that
@@ -71,8 +67,6 @@ GAINS: dict[str, dict[str, tuple[float, int]]] = {
     "atan": {"float32": (6.3, 13), "float64": (2.3, 24)},
     "atan2": {"float32": (12.2, 10), "float64": (4.0, 25)},
     "atanh": {"float64": (3.2, 32)},
-    "bessel_i0e": {"float64": (2.4, -62)},
-    "bessel_i1e": {"float64": (8.0, 6)},
     "cbrt": {"float32": (11.1, 9), "float64": (5.2, 28)},
     "conv_general_dilated": {
         "depthwise": (8.1, 38),
@@ -98,7 +92,6 @@ GAINS: dict[str, dict[str, tuple[float, int]]] = {
     "lgamma": {"float32": (1.6, 40), "float64": (5.1, 55)},
     "log": {"float64": (2.1, 8), "complex64": (5.4, 15), "complex128": (3.7, 44)},
     "log1p": {"float64": (6.6, 13), "complex64": (5.4, 23), "complex128": (5.0, 58)},
-    "polygamma": {"float32": (5.5, 370), "float64": (6.5, 472)},
     "reduce": {"integers": (4.7, 5), "floats": (7.8, -42)},
     "reduce_window": {"windows": (4.0, 41), "gradients": (7.2, -231)},
     "rem": {"float32": (19.6, 168), "float64": (11.6, 169), "integers": (4.2, -5)},
@@ -109,5 +102,4 @@ GAINS: dict[str, dict[str, tuple[float, int]]] = {
     "sqrt": {"complex128": (3.3, -60)},
     "tan": {"float32": (4.4, 14), "float64": (5.0, 182)},
     "threefry2x32": {"all": (2.1, -248)},
-    "zeta": {"float32": (4.7, 242), "float64": (5.0, 386)},
 }

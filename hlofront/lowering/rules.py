@@ -18,7 +18,6 @@ __all__ = ["MODULES", "import_all", "lower_program"]
 MODULES: dict[str, str] = {
     "cpu.argmax": "argmax argmin",
     "ops.barriers": "after_all create_token dce_sink optimization_barrier",
-    "cpu.bessel": "bessel_i0e bessel_i1e",
     "ops.ragged_dot": "ragged_dot_general scaled_dot",
     "ops.control_flow": "cond platform_index while",
     "ops.decompositions": "bessel_i0e",
@@ -131,12 +130,10 @@ MODULES: dict[str, str] = {
     "cpu.reduce_window": (
         "reduce_window_max reduce_window_min reduce_window_sum select_and_scatter_add"
     ),
-    "cpu.zeta": "polygamma zeta",
 }
 
 # The dtypes of the results that a module has rules for. Modules that are not here have many.
 DTYPES: dict[str, str] = {
-    "cpu.bessel": "float64",
     "cpu.complex_exp_log": "complex64 complex128",
     "cpu.complex_sqrt": "complex64 complex128",
     "cpu.exp_f64": "float64",

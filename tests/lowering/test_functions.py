@@ -69,8 +69,6 @@ PROGRAMS = {
     ),
     "small products": (lambda x: x @ x, np.resize(X, (5000, 3, 3))),
     "softmax": (jax.nn.softmax, X.reshape(100, 200)),
-    "zeta": (lambda x: jax.scipy.special.zeta(3.0, x), X),
-    "polygamma": (lambda x: jax.scipy.special.polygamma(x[0].astype(int), x), np.resize(X, 50_000)),
 }
 PROGRAMS = {name: (function, (x,)) for name, (function, x) in PROGRAMS.items()}
 PROGRAMS |= {name: (function, operands) for name, function, operands in programs(jax)}
