@@ -8,24 +8,15 @@
 the format.
 """
 
-from hlofront.base.lazy import lazy as _lazy
+from hlofront.base.lazy import exports as _exports
 
-# The names are imported on first use: calls of saved programs need neither MLIR nor lowering.
-__getattr__, __dir__ = _lazy(
+__getattr__, __dir__ = _exports(
     __name__,
-    (),
-    {
-        "Bundle": "hlofront.runtime.bundle.loading",
-        "BundleError": "hlofront.runtime.bundle.bundle_file",
-        "BundleWarning": "hlofront.runtime.bundle.programs",
-        "Listing": "hlofront.runtime.bundle.listing",
-        "Verdict": "hlofront.runtime.bundle.listing",
-        "arguments": "hlofront.runtime.bundle.saving",
-        "attach": "hlofront.runtime.bundle.loading",
-        "load": "hlofront.runtime.bundle.loading",
-        "ls": "hlofront.runtime.bundle.listing",
-        "save": "hlofront.runtime.bundle.saving",
-        "verify": "hlofront.runtime.bundle.listing",
+    later={
+        "hlofront.runtime.bundle.bundle_file": "BundleError",
+        "hlofront.runtime.bundle.listing": "Listing Verdict ls verify",
+        "hlofront.runtime.bundle.loading": "Bundle attach load",
+        "hlofront.runtime.bundle.programs": "BundleWarning",
+        "hlofront.runtime.bundle.saving": "arguments save",
     },
 )
-del _lazy

@@ -2,5 +2,3 @@
 
 from hlofront.runtime.array.exchange import from_dlpack as from_dlpack
 from hlofront.runtime.array.exchange import is_supported_dtype as is_supported_dtype
-
-__all__ = ["from_dlpack", "is_supported_dtype"]

@@ -1,23 +1,15 @@
 """The public names of jax.dtypes."""
 
-from ml_dtypes import finfo, iinfo
+from hlofront.base.lazy import exports as _exports
 
-from hlofront.base.dtypes import bit_width as itemsize_bits
-from hlofront.base.dtypes import canonicalize_dtype, issubdtype, result_type, scalar_type_of
-from hlofront.base.elements import bfloat16, extended, float0, prng_key
-from hlofront.base.errors import TypePromotionError
-
-__all__ = [
-    "TypePromotionError",
-    "bfloat16",
-    "canonicalize_dtype",
-    "extended",
-    "finfo",
-    "float0",
-    "iinfo",
-    "issubdtype",
-    "itemsize_bits",
-    "prng_key",
-    "result_type",
-    "scalar_type_of",
-]
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "ml_dtypes": "finfo iinfo",
+        "hlofront.base.dtypes": (
+            "bit_width=itemsize_bits canonicalize_dtype issubdtype result_type scalar_type_of"
+        ),
+        "hlofront.base.elements": "bfloat16 extended float0 prng_key",
+        "hlofront.base.errors": "TypePromotionError",
+    },
+)

@@ -28,6 +28,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import stub_types as known
 
+from hlofront.base.lazy import names_in
 from hlofront.base.typing import DTypeLike
 from hlofront.primitives.linalg.dot_general import PrecisionLike
 
@@ -41,6 +42,14 @@ MODULES = (
         "gumbel_r laplace logistic nbinom norm pareto poisson t truncnorm uniform vonmises "
         "wrapcauchy".split()
     ),
+)
+# Modules that only hand on what is defined with types elsewhere.
+TABLES = (
+    *("core", "inspect", "bundle", "tree", "tree_util", "dtypes", "api_util"),
+    *("extend.core", "extend.core.primitives", "extend.backend", "extend.linear_util"),
+    *("extend.source_info_util", "experimental.hijax", "experimental.jet", "experimental.sparse"),
+    *("interpreters.ad", "interpreters.batching", "interpreters.mlir"),
+    "interpreters.partial_eval",
 )
 _TYPING = "Any ClassVar IO Literal ParamSpec Protocol TypeAlias TypeVar Union overload".split()
 _ABC = "Callable Collection Generator Hashable Iterable Iterator Mapping Sequence".split()
@@ -95,11 +104,7 @@ def public_names(package: str) -> dict[str, tuple[str, str] | None]:
     module = importlib.import_module(package)
     source = pathlib.Path(str(module.__file__))
     found: dict[str, tuple[str, str] | None] = {}
-    statements: list[ast.stmt] = []
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
-        # hlofront imports its parts in a block without the collector of garbage.
-        statements += node.body if isinstance(node, ast.With) else [node]
-    for node in statements:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = None
         elif isinstance(node, ast.ImportFrom):
@@ -111,16 +116,40 @@ def public_names(package: str) -> dict[str, tuple[str, str] | None]:
             if isinstance(target, ast.Tuple):
                 names = [name.id for name in target.elts if isinstance(name, ast.Name)]
                 if "__getattr__" in names and isinstance(node.value, ast.Call):
-                    for part in node.value.args[1:]:
-                        later = eval(compile(ast.Expression(part), package, "eval"))
-                        homes = later if isinstance(later, dict) else {}
-                        found.update((name, (homes.get(name, package), name)) for name in later)
+                    found.update(_exported(package, node.value))
                 found.update((name, None) for name in names)
             elif isinstance(target, ast.Name):
                 found[target.id] = None
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             found[node.target.id] = None
     return {name: home for name, home in sorted(found.items()) if not name.startswith("_")}
+
+
+def _exported(package: str, call: ast.Call) -> dict[str, tuple[str, str]]:
+    """The names that a call of `exports` hands on, each with its module and its name there."""
+    given = {part.arg: part.value for part in call.keywords}
+    found: dict[str, tuple[str, str]] = {}
+    if "submodules" in given:
+        submodules = ast.literal_eval(given["submodules"])
+        found.update((name, (package, name)) for name in submodules.split())
+    for table in ("now", "later"):
+        rows = ast.literal_eval(given[table]) if table in given else {}
+        for home, row in rows.items():
+            found.update((name, (home, there)) for name, there in names_in(row).items())
+    return found
+
+
+def table_text(package: str) -> str:
+    """The stub of a module that only hands on names."""
+    lines: list[str] = []
+    for name, found in public_names(package).items():
+        home, there = found or (package, name)
+        if there == name:
+            lines.append(f"from {home} import {there} as {name}\n")
+        else:
+            # In a stub only `import x as x` hands a name on.
+            lines.append(f"from {home} import {there} as _{name}\n{name} = _{name}\n")
+    return f"{_HEAD}\n{''.join(lines)}"
 
 
 class Stub:
@@ -512,7 +541,14 @@ def stubs() -> Iterator[tuple[pathlib.Path, str]]:
         for public in stub.public:
             if public not in stub.by_hand:
                 stub.declare(public)
-        yield pathlib.Path(str(stub.module.__file__)).with_suffix(".pyi"), stub.text()
+        yield _beside(stub.module), stub.text()
+    for name in TABLES:
+        package = f"hlofront.{name}"
+        yield _beside(importlib.import_module(package)), table_text(package)
+
+
+def _beside(module: types.ModuleType) -> pathlib.Path:
+    return pathlib.Path(str(module.__file__)).with_suffix(".pyi")
 
 
 def main(arguments: list[str]) -> None:

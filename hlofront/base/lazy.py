@@ -1,43 +1,74 @@
-"""The names that a module shows, and attributes of packages that are imported on first use."""
+"""The names that a module shows, and tables of the names that a package hands on."""
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from hlofront.base.garbage_collection import collection_paused
 
-def lazy(
-    package: str, submodules: Iterable[str], names: dict[str, str] | None = None
+_NOTHING: Mapping[str, str] = {}
+
+
+def exports(
+    package: str,
+    *,
+    submodules: str = "",
+    now: Mapping[str, str] = _NOTHING,
+    later: Mapping[str, str] = _NOTHING,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package whose attributes are imported on first use.
+    """Return `__getattr__` and `__dir__` of a package that hands on names of other modules.
 
-    `dir(package)` and `from package import *` show these attributes and the package's own, but no
-    other submodule, though the import system makes each imported submodule an attribute.
+        __getattr__, __dir__ = exports(
+            __name__,
+            now={"hlofront.primitives.arrays.sorting": "sort sort_key_val"},
+            later={"hlofront.primitives.linalg.fourier": "FftType fft"},
+        )
+
+    `dir(package)` and `from package import *` show these names and the package's own, but no other
+    submodule, though the import system makes each imported submodule an attribute. Type checkers
+    and editors do not see them: scripts/write_stubs.py writes stubs for them.
 
     Args:
       package: its `__name__`.
-      submodules: names of submodules, which become attributes.
-      names: other attributes, each with the module that defines it.
+      submodules: the names of submodules that are imported on first use.
+      now: by module, the names that the package imports from it, as "name" or "name=other_name";
+        none for a module that is imported for its side effects.
+      later: by module, names that are imported on first use.
     """
-    modules = frozenset(submodules)
-    homes = names or {}
+    own = vars(sys.modules[package])
+    with collection_paused():
+        for home, row in now.items():
+            module = importlib.import_module(home)
+            own.update({name: getattr(module, there) for name, there in names_in(row).items()})
+    modules = frozenset(submodules.split())
+    homes = {
+        name: (home, there) for home, row in later.items() for name, there in names_in(row).items()
+    }
 
     def __getattr__(name: str) -> Any:
         if name in modules:
             return importlib.import_module(f"{package}.{name}")
-        home = homes.get(name)
-        if home is None:
+        found = homes.get(name)
+        if found is None:
             # Star imports and `help` use the list of public names.
             if name == "__all__":
                 return _public_names(package, (*modules, *homes))
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(home), name)
+        home, there = found
+        value = getattr(importlib.import_module(home), there)
         # Later lookups do not call __getattr__.
-        setattr(sys.modules[package], name, value)
+        own[name] = value
         return value
 
     return __getattr__, dir_of(package, (*modules, *homes))
+
+
+def names_in(row: str) -> dict[str, str]:
+    """Return the names in a row of `exports`, each with the name that it has in its module."""
+    parts = [part.partition("=") for part in row.split()]
+    return {name or there: there for there, _, name in parts}
 
 
 def dir_of(module: str, later: Iterable[str] = ()) -> Callable[[], list[str]]:

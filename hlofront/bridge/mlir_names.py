@@ -4,12 +4,12 @@ import importlib
 from types import ModuleType
 
 
-def homes_of(name: str) -> dict[str, str]:
-    """Map each public name of a module to the name of the module.
+def names_of(name: str) -> dict[str, str]:
+    """Return a row for `base.lazy.exports`: the name of a module and its public names.
 
     Args:
       name: a module of jaxlib, such as "jaxlib.mlir.ir".
     """
     module: ModuleType = importlib.import_module(name)
     listed = getattr(module, "__all__", None) or vars(module)
-    return {key: name for key in listed if not key.startswith("_")}
+    return {name: " ".join([key for key in listed if not key.startswith("_")])}

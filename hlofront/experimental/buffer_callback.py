@@ -8,5 +8,3 @@ from hlofront.primitives.calls.buffer_callback import buffer_callback as buffer_
 
 # Imported for its side effect: calls get their rule for vmap.
 del _callback_batching
-
-__all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]

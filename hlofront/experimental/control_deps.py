@@ -2,5 +2,3 @@
 
 from hlofront.primitives.calls.ffi import control_dep as control_dep
 from hlofront.primitives.calls.ffi import schedule as schedule
-
-__all__ = ["control_dep", "schedule"]

@@ -4,10 +4,3 @@ from hlofront.runtime.processes.transfer import TransferConnection as TransferCo
 from hlofront.runtime.processes.transfer import TransferServer as TransferServer
 from hlofront.runtime.processes.transfer import make_error_array as make_error_array
 from hlofront.runtime.processes.transfer import start_transfer_server as start_transfer_server
-
-__all__ = [
-    "TransferConnection",
-    "TransferServer",
-    "make_error_array",
-    "start_transfer_server",
-]

@@ -1,19 +1,10 @@
 """jax.extend: interfaces for packages that extend the system."""
 
-from hlofront.base.lazy import lazy as _lazy
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(
+__getattr__, __dir__ = _exports(
     __name__,
-    (
-        "backend",
-        "core",
-        "ifrt_programs",
-        "linear_util",
-        "lowering",
-        "mlir",
-        "random",
-        "sharding",
-        "source_info_util",
-        "xla",
+    submodules=(
+        "backend core ifrt_programs linear_util lowering mlir random sharding source_info_util xla"
     ),
 )

@@ -1,5 +1,3 @@
 """jax.extend.ifrt_programs: jaxlib's makers of programs for IFRT."""
 
 from hlofront.bridge.ifrt_programs import ifrt_programs as ifrt_programs
-
-__all__ = ["ifrt_programs"]

@@ -3,5 +3,3 @@
 from hlofront.bridge.mlir import JaxIrContext as JaxIrContext
 from hlofront.bridge.mlir import upstream_dialects as upstream_dialects
 from hlofront.lowering.extension.rules import LoweringRuleContext as LoweringRuleContext
-
-__all__ = ["JaxIrContext", "LoweringRuleContext", "upstream_dialects"]

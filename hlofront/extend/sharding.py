@@ -10,10 +10,3 @@ from hlofront.bridge.sharding_bytes import (
 from hlofront.bridge.sharding_bytes import (
     get_serialized_proto_from_hlo_sharding as get_serialized_proto_from_hlo_sharding,
 )
-
-__all__ = [
-    "GSPMDSharding",
-    "get_hlo_sharding_from_serialized_proto",
-    "get_op_sharding_from_serialized_proto",
-    "get_serialized_proto_from_hlo_sharding",
-]

@@ -7,9 +7,3 @@ from hlofront.pjrt.hlo_transformations import (
 from hlofront.pjrt.hlo_transformations import (
     register_hlo_module_transformation as register_hlo_module_transformation,
 )
-
-__all__ = [
-    "PipelineStage",
-    "clear_hlo_module_transformation",
-    "register_hlo_module_transformation",
-]

@@ -1,8 +1,10 @@
 """hlofront.image: functions that resize images."""
 
-from hlofront.base.lazy import lazy as _lazy
-from hlofront.image.resizing import ResizeMethod as ResizeMethod
-from hlofront.image.resizing import resize as resize
-from hlofront.image.resizing import scale_and_translate as scale_and_translate
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(__name__, ())
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "hlofront.image.resizing": "ResizeMethod resize scale_and_translate",
+    },
+)

@@ -1,31 +1,18 @@
 """Batch rules of primitives: their tables, and functions that add rules."""
 
-from hlofront.core.rules import batch as primitive_batchers
-from hlofront.core.rules import batch_with_axis as fancy_primitive_batchers
-from hlofront.core.rules import batch_with_axis_name as axis_primitive_batchers
-from hlofront.primitives.rules.extension import bdim_at_front as bdim_at_front
-from hlofront.primitives.rules.extension import broadcast as broadcast
-from hlofront.primitives.rules.extension import defbroadcasting as defbroadcasting
-from hlofront.primitives.rules.extension import defreducer as defreducer
-from hlofront.primitives.rules.extension import defvectorized as defvectorized
-from hlofront.transforms.extension import batch_jaxpr_axes as batch_jaxpr_axes
-from hlofront.transforms.extension import batch_subtrace as batch_subtrace
-from hlofront.transforms.extension import zero_if_mapped as zero_if_mapped
-from hlofront.transforms.vmappable import register_vmappable as register_vmappable
-from hlofront.transforms.vmappable import unregister_vmappable as unregister_vmappable
+from hlofront.base.lazy import exports as _exports
 
-__all__ = [
-    "axis_primitive_batchers",
-    "batch_jaxpr_axes",
-    "batch_subtrace",
-    "bdim_at_front",
-    "broadcast",
-    "defbroadcasting",
-    "defreducer",
-    "defvectorized",
-    "fancy_primitive_batchers",
-    "primitive_batchers",
-    "register_vmappable",
-    "unregister_vmappable",
-    "zero_if_mapped",
-]
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "hlofront.core.rules": (
+            "batch=primitive_batchers batch_with_axis=fancy_primitive_batchers "
+            "batch_with_axis_name=axis_primitive_batchers"
+        ),
+        "hlofront.primitives.rules.extension": (
+            "bdim_at_front broadcast defbroadcasting defreducer defvectorized"
+        ),
+        "hlofront.transforms.extension": "batch_jaxpr_axes batch_subtrace zero_if_mapped",
+        "hlofront.transforms.vmappable": "register_vmappable unregister_vmappable",
+    },
+)

@@ -1,54 +1,26 @@
 """The jax.random module: random numbers from keys, which are split and never used twice."""
 
-from hlofront.base.lazy import lazy as _lazy
-from hlofront.base.typing import Key as Key
-from hlofront.higher_order.random_gamma import random_gamma_p as random_gamma_p
-from hlofront.random.continuous import bits as bits
-from hlofront.random.continuous import cauchy as cauchy
-from hlofront.random.continuous import exponential as exponential
-from hlofront.random.continuous import gumbel as gumbel
-from hlofront.random.continuous import laplace as laplace
-from hlofront.random.continuous import logistic as logistic
-from hlofront.random.continuous import lognormal as lognormal
-from hlofront.random.continuous import maxwell as maxwell
-from hlofront.random.continuous import normal as normal
-from hlofront.random.continuous import pareto as pareto
-from hlofront.random.continuous import rayleigh as rayleigh
-from hlofront.random.continuous import triangular as triangular
-from hlofront.random.continuous import truncated_normal as truncated_normal
-from hlofront.random.continuous import uniform as uniform
-from hlofront.random.continuous import wald as wald
-from hlofront.random.continuous import weibull_min as weibull_min
-from hlofront.random.counts import binomial as binomial
-from hlofront.random.counts import multinomial as multinomial
-from hlofront.random.counts import poisson as poisson
-from hlofront.random.discrete import bernoulli as bernoulli
-from hlofront.random.discrete import categorical as categorical
-from hlofront.random.discrete import geometric as geometric
-from hlofront.random.discrete import rademacher as rademacher
-from hlofront.random.discrete import randint as randint
-from hlofront.random.gammas import ball as ball
-from hlofront.random.gammas import beta as beta
-from hlofront.random.gammas import chisquare as chisquare
-from hlofront.random.gammas import dirichlet as dirichlet
-from hlofront.random.gammas import double_sided_maxwell as double_sided_maxwell
-from hlofront.random.gammas import f as f
-from hlofront.random.gammas import gamma as gamma
-from hlofront.random.gammas import generalized_normal as generalized_normal
-from hlofront.random.gammas import loggamma as loggamma
-from hlofront.random.gammas import t as t
-from hlofront.random.keys import PRNGKey as PRNGKey
-from hlofront.random.keys import clone as clone
-from hlofront.random.keys import fold_in as fold_in
-from hlofront.random.keys import key as key
-from hlofront.random.keys import key_data as key_data
-from hlofront.random.keys import key_dtype as key_dtype
-from hlofront.random.keys import key_impl as key_impl
-from hlofront.random.keys import split as split
-from hlofront.random.keys import wrap_key_data as wrap_key_data
-from hlofront.random.matrices import multivariate_normal as multivariate_normal
-from hlofront.random.matrices import orthogonal as orthogonal
-from hlofront.random.permuting import choice as choice
-from hlofront.random.permuting import permutation as permutation
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(__name__, ())
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "hlofront.base.typing": "Key",
+        "hlofront.higher_order.random_gamma": "random_gamma_p",
+        "hlofront.random.continuous": (
+            "bits cauchy exponential gumbel laplace logistic lognormal maxwell normal pareto "
+            "rayleigh triangular truncated_normal uniform wald weibull_min"
+        ),
+        "hlofront.random.counts": "binomial multinomial poisson",
+        "hlofront.random.discrete": "bernoulli categorical geometric rademacher randint",
+        "hlofront.random.gammas": (
+            "ball beta chisquare dirichlet double_sided_maxwell f gamma generalized_normal "
+            "loggamma t"
+        ),
+        "hlofront.random.keys": (
+            "PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data"
+        ),
+        "hlofront.random.matrices": "multivariate_normal orthogonal",
+        "hlofront.random.permuting": "choice permutation",
+    },
+)

@@ -1,21 +1,11 @@
 """hlofront.scipy: functions by SciPy's names; each submodule is loaded on first use."""
 
-from hlofront.base.lazy import lazy as _lazy
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(
+__getattr__, __dir__ = _exports(
     __name__,
-    (
-        "cluster",
-        "fft",
-        "integrate",
-        "interpolate",
-        "linalg",
-        "ndimage",
-        "optimize",
-        "signal",
-        "sparse",
-        "spatial",
-        "special",
-        "stats",
+    submodules=(
+        "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial special "
+        "stats"
     ),
 )

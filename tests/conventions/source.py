@@ -7,6 +7,8 @@ import gc
 import pathlib
 from collections.abc import Iterable, Iterator
 
+from hlofront.base.lazy import names_in
+
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT / "hlofront"
 # The tools that read programs as text, which other front-ends use too: they import neither
@@ -177,6 +179,18 @@ def _imports(module: Module, known: frozenset[str]) -> Iterator[Import]:
             argument = node.args[0] if node.args else None
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield Import(argument.value, node.lineno, late)
+        elif isinstance(node, ast.Call):
+            for home, names in table_of_exports(node, "now").items():
+                for whole in [f"{home}.{there}" for there in names.values()] or [home]:
+                    yield Import(whole if whole in known else home, node.lineno, late)
+
+
+def table_of_exports(call: ast.Call, table: str) -> dict[str, dict[str, str]]:
+    """What a call of `base.lazy.exports` hands on: by module, names and what they are there."""
+    if getattr(call.func, "id", "") != "_exports":
+        return {}
+    rows = [ast.literal_eval(part.value) for part in call.keywords if part.arg == table]
+    return {home: names_in(row) for home, row in rows[0].items()} if rows else {}
 
 
 def _absolute(module: Module, node: ast.ImportFrom) -> str:

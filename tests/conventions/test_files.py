@@ -51,7 +51,7 @@ def test_init_files_of_the_layers_are_empty():
 def test_public_modules_only_re_export():
     report(
         [line for module in modules() if module.is_public_module for line in code_in(module)],
-        "public modules hold a docstring, imports, __all__ and lazy tables, and no code",
+        "public modules hold a docstring, imports, __all__ and tables of `exports`, and no code",
     )
 
 
@@ -89,10 +89,6 @@ def _allowed(node, module, lazy_helpers):
             return module.path.name == "__main__.py"
         case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
             return all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body)
-        case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)))]):
-            return name == "_collection_paused" and all(
-                isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body
-            )
     return False
 
 

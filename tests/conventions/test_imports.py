@@ -11,6 +11,7 @@ from tests.conventions.source import (
     module_names,
     modules,
     source_trees,
+    table_of_exports,
     walk,
 )
 
@@ -151,10 +152,11 @@ def test_submodules_are_not_imported_by_the_name_of_a_function():
     packages = {module.name: module for module in modules() if module.is_package}
     offered = {
         name: {
-            alias.asname or alias.name
-            for node in package.tree.body
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
+            offer
+            for node in ast.walk(package.tree)
+            if isinstance(node, ast.Call)
+            for names in table_of_exports(node, "now").values()
+            for offer in names
         }
         for name, package in packages.items()
     }

@@ -1,12 +1,13 @@
 """The names that `dir` and star imports of public modules show are JAX's or listed as our own."""
 
 import json
+import math
 import sys
 import types
 
 import pytest
 
-from hlofront.base.lazy import dir_of, lazy
+from hlofront.base.lazy import dir_of, exports
 from hlofront.jax_names import public
 from tests.conventions.test_public_names import reference
 from tests.support.api_names import find
@@ -92,11 +93,14 @@ def public_in(module):
 
 
 def test_an_imported_submodule_is_shown_only_where_it_is_listed(package):
-    package.__getattr__, package.__dir__ = lazy("made_package", ())
+    package.__getattr__, package.__dir__ = exports("made_package")
     assert public_in(package) == ["_private", "json", "own"]
     assert package.__all__ == ["json", "own"]
-    package.__getattr__, package.__dir__ = lazy("made_package", ("inner",), {"later": "json"})
-    assert public_in(package) == ["_private", "inner", "json", "later", "own"]
+    package.__getattr__, package.__dir__ = exports(
+        "made_package", submodules="inner", now={"math": "pi=now"}, later={"json": "loads=later"}
+    )
+    assert public_in(package) == ["_private", "inner", "json", "later", "now", "own"]
+    assert (package.now, package.__getattr__("later")) == (math.pi, json.loads)
 
 
 def test_a_list_of_names_hides_the_imported_ones(package):

@@ -1,85 +1,54 @@
 """jax.experimental.sparse: sparse arrays, and functions of dense arrays made for them."""
 
-from hlofront.base.lazy import lazy as _lazy
-from hlofront.primitives.sparse.elements import bcoo_extract_p as bcoo_extract_p
-from hlofront.primitives.sparse.elements import bcoo_fromdense_p as bcoo_fromdense_p
-from hlofront.primitives.sparse.elements import bcoo_sort_indices_p as bcoo_sort_indices_p
-from hlofront.primitives.sparse.elements import bcoo_sum_duplicates_p as bcoo_sum_duplicates_p
-from hlofront.primitives.sparse.elements import bcoo_todense_p as bcoo_todense_p
-from hlofront.primitives.sparse.elements import bcoo_transpose_p as bcoo_transpose_p
-from hlofront.primitives.sparse.elements import todense_p as todense_p
-from hlofront.primitives.sparse.matrices import coo_fromdense_p as coo_fromdense_p
-from hlofront.primitives.sparse.matrices import coo_matmat_p as coo_matmat_p
-from hlofront.primitives.sparse.matrices import coo_matvec_p as coo_matvec_p
-from hlofront.primitives.sparse.matrices import coo_todense_p as coo_todense_p
-from hlofront.primitives.sparse.matrices import csr_fromdense_p as csr_fromdense_p
-from hlofront.primitives.sparse.matrices import csr_matmat_p as csr_matmat_p
-from hlofront.primitives.sparse.matrices import csr_matvec_p as csr_matvec_p
-from hlofront.primitives.sparse.matrices import csr_todense_p as csr_todense_p
-from hlofront.primitives.sparse.products import bcoo_dot_general_p as bcoo_dot_general_p
-from hlofront.primitives.sparse.products import (
-    bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p,
-)
-from hlofront.primitives.sparse.products import bcoo_spdot_general_p as bcoo_spdot_general_p
-from hlofront.primitives.sparse.rows import bcsr_dot_general_p as bcsr_dot_general_p
-from hlofront.primitives.sparse.rows import bcsr_extract_p as bcsr_extract_p
-from hlofront.primitives.sparse.rows import bcsr_fromdense_p as bcsr_fromdense_p
-from hlofront.primitives.sparse.rows import bcsr_todense_p as bcsr_todense_p
-from hlofront.sparse.arrays import JAXSparse as JAXSparse
-from hlofront.sparse.arrays import todense as todense
-from hlofront.sparse.bcoo import BCOO as BCOO
-from hlofront.sparse.bcoo import bcoo_extract as bcoo_extract
-from hlofront.sparse.bcoo import bcoo_fromdense as bcoo_fromdense
-from hlofront.sparse.bcoo import bcoo_sort_indices as bcoo_sort_indices
-from hlofront.sparse.bcoo import bcoo_sum_duplicates as bcoo_sum_duplicates
-from hlofront.sparse.bcoo import bcoo_todense as bcoo_todense
-from hlofront.sparse.bcoo import bcoo_transpose as bcoo_transpose
-from hlofront.sparse.bcoo_products import bcoo_conv_general_dilated as bcoo_conv_general_dilated
-from hlofront.sparse.bcoo_products import bcoo_dot_general as bcoo_dot_general
-from hlofront.sparse.bcoo_products import bcoo_dot_general_sampled as bcoo_dot_general_sampled
-from hlofront.sparse.bcoo_products import bcoo_multiply_dense as bcoo_multiply_dense
-from hlofront.sparse.bcoo_products import bcoo_multiply_sparse as bcoo_multiply_sparse
-from hlofront.sparse.bcoo_roles import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
-from hlofront.sparse.bcoo_roles import SparseEfficiencyError as SparseEfficiencyError
-from hlofront.sparse.bcoo_roles import SparseEfficiencyWarning as SparseEfficiencyWarning
-from hlofront.sparse.bcoo_roles import bcoo_update_layout as bcoo_update_layout
-from hlofront.sparse.bcoo_shaping import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
-from hlofront.sparse.bcoo_shaping import bcoo_concatenate as bcoo_concatenate
-from hlofront.sparse.bcoo_shaping import bcoo_reduce_sum as bcoo_reduce_sum
-from hlofront.sparse.bcoo_shaping import bcoo_reshape as bcoo_reshape
-from hlofront.sparse.bcoo_shaping import bcoo_rev as bcoo_rev
-from hlofront.sparse.bcoo_shaping import bcoo_squeeze as bcoo_squeeze
-from hlofront.sparse.bcoo_slicing import bcoo_dynamic_slice as bcoo_dynamic_slice
-from hlofront.sparse.bcoo_slicing import bcoo_gather as bcoo_gather
-from hlofront.sparse.bcoo_slicing import bcoo_slice as bcoo_slice
-from hlofront.sparse.bcsr import BCSR as BCSR
-from hlofront.sparse.bcsr import bcsr_fromdense as bcsr_fromdense
-from hlofront.sparse.bcsr import bcsr_todense as bcsr_todense
-from hlofront.sparse.bcsr_functions import bcsr_broadcast_in_dim as bcsr_broadcast_in_dim
-from hlofront.sparse.bcsr_functions import bcsr_concatenate as bcsr_concatenate
-from hlofront.sparse.bcsr_functions import bcsr_dot_general as bcsr_dot_general
-from hlofront.sparse.bcsr_functions import bcsr_extract as bcsr_extract
-from hlofront.sparse.bcsr_functions import bcsr_sum_duplicates as bcsr_sum_duplicates
-from hlofront.sparse.creation import empty as empty
-from hlofront.sparse.creation import eye as eye
-from hlofront.sparse.creation import random_bcoo as random_bcoo
-from hlofront.sparse.derivatives import grad as grad
-from hlofront.sparse.derivatives import jacfwd as jacfwd
-from hlofront.sparse.derivatives import jacobian as jacobian
-from hlofront.sparse.derivatives import jacrev as jacrev
-from hlofront.sparse.derivatives import value_and_grad as value_and_grad
-from hlofront.sparse.matrices import COO as COO
-from hlofront.sparse.matrices import CSC as CSC
-from hlofront.sparse.matrices import CSR as CSR
-from hlofront.sparse.matrices import coo_fromdense as coo_fromdense
-from hlofront.sparse.matrices import coo_matmat as coo_matmat
-from hlofront.sparse.matrices import coo_matvec as coo_matvec
-from hlofront.sparse.matrices import coo_todense as coo_todense
-from hlofront.sparse.matrices import csr_fromdense as csr_fromdense
-from hlofront.sparse.matrices import csr_matmat as csr_matmat
-from hlofront.sparse.matrices import csr_matvec as csr_matvec
-from hlofront.sparse.matrices import csr_todense as csr_todense
-from hlofront.sparse.sparsify import SparseTracer as SparseTracer
-from hlofront.sparse.sparsify import sparsify as sparsify
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(__name__, ("linalg",))
+__getattr__, __dir__ = _exports(
+    __name__,
+    submodules="linalg",
+    now={
+        "hlofront.primitives.sparse.elements": (
+            "bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p bcoo_sum_duplicates_p "
+            "bcoo_todense_p bcoo_transpose_p todense_p"
+        ),
+        "hlofront.primitives.sparse.matrices": (
+            "coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p csr_fromdense_p csr_matmat_p "
+            "csr_matvec_p csr_todense_p"
+        ),
+        "hlofront.primitives.sparse.products": (
+            "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_spdot_general_p"
+        ),
+        "hlofront.primitives.sparse.rows": (
+            "bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p"
+        ),
+        "hlofront.sparse.arrays": "JAXSparse todense",
+        "hlofront.sparse.bcoo": (
+            "BCOO bcoo_extract bcoo_fromdense bcoo_sort_indices bcoo_sum_duplicates bcoo_todense "
+            "bcoo_transpose"
+        ),
+        "hlofront.sparse.bcoo_products": (
+            "bcoo_conv_general_dilated bcoo_dot_general bcoo_dot_general_sampled "
+            "bcoo_multiply_dense bcoo_multiply_sparse"
+        ),
+        "hlofront.sparse.bcoo_roles": (
+            "CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning "
+            "bcoo_update_layout"
+        ),
+        "hlofront.sparse.bcoo_shaping": (
+            "bcoo_broadcast_in_dim bcoo_concatenate bcoo_reduce_sum bcoo_reshape bcoo_rev "
+            "bcoo_squeeze"
+        ),
+        "hlofront.sparse.bcoo_slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
+        "hlofront.sparse.bcsr": "BCSR bcsr_fromdense bcsr_todense",
+        "hlofront.sparse.bcsr_functions": (
+            "bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_extract "
+            "bcsr_sum_duplicates"
+        ),
+        "hlofront.sparse.creation": "empty eye random_bcoo",
+        "hlofront.sparse.derivatives": "grad jacfwd jacobian jacrev value_and_grad",
+        "hlofront.sparse.matrices": (
+            "COO CSC CSR coo_fromdense coo_matmat coo_matvec coo_todense csr_fromdense csr_matmat "
+            "csr_matvec csr_todense"
+        ),
+        "hlofront.sparse.sparsify": "SparseTracer sparsify",
+    },
+)

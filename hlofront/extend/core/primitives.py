@@ -1,199 +1,84 @@
 """jax.extend.core.primitives: the primitives of equations, for interpreters of jaxprs."""
 
-from hlofront.higher_order.call_primitive import call_p as call_p
-from hlofront.higher_order.call_primitive import create_call_primitive as create_call_primitive
-from hlofront.higher_order.call_primitive import eval_jaxpr_transpose as eval_jaxpr_transpose
-from hlofront.higher_order.call_primitive import (
-    register_call_primitive_rules as register_call_primitive_rules,
+from hlofront.base.lazy import exports as _exports
+
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "hlofront.higher_order.call_primitive": (
+            "call_p create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"
+        ),
+        "hlofront.higher_order.checkpoint": "remat_p",
+        "hlofront.higher_order.checkpoint_policies": "name_p",
+        "hlofront.higher_order.cond": "cond_p",
+        "hlofront.higher_order.custom_jvp": "custom_jvp_call_p",
+        "hlofront.higher_order.custom_vjp_call": "custom_lin_p custom_vjp_call_p",
+        "hlofront.higher_order.jit_call": "closed_call_p jit_p",
+        "hlofront.higher_order.linear_solve": "linear_solve_p",
+        "hlofront.higher_order.random_gamma": "random_gamma_p",
+        "hlofront.higher_order.reduce": "reduce_p reduce_window_p select_and_scatter_p",
+        "hlofront.higher_order.scan": "scan_p",
+        "hlofront.higher_order.while_loop": "while_p",
+        "hlofront.primitives.arrays.creation": "empty2_p iota_p",
+        "hlofront.primitives.arrays.cumulative": (
+            "cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p"
+        ),
+        "hlofront.primitives.arrays.dynamic_slicing": "dynamic_slice_p dynamic_update_slice_p",
+        "hlofront.primitives.arrays.gathering": "gather_p",
+        "hlofront.primitives.arrays.reducing": (
+            "argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p "
+            "reduce_sum_p reduce_xor_p"
+        ),
+        "hlofront.primitives.arrays.scattering": (
+            "scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p"
+        ),
+        "hlofront.primitives.arrays.shaping": (
+            "broadcast_in_dim_p reshape_p rev_p squeeze_p transpose_p"
+        ),
+        "hlofront.primitives.arrays.slicing": "concatenate_p pad_p slice_p",
+        "hlofront.primitives.arrays.sorting": "approx_top_k_p sort_p top_k_p",
+        "hlofront.primitives.arrays.windowed": (
+            "reduce_window_max_p reduce_window_min_p reduce_window_sum_p select_and_gather_add_p "
+            "select_and_scatter_add_p"
+        ),
+        "hlofront.primitives.calls.barriers": "after_all_p create_token_p",
+        "hlofront.primitives.collectives.collectives": "axis_index_p pmax_p pmin_p psum_p",
+        "hlofront.primitives.collectives.exchanges": "all_gather_p all_to_all_p ppermute_p",
+        "hlofront.primitives.collectives.ragged_exchanges": "ragged_all_to_all_p",
+        "hlofront.primitives.elementwise.compare": (
+            "eq_p eq_to_p ge_p gt_p le_p le_to_p lt_p lt_to_p ne_p select_n_p"
+        ),
+        "hlofront.primitives.elementwise.converting": (
+            "bitcast_convert_type_p convert_element_type_p copy_p reduce_precision_p "
+            "stop_gradient_p"
+        ),
+        "hlofront.primitives.elementwise.elementwise": (
+            "abs_p acos_p acosh_p add_p and_p asin_p asinh_p atan2_p atan_p atanh_p cbrt_p ceil_p "
+            "clamp_p clz_p complex_p conj_p cos_p cosh_p div_p exp2_p exp_p expm1_p floor_p imag_p "
+            "integer_pow_p is_finite_p log1p_p log2_p log_p logistic_p max_p min_p mul_p neg_p "
+            "nextafter_p not_p one_minus_square_p or_p population_count_p pow_p real_p rem_p "
+            "round_p rsqrt_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p "
+            "sin_p sinh_p sqrt_p square_p sub_p tan_p tanh_p xor_p"
+        ),
+        "hlofront.primitives.elementwise.polynomials": "polynomial_p",
+        "hlofront.primitives.elementwise.special": (
+            "bessel_i0e_p bessel_i1e_p digamma_p erf_inv_p erf_p erfc_p igamma_grad_a_p igamma_p "
+            "igammac_p lgamma_p polygamma_p regularized_incomplete_beta_p zeta_p"
+        ),
+        "hlofront.primitives.linalg.conv": "conv_general_dilated_p",
+        "hlofront.primitives.linalg.dot_general": "dot_general_p",
+        "hlofront.primitives.linalg.factoring": "cholesky_p householder_product_p lu_p qr_p",
+        "hlofront.primitives.linalg.fourier": "fft_p",
+        "hlofront.primitives.linalg.solving": "triangular_solve_p tridiagonal_solve_p",
+        "hlofront.primitives.linalg.spectral": (
+            "eig_p eigh_p hessenberg_p schur_p svd_p tridiagonal_p"
+        ),
+        "hlofront.primitives.random.bits": "rng_bit_generator_p rng_uniform_p threefry2x32_p",
+        "hlofront.primitives.random.keys": (
+            "random_bits_p random_fold_in_p random_seed_p random_split_p"
+        ),
+        "hlofront.primitives.references.references": "get_p swap_p",
+        "hlofront.primitives.rules.derivatives": "add_jaxvals_p",
+        "hlofront.primitives.sharding.placing": "device_put_p sharding_constraint_p",
+    },
 )
-from hlofront.higher_order.checkpoint import remat_p as remat_p
-from hlofront.higher_order.checkpoint_policies import name_p as name_p
-from hlofront.higher_order.cond import cond_p as cond_p
-from hlofront.higher_order.custom_jvp import custom_jvp_call_p as custom_jvp_call_p
-from hlofront.higher_order.custom_vjp_call import custom_lin_p as custom_lin_p
-from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
-from hlofront.higher_order.jit_call import closed_call_p as closed_call_p
-from hlofront.higher_order.jit_call import jit_p as jit_p
-from hlofront.higher_order.linear_solve import linear_solve_p as linear_solve_p
-from hlofront.higher_order.random_gamma import random_gamma_p as random_gamma_p
-from hlofront.higher_order.reduce import reduce_p as reduce_p
-from hlofront.higher_order.reduce import reduce_window_p as reduce_window_p
-from hlofront.higher_order.reduce import select_and_scatter_p as select_and_scatter_p
-from hlofront.higher_order.scan import scan_p as scan_p
-from hlofront.higher_order.while_loop import while_p as while_p
-from hlofront.primitives.arrays.creation import empty2_p as empty2_p
-from hlofront.primitives.arrays.creation import iota_p as iota_p
-from hlofront.primitives.arrays.cumulative import cumlogsumexp_p as cumlogsumexp_p
-from hlofront.primitives.arrays.cumulative import cummax_p as cummax_p
-from hlofront.primitives.arrays.cumulative import cummin_p as cummin_p
-from hlofront.primitives.arrays.cumulative import cumprod_p as cumprod_p
-from hlofront.primitives.arrays.cumulative import cumsum_p as cumsum_p
-from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
-from hlofront.primitives.arrays.dynamic_slicing import (
-    dynamic_update_slice_p as dynamic_update_slice_p,
-)
-from hlofront.primitives.arrays.gathering import gather_p as gather_p
-from hlofront.primitives.arrays.reducing import argmax_p as argmax_p
-from hlofront.primitives.arrays.reducing import argmin_p as argmin_p
-from hlofront.primitives.arrays.reducing import reduce_and_p as reduce_and_p
-from hlofront.primitives.arrays.reducing import reduce_max_p as reduce_max_p
-from hlofront.primitives.arrays.reducing import reduce_min_p as reduce_min_p
-from hlofront.primitives.arrays.reducing import reduce_or_p as reduce_or_p
-from hlofront.primitives.arrays.reducing import reduce_prod_p as reduce_prod_p
-from hlofront.primitives.arrays.reducing import reduce_sum_p as reduce_sum_p
-from hlofront.primitives.arrays.reducing import reduce_xor_p as reduce_xor_p
-from hlofront.primitives.arrays.scattering import scatter_add_p as scatter_add_p
-from hlofront.primitives.arrays.scattering import scatter_max_p as scatter_max_p
-from hlofront.primitives.arrays.scattering import scatter_min_p as scatter_min_p
-from hlofront.primitives.arrays.scattering import scatter_mul_p as scatter_mul_p
-from hlofront.primitives.arrays.scattering import scatter_p as scatter_p
-from hlofront.primitives.arrays.shaping import broadcast_in_dim_p as broadcast_in_dim_p
-from hlofront.primitives.arrays.shaping import reshape_p as reshape_p
-from hlofront.primitives.arrays.shaping import rev_p as rev_p
-from hlofront.primitives.arrays.shaping import squeeze_p as squeeze_p
-from hlofront.primitives.arrays.shaping import transpose_p as transpose_p
-from hlofront.primitives.arrays.slicing import concatenate_p as concatenate_p
-from hlofront.primitives.arrays.slicing import pad_p as pad_p
-from hlofront.primitives.arrays.slicing import slice_p as slice_p
-from hlofront.primitives.arrays.sorting import approx_top_k_p as approx_top_k_p
-from hlofront.primitives.arrays.sorting import sort_p as sort_p
-from hlofront.primitives.arrays.sorting import top_k_p as top_k_p
-from hlofront.primitives.arrays.windowed import reduce_window_max_p as reduce_window_max_p
-from hlofront.primitives.arrays.windowed import reduce_window_min_p as reduce_window_min_p
-from hlofront.primitives.arrays.windowed import reduce_window_sum_p as reduce_window_sum_p
-from hlofront.primitives.arrays.windowed import select_and_gather_add_p as select_and_gather_add_p
-from hlofront.primitives.arrays.windowed import select_and_scatter_add_p as select_and_scatter_add_p
-from hlofront.primitives.calls.barriers import after_all_p as after_all_p
-from hlofront.primitives.calls.barriers import create_token_p as create_token_p
-from hlofront.primitives.collectives.collectives import axis_index_p as axis_index_p
-from hlofront.primitives.collectives.collectives import pmax_p as pmax_p
-from hlofront.primitives.collectives.collectives import pmin_p as pmin_p
-from hlofront.primitives.collectives.collectives import psum_p as psum_p
-from hlofront.primitives.collectives.exchanges import all_gather_p as all_gather_p
-from hlofront.primitives.collectives.exchanges import all_to_all_p as all_to_all_p
-from hlofront.primitives.collectives.exchanges import ppermute_p as ppermute_p
-from hlofront.primitives.collectives.ragged_exchanges import (
-    ragged_all_to_all_p as ragged_all_to_all_p,
-)
-from hlofront.primitives.elementwise.compare import eq_p as eq_p
-from hlofront.primitives.elementwise.compare import eq_to_p as eq_to_p
-from hlofront.primitives.elementwise.compare import ge_p as ge_p
-from hlofront.primitives.elementwise.compare import gt_p as gt_p
-from hlofront.primitives.elementwise.compare import le_p as le_p
-from hlofront.primitives.elementwise.compare import le_to_p as le_to_p
-from hlofront.primitives.elementwise.compare import lt_p as lt_p
-from hlofront.primitives.elementwise.compare import lt_to_p as lt_to_p
-from hlofront.primitives.elementwise.compare import ne_p as ne_p
-from hlofront.primitives.elementwise.compare import select_n_p as select_n_p
-from hlofront.primitives.elementwise.converting import (
-    bitcast_convert_type_p as bitcast_convert_type_p,
-)
-from hlofront.primitives.elementwise.converting import (
-    convert_element_type_p as convert_element_type_p,
-)
-from hlofront.primitives.elementwise.converting import copy_p as copy_p
-from hlofront.primitives.elementwise.converting import reduce_precision_p as reduce_precision_p
-from hlofront.primitives.elementwise.converting import stop_gradient_p as stop_gradient_p
-from hlofront.primitives.elementwise.elementwise import abs_p as abs_p
-from hlofront.primitives.elementwise.elementwise import acos_p as acos_p
-from hlofront.primitives.elementwise.elementwise import acosh_p as acosh_p
-from hlofront.primitives.elementwise.elementwise import add_p as add_p
-from hlofront.primitives.elementwise.elementwise import and_p as and_p
-from hlofront.primitives.elementwise.elementwise import asin_p as asin_p
-from hlofront.primitives.elementwise.elementwise import asinh_p as asinh_p
-from hlofront.primitives.elementwise.elementwise import atan2_p as atan2_p
-from hlofront.primitives.elementwise.elementwise import atan_p as atan_p
-from hlofront.primitives.elementwise.elementwise import atanh_p as atanh_p
-from hlofront.primitives.elementwise.elementwise import cbrt_p as cbrt_p
-from hlofront.primitives.elementwise.elementwise import ceil_p as ceil_p
-from hlofront.primitives.elementwise.elementwise import clamp_p as clamp_p
-from hlofront.primitives.elementwise.elementwise import clz_p as clz_p
-from hlofront.primitives.elementwise.elementwise import complex_p as complex_p
-from hlofront.primitives.elementwise.elementwise import conj_p as conj_p
-from hlofront.primitives.elementwise.elementwise import cos_p as cos_p
-from hlofront.primitives.elementwise.elementwise import cosh_p as cosh_p
-from hlofront.primitives.elementwise.elementwise import div_p as div_p
-from hlofront.primitives.elementwise.elementwise import exp2_p as exp2_p
-from hlofront.primitives.elementwise.elementwise import exp_p as exp_p
-from hlofront.primitives.elementwise.elementwise import expm1_p as expm1_p
-from hlofront.primitives.elementwise.elementwise import floor_p as floor_p
-from hlofront.primitives.elementwise.elementwise import imag_p as imag_p
-from hlofront.primitives.elementwise.elementwise import integer_pow_p as integer_pow_p
-from hlofront.primitives.elementwise.elementwise import is_finite_p as is_finite_p
-from hlofront.primitives.elementwise.elementwise import log1p_p as log1p_p
-from hlofront.primitives.elementwise.elementwise import log2_p as log2_p
-from hlofront.primitives.elementwise.elementwise import log_p as log_p
-from hlofront.primitives.elementwise.elementwise import logistic_p as logistic_p
-from hlofront.primitives.elementwise.elementwise import max_p as max_p
-from hlofront.primitives.elementwise.elementwise import min_p as min_p
-from hlofront.primitives.elementwise.elementwise import mul_p as mul_p
-from hlofront.primitives.elementwise.elementwise import neg_p as neg_p
-from hlofront.primitives.elementwise.elementwise import nextafter_p as nextafter_p
-from hlofront.primitives.elementwise.elementwise import not_p as not_p
-from hlofront.primitives.elementwise.elementwise import one_minus_square_p as one_minus_square_p
-from hlofront.primitives.elementwise.elementwise import or_p as or_p
-from hlofront.primitives.elementwise.elementwise import population_count_p as population_count_p
-from hlofront.primitives.elementwise.elementwise import pow_p as pow_p
-from hlofront.primitives.elementwise.elementwise import real_p as real_p
-from hlofront.primitives.elementwise.elementwise import rem_p as rem_p
-from hlofront.primitives.elementwise.elementwise import round_p as round_p
-from hlofront.primitives.elementwise.elementwise import rsqrt_p as rsqrt_p
-from hlofront.primitives.elementwise.elementwise import shift_left_p as shift_left_p
-from hlofront.primitives.elementwise.elementwise import (
-    shift_right_arithmetic_p as shift_right_arithmetic_p,
-)
-from hlofront.primitives.elementwise.elementwise import (
-    shift_right_logical_p as shift_right_logical_p,
-)
-from hlofront.primitives.elementwise.elementwise import sign_p as sign_p
-from hlofront.primitives.elementwise.elementwise import sin_p as sin_p
-from hlofront.primitives.elementwise.elementwise import sinh_p as sinh_p
-from hlofront.primitives.elementwise.elementwise import sqrt_p as sqrt_p
-from hlofront.primitives.elementwise.elementwise import square_p as square_p
-from hlofront.primitives.elementwise.elementwise import sub_p as sub_p
-from hlofront.primitives.elementwise.elementwise import tan_p as tan_p
-from hlofront.primitives.elementwise.elementwise import tanh_p as tanh_p
-from hlofront.primitives.elementwise.elementwise import xor_p as xor_p
-from hlofront.primitives.elementwise.polynomials import polynomial_p as polynomial_p
-from hlofront.primitives.elementwise.special import bessel_i0e_p as bessel_i0e_p
-from hlofront.primitives.elementwise.special import bessel_i1e_p as bessel_i1e_p
-from hlofront.primitives.elementwise.special import digamma_p as digamma_p
-from hlofront.primitives.elementwise.special import erf_inv_p as erf_inv_p
-from hlofront.primitives.elementwise.special import erf_p as erf_p
-from hlofront.primitives.elementwise.special import erfc_p as erfc_p
-from hlofront.primitives.elementwise.special import igamma_grad_a_p as igamma_grad_a_p
-from hlofront.primitives.elementwise.special import igamma_p as igamma_p
-from hlofront.primitives.elementwise.special import igammac_p as igammac_p
-from hlofront.primitives.elementwise.special import lgamma_p as lgamma_p
-from hlofront.primitives.elementwise.special import polygamma_p as polygamma_p
-from hlofront.primitives.elementwise.special import (
-    regularized_incomplete_beta_p as regularized_incomplete_beta_p,
-)
-from hlofront.primitives.elementwise.special import zeta_p as zeta_p
-from hlofront.primitives.linalg.conv import conv_general_dilated_p as conv_general_dilated_p
-from hlofront.primitives.linalg.dot_general import dot_general_p as dot_general_p
-from hlofront.primitives.linalg.factoring import cholesky_p as cholesky_p
-from hlofront.primitives.linalg.factoring import householder_product_p as householder_product_p
-from hlofront.primitives.linalg.factoring import lu_p as lu_p
-from hlofront.primitives.linalg.factoring import qr_p as qr_p
-from hlofront.primitives.linalg.fourier import fft_p as fft_p
-from hlofront.primitives.linalg.solving import triangular_solve_p as triangular_solve_p
-from hlofront.primitives.linalg.solving import tridiagonal_solve_p as tridiagonal_solve_p
-from hlofront.primitives.linalg.spectral import eig_p as eig_p
-from hlofront.primitives.linalg.spectral import eigh_p as eigh_p
-from hlofront.primitives.linalg.spectral import hessenberg_p as hessenberg_p
-from hlofront.primitives.linalg.spectral import schur_p as schur_p
-from hlofront.primitives.linalg.spectral import svd_p as svd_p
-from hlofront.primitives.linalg.spectral import tridiagonal_p as tridiagonal_p
-from hlofront.primitives.random.bits import rng_bit_generator_p as rng_bit_generator_p
-from hlofront.primitives.random.bits import rng_uniform_p as rng_uniform_p
-from hlofront.primitives.random.bits import threefry2x32_p as threefry2x32_p
-from hlofront.primitives.random.keys import random_bits_p as random_bits_p
-from hlofront.primitives.random.keys import random_fold_in_p as random_fold_in_p
-from hlofront.primitives.random.keys import random_seed_p as random_seed_p
-from hlofront.primitives.random.keys import random_split_p as random_split_p
-from hlofront.primitives.references.references import get_p as get_p
-from hlofront.primitives.references.references import swap_p as swap_p
-from hlofront.primitives.rules.derivatives import add_jaxvals_p as add_jaxvals_p
-from hlofront.primitives.sharding.placing import device_put_p as device_put_p
-from hlofront.primitives.sharding.placing import sharding_constraint_p as sharding_constraint_p

@@ -1,20 +1,15 @@
 """jax.extend.mlir: MLIR with its dialects, and StableHLO as bytes."""
 
-from hlofront.base.lazy import lazy as _lazy
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(
+__getattr__, __dir__ = _exports(
     __name__,
-    ("dialects", "ir", "passmanager"),
-    {
-        **dict.fromkeys(
-            (
-                "deserialize_portable_artifact",
-                "hlo_to_stablehlo",
-                "refine_polymorphic_shapes",
-                "serialize_portable_artifact",
-            ),
-            "hlofront.bridge.mlir_bytes",
+    submodules="dialects ir passmanager",
+    later={
+        "hlofront.bridge.mlir_bytes": (
+            "deserialize_portable_artifact hlo_to_stablehlo refine_polymorphic_shapes "
+            "serialize_portable_artifact"
         ),
-        "lower_with_sharding_in_types": "hlofront.lowering.extension.rules",
+        "hlofront.lowering.extension.rules": "lower_with_sharding_in_types",
     },
 )

@@ -1,45 +1,21 @@
 """hlofront.scipy.linalg: linear algebra by SciPy's names."""
 
-from hlofront.base.lazy import lazy as _lazy
-from hlofront.scipy.linalg.decompositions import cholesky as cholesky
-from hlofront.scipy.linalg.decompositions import eigh as eigh
-from hlofront.scipy.linalg.decompositions import hessenberg as hessenberg
-from hlofront.scipy.linalg.decompositions import lu as lu
-from hlofront.scipy.linalg.decompositions import polar as polar
-from hlofront.scipy.linalg.decompositions import qr as qr
-from hlofront.scipy.linalg.decompositions import qr_multiply as qr_multiply
-from hlofront.scipy.linalg.decompositions import rsf2csf as rsf2csf
-from hlofront.scipy.linalg.decompositions import schur as schur
-from hlofront.scipy.linalg.decompositions import svd as svd
-from hlofront.scipy.linalg.matrix_functions import expm as expm
-from hlofront.scipy.linalg.matrix_functions import expm_frechet as expm_frechet
-from hlofront.scipy.linalg.matrix_functions import funm as funm
-from hlofront.scipy.linalg.matrix_functions import sqrtm as sqrtm
-from hlofront.scipy.linalg.special_matrices import block_diag as block_diag
-from hlofront.scipy.linalg.special_matrices import circulant as circulant
-from hlofront.scipy.linalg.special_matrices import companion as companion
-from hlofront.scipy.linalg.special_matrices import convolution_matrix as convolution_matrix
-from hlofront.scipy.linalg.special_matrices import dft as dft
-from hlofront.scipy.linalg.special_matrices import fiedler as fiedler
-from hlofront.scipy.linalg.special_matrices import fiedler_companion as fiedler_companion
-from hlofront.scipy.linalg.special_matrices import hadamard as hadamard
-from hlofront.scipy.linalg.special_matrices import hankel as hankel
-from hlofront.scipy.linalg.special_matrices import helmert as helmert
-from hlofront.scipy.linalg.special_matrices import hilbert as hilbert
-from hlofront.scipy.linalg.special_matrices import invhilbert as invhilbert
-from hlofront.scipy.linalg.special_matrices import invpascal as invpascal
-from hlofront.scipy.linalg.special_matrices import leslie as leslie
-from hlofront.scipy.linalg.special_matrices import pascal as pascal
-from hlofront.scipy.linalg.special_matrices import toeplitz as toeplitz
-from hlofront.scipy.linalg.systems import cho_factor as cho_factor
-from hlofront.scipy.linalg.systems import cho_solve as cho_solve
-from hlofront.scipy.linalg.systems import det as det
-from hlofront.scipy.linalg.systems import inv as inv
-from hlofront.scipy.linalg.systems import lu_factor as lu_factor
-from hlofront.scipy.linalg.systems import lu_solve as lu_solve
-from hlofront.scipy.linalg.systems import solve as solve
-from hlofront.scipy.linalg.systems import solve_sylvester as solve_sylvester
-from hlofront.scipy.linalg.systems import solve_triangular as solve_triangular
-from hlofront.scipy.linalg.tridiagonal import eigh_tridiagonal as eigh_tridiagonal
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(__name__, ())
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "hlofront.scipy.linalg.decompositions": (
+            "cholesky eigh hessenberg lu polar qr qr_multiply rsf2csf schur svd"
+        ),
+        "hlofront.scipy.linalg.matrix_functions": "expm expm_frechet funm sqrtm",
+        "hlofront.scipy.linalg.special_matrices": (
+            "block_diag circulant companion convolution_matrix dft fiedler fiedler_companion "
+            "hadamard hankel helmert hilbert invhilbert invpascal leslie pascal toeplitz"
+        ),
+        "hlofront.scipy.linalg.systems": (
+            "cho_factor cho_solve det inv lu_factor lu_solve solve solve_sylvester solve_triangular"
+        ),
+        "hlofront.scipy.linalg.tridiagonal": "eigh_tridiagonal",
+    },
+)

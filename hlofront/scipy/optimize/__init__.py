@@ -1,7 +1,10 @@
 """hlofront.scipy.optimize: minima of functions."""
 
-from hlofront.base.lazy import lazy as _lazy
-from hlofront.scipy.optimize.minimizing import OptimizeResults as OptimizeResults
-from hlofront.scipy.optimize.minimizing import minimize as minimize
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(__name__, ())
+__getattr__, __dir__ = _exports(
+    __name__,
+    now={
+        "hlofront.scipy.optimize.minimizing": "OptimizeResults minimize",
+    },
+)

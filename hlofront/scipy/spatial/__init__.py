@@ -1,5 +1,5 @@
 """hlofront.scipy.spatial: rotations in space."""
 
-from hlofront.base.lazy import lazy as _lazy
+from hlofront.base.lazy import exports as _exports
 
-__getattr__, __dir__ = _lazy(__name__, ("transform",))
+__getattr__, __dir__ = _exports(__name__, submodules="transform")

@@ -1,6 +1,6 @@
 """jax.extend.mlir.dialects.builtin: the operations of MLIR's dialect builtin."""
 
-from hlofront.base.lazy import lazy as _lazy
-from hlofront.bridge.mlir_names import homes_of as _homes_of
+from hlofront.base.lazy import exports as _exports
+from hlofront.bridge.mlir_names import names_of as _names_of
 
-__getattr__, __dir__ = _lazy(__name__, (), _homes_of("jaxlib.mlir.dialects.builtin"))
+__getattr__, __dir__ = _exports(__name__, later=_names_of("jaxlib.mlir.dialects.builtin"))
