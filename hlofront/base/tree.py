@@ -9,88 +9,38 @@ flattening; a function here costs little more than that call.
 import functools
 from collections.abc import Callable, Iterable, Sequence
 
+from hlofront.base.tree_nodes import DictKey as DictKey
+from hlofront.base.tree_nodes import FlattenedIndexKey as FlattenedIndexKey
+from hlofront.base.tree_nodes import GetAttrKey as GetAttrKey
+from hlofront.base.tree_nodes import IsLeaf as IsLeaf
+from hlofront.base.tree_nodes import IsLeafAtPath, raise_if_unsortable, with_path
+from hlofront.base.tree_nodes import KeyEntry as KeyEntry
+from hlofront.base.tree_nodes import KeyPath as KeyPath
+from hlofront.base.tree_nodes import Partial as Partial
+from hlofront.base.tree_nodes import PyTree as PyTree
+from hlofront.base.tree_nodes import SequenceKey as SequenceKey
+from hlofront.base.tree_nodes import flatten_one_level as flatten_one_level
+from hlofront.base.tree_nodes import flatten_one_level_with_keys as flatten_one_level_with_keys
+from hlofront.base.tree_nodes import is_tree_node as is_tree_node
+from hlofront.base.tree_nodes import keystr as keystr
+from hlofront.base.tree_nodes import register_dataclass as register_dataclass
+from hlofront.base.tree_nodes import register_pytree_node as register_pytree_node
+from hlofront.base.tree_nodes import register_pytree_node_class as register_pytree_node_class
+from hlofront.base.tree_nodes import register_pytree_with_keys as register_pytree_with_keys
 from hlofront.base.tree_nodes import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    IsLeaf,
-    IsLeafAtPath,
-    KeyEntry,
-    KeyPath,
-    Partial,
-    PyTree,
-    SequenceKey,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    is_tree_node,
-    keystr,
-    raise_if_unsortable,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-    static_field,
-    with_path,
+    register_pytree_with_keys_class as register_pytree_with_keys_class,
 )
-from hlofront.base.tree_prefixes import (
-    broadcast_prefix,
-    flatten_axes,
-    is_none,
-    prefix_errors,
-    raise_difference,
-    tree_broadcast,
-)
+from hlofront.base.tree_nodes import register_static as register_static
+from hlofront.base.tree_nodes import static_field as static_field
+from hlofront.base.tree_prefixes import broadcast_prefix as broadcast_prefix
+from hlofront.base.tree_prefixes import flatten_axes as flatten_axes
+from hlofront.base.tree_prefixes import is_none as is_none
+from hlofront.base.tree_prefixes import prefix_errors as prefix_errors
+from hlofront.base.tree_prefixes import raise_difference
+from hlofront.base.tree_prefixes import tree_broadcast as tree_broadcast
 from hlofront.bridge import fast_parts
-from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.bridge.fast_parts import PyTreeDef as PyTreeDef
 from hlofront.bridge.fast_parts import registry as default_registry
-
-__all__ = [
-    "DictKey",
-    "FlattenedIndexKey",
-    "GetAttrKey",
-    "IsLeaf",
-    "KeyEntry",
-    "KeyPath",
-    "Partial",
-    "PyTree",
-    "PyTreeDef",
-    "SequenceKey",
-    "all_leaves",
-    "broadcast_prefix",
-    "default_registry",
-    "flatten_axes",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_none",
-    "is_tree_node",
-    "keystr",
-    "prefix_errors",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "static_field",
-    "tree_all",
-    "tree_broadcast",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_leaves",
-    "tree_leaves_with_path",
-    "tree_map",
-    "tree_map_with_path",
-    "tree_reduce",
-    "tree_reduce_associative",
-    "tree_structure",
-    "tree_transpose",
-    "tree_unflatten",
-    "treedef_children",
-    "treedef_is_leaf",
-    "treedef_tuple",
-]
 
 _flatten = default_registry.flatten
 _flatten_with_path = default_registry.flatten_with_path

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from hlofront.core.aval import ShapedArray
     from hlofront.primitives.linalg.dot_general import PrecisionLike
 
-__all__ = ["einsum", "einsum_path"]
-
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 

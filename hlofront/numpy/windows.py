@@ -19,8 +19,6 @@ from hlofront.primitives.arrays import creation
 from hlofront.primitives.elementwise import elementwise
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
-
 
 def _count(name: str, M: object) -> int:
     """Return the number of points of a window, which must be known while tracing."""

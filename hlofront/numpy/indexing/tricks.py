@@ -17,8 +17,6 @@ from hlofront.numpy.arrays.joining import concatenate
 from hlofront.numpy.arrays.ranges import arange, linspace
 from hlofront.numpy.arrays.shape import transpose
 
-__all__ = ["c_", "index_exp", "r_", "s_"]
-
 # s_ and index_exp return the index itself, and make no arrays.
 s_ = np.s_
 index_exp = np.index_exp

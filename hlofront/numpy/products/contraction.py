@@ -44,17 +44,6 @@ if TYPE_CHECKING:
     from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
     from hlofront.primitives.linalg.dot_general import PrecisionLike
 
-__all__ = [
-    "dot",
-    "inner",
-    "matmul",
-    "matvec",
-    "trace",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]
-
 PRECISION = ("precision", "preferred_element_type")
 
 

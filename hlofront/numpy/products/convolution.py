@@ -18,8 +18,6 @@ from hlofront.primitives.linalg.conv import conv_general_dilated
 if TYPE_CHECKING:
     from hlofront.primitives.linalg.dot_general import PrecisionLike
 
-__all__ = ["convolve", "correlate"]
-
 
 def _padding(mode: str, size: int) -> tuple[int, int]:
     """Return the padding (before, after) of a sequence for a window of `size` elements."""

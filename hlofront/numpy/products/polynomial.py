@@ -34,16 +34,6 @@ from hlofront.primitives.elementwise.converting import as_array_of_trace, conver
 from hlofront.primitives.elementwise.weak_types import strong_cotangents
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = [
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-]
-
 # The number of steps that a loop over coefficients unrolls.
 UNROLL = 16
 

@@ -43,8 +43,6 @@ from hlofront.primitives.linalg.dot_general import Precision, dot_general
 from hlofront.primitives.linalg.spectral import eig, svd
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = ["poly", "polyfit", "roots"]
-
 
 def _zero(dtype: np.dtype) -> np.generic:
     return host_scalar(0, dtype)

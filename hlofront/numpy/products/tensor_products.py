@@ -25,9 +25,6 @@ from hlofront.runtime.dispatch.operation import operation
 if TYPE_CHECKING:
     from hlofront.primitives.linalg.dot_general import PrecisionLike
 
-__all__ = ["cross", "kron", "outer", "tensordot"]
-
-
 # ---- tensordot ---------------------------------------------------------------------------------
 
 

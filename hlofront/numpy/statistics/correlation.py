@@ -45,9 +45,6 @@ from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.linalg.dot_general import dot_general
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = ["bincount", "corrcoef", "cov", "digitize"]
-
-
 # ---- covariance --------------------------------------------------------------------------------
 
 

@@ -20,15 +20,6 @@ from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.elementwise import compare
 from hlofront.primitives.elementwise.converting import strong
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "nancumprod",
-    "nancumsum",
-]
-
 
 def without_nan(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     """Replace each NaN of an array by `value`."""

@@ -51,9 +51,6 @@ from hlofront.primitives.elementwise.converting import as_array_of_trace, conver
 from hlofront.primitives.elementwise.weak_types import strong_cotangents
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
-
-
 # ---- differences of neighbors ------------------------------------------------------------------
 
 

@@ -44,9 +44,6 @@ from hlofront.primitives.elementwise.converting import as_array_of_trace, conver
 from hlofront.primitives.sharding.resharding import reshard
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
-
-
 # ---- limits of bins ----------------------------------------------------------------------------
 
 

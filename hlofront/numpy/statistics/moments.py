@@ -45,8 +45,6 @@ from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = ["average", "mean", "std", "var"]
-
 # ---- means -------------------------------------------------------------------------------------
 
 

@@ -34,18 +34,6 @@ from hlofront.primitives.arrays import reducing
 from hlofront.primitives.arrays.shaping import expand_dims
 from hlofront.primitives.elementwise import compare, elementwise
 
-__all__ = [
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
-
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> ArrayLike | None:
     """Return a mask of the elements that are in the mask `where` and not NaN.

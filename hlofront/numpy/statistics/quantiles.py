@@ -42,15 +42,6 @@ from hlofront.primitives.arrays.slicing import index_in_dim
 from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import convert
 
-__all__ = [
-    "median",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
-    "percentile",
-    "quantile",
-]
-
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 

@@ -31,22 +31,6 @@ from hlofront.primitives.elementwise import compare, elementwise
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "max",
-    "min",
-    "minmax",
-    "prod",
-    "ptp",
-    "sum",
-]
-
 # The dtypes whose sums are computed in float32.
 _halves = frozenset({np.dtype(np.float16), np.dtype(bfloat16)})
 

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import profiler as bridge
-from hlofront.bridge.profiler import ProfileOptions
+from hlofront.bridge.profiler import ProfileOptions as ProfileOptions
 from hlofront.pjrt import clients
 
 Parameters = ParamSpec("Parameters")
@@ -463,22 +463,3 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
       JaxRuntimeError: if the folder has no profile.
     """
     return bridge.get_profiled_instructions_proto(tensorboard_dir)
-
-
-__all__ = [
-    "ProfileOptions",
-    "ProfileSession",
-    "StepTraceAnnotation",
-    "TraceAnnotation",
-    "annotate_function",
-    "device_memory_profile",
-    "export_profile_data",
-    "get_profiled_instructions_proto",
-    "register_subprocess",
-    "save_device_memory_profile",
-    "start_server",
-    "start_trace",
-    "stop_server",
-    "stop_trace",
-    "trace",
-]
