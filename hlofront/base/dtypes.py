@@ -535,11 +535,6 @@ def dtype_and_weakness(x: object) -> Promotable:
     return dtype, bool(getattr(x, "weak_type", isinstance(x, int | float | complex)))
 
 
-def is_weakly_typed(x: object) -> bool:
-    """Return whether a value has a weak dtype, as Python's int, float and complex do."""
-    return dtype_and_weakness(x)[1]
-
-
 def scalar_type_of(x: object) -> type:
     """Return the Python type of a value's or dtype's scalars: bool, int, float or complex.
 

@@ -233,11 +233,6 @@ def absent_devices(
     return devices
 
 
-def attached_topology(devices: Sequence[Device]) -> "DeviceTopology":
-    """Return the topology of attached devices."""
-    return xla_client.get_topology_for_devices(list(devices))
-
-
 def compile_only(
     ir_module: "ir.Module", devices: Sequence[Device], options: CompileOptions, is_subprocess: bool
 ) -> LoadedExecutable | compile_process.SubprocessExecutable:

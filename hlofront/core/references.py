@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import AbstractHolder, ShapedArray, Split, typeof
+from hlofront.core.aval import AbstractHolder, ShapedArray, Split
 from hlofront.core.effects import Effect, OwnEffect
 from hlofront.core.sharding.mesh import AbstractMesh
 from hlofront.core.sharding.partition import PartitionSpec
@@ -246,9 +246,3 @@ def _index_texts(indexer: NDIndexer, text: Callable[[object], str]) -> Iterator[
 def is_known_integer(index: object) -> bool:
     """Return whether an index is an integer of Python or NumPy."""
     return isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_))
-
-
-def is_integer_array(index: ArrayLike) -> bool:
-    """Return whether an index is an array of integers, traced or not."""
-    aval = typeof(index)
-    return not is_reference(aval) and np.issubdtype(aval.dtype, np.integer)

@@ -109,11 +109,6 @@ def encoded(key: Key) -> bytes:
     return _encoder.encode(key).encode()
 
 
-def key_digest(key: Key) -> str:
-    """Return the SHA-256 of a key in hexadecimal."""
-    return bytes_digest(encoded(key))
-
-
 def bytes_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Value, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.liveness import live_and_read, variables_read
@@ -130,22 +130,6 @@ def constants_as_inputs(program: ClosedJaxpr) -> Jaxpr:
     """Return the jaxpr of a closed jaxpr with its constants as leading inputs."""
     jaxpr = program.jaxpr
     return jaxpr.replace(constvars=(), invars=(*jaxpr.constvars, *jaxpr.invars))
-
-
-def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Value]) -> ClosedJaxpr:
-    """Return a closed jaxpr, with the leading inputs of `jaxpr` replaced by constant values."""
-    count = len(values)
-    return ClosedJaxpr(
-        jaxpr.replace(
-            constvars=(*jaxpr.constvars, *jaxpr.invars[:count]), invars=jaxpr.invars[count:]
-        ),
-        values,
-    )
-
-
-def drop_unused(outvars: Sequence[Var], used: Sequence[bool]) -> list[Var]:
-    """Return an equation's result variables, with unused ones replaced by DropVars."""
-    return [var if u else DropVar(var.aval) for var, u in zip(outvars, used, strict=True)]
 
 
 def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:

@@ -73,7 +73,6 @@ _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _LOCATION_LINE = re.compile(r"\s*#loc\d*\s*=\s*loc\(")
 _ALIAS = re.compile(r"#loc\d*\b")
 _FILE = re.compile(r'"([^"\n]+)":(\d{1,9})(?::\d+)?')
-_NAMED_PLACE = re.compile(r'loc\("([^"\n]*)"')
 _LOC = re.compile(r"\s*\bloc\(")
 _BRACKET = re.compile(_STRING + r"|[()]", re.DOTALL)
 _VALUE = re.compile(r"%[\w$.\-]+")

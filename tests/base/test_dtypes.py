@@ -393,18 +393,17 @@ def test_nearest_dtypes_of_a_kind(name, inexact, numeric, complex_, floating):
     assert dtypes.to_floating_dtype(dtype) == dtype_named(floating)
 
 
-def test_scalar_types_and_weakness_of_values():
-    for x, type_, weak in (
-        (True, bool, False),
-        (1, int, True),
-        (1.0, float, True),
-        (1j, complex, True),
-        (np.float64(1), float, False),
-        (np.zeros(2, ml_dtypes.uint4), int, False),
-        (Value("complex64", True), complex, True),
+def test_scalar_types_of_values():
+    for x, type_ in (
+        (True, bool),
+        (1, int),
+        (1.0, float),
+        (1j, complex),
+        (np.float64(1), float),
+        (np.zeros(2, ml_dtypes.uint4), int),
+        (Value("complex64", True), complex),
     ):
         assert dtypes.scalar_type_of(x) is type_
-        assert dtypes.is_weakly_typed(x) is weak
     assert (
         dtypes.scalar_type_of(ml_dtypes.bfloat16) is dtypes.scalar_type_of(np.dtype("f4")) is float
     )

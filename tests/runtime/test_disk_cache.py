@@ -135,7 +135,7 @@ def test_what_an_entry_holds(folder):
     fields = fields_of(path)
     assert set(fields) == {"key", "about", "call", "executable", "stablehlo", "hlo"}
     key = json.loads(fields["key"])
-    assert path.stem == cache_key.key_digest(key)
+    assert path.stem == cache_key.bytes_digest(cache_key.encoded(key))
     assert key["name"] == "step" and key["arguments"] == "float32[3,4]"
     text = json.dumps(key) + fields["call"].decode()
     assert "test_disk_cache" not in text and str(ROOT) not in text

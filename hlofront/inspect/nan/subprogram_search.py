@@ -40,8 +40,6 @@ Arrays = Sequence[ArrayLike]
 # The step, the carry, the steps since which its parts are bad, and each operation's first step.
 LoopState = tuple[Array, Arrays, list[list[Array]], Array]
 
-CompiledLoop = Callable[..., tuple[object, ...]]
-
 
 class Watched(NamedTuple):
     """The state of a loop before a step, computed by a compiled loop."""

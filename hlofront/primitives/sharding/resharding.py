@@ -154,11 +154,6 @@ def check_kinds(actual: PartitionSpec, spec: PartitionSpec) -> None:
     )
 
 
-def resharded_to(x: ArrayLike, sharding: NamedSharding | None) -> ArrayLike:
-    """Return an array with the sharding of a parameter, or unchanged if that is None."""
-    return x if sharding is None else bind_reshard(x, sharding)
-
-
 def split_as(x: ArrayLike, sharding: NamedSharding | None) -> ArrayLike:
     """Return an array with the sharding of a parameter, or unchanged if that is None or its own."""
     if sharding is None:

@@ -23,7 +23,6 @@ from hlofront.core.programs.subprograms import (
     opened,
     subprograms_of,
 )
-from hlofront.higher_order.random_gamma import random_gamma_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.arrays import shaping, slicing
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
@@ -34,7 +33,6 @@ from hlofront.primitives.random import keys
 from hlofront.primitives.random.keys import is_key
 from hlofront.runtime.array.key_array import KeyArray
 
-_USES = frozenset({keys.random_split_p, keys.random_bits_p, random_gamma_p})
 # Operations that produce no random numbers, or whose use of keys is unknown.
 _HARMLESS = frozenset(
     {keys.random_fold_in_p, keys.random_unwrap_p, keys.random_clone_p, keys.random_seed_p}
