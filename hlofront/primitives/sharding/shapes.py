@@ -15,79 +15,16 @@ from hlofront.core.sharding.forbidden_collectives import check_sums
 from hlofront.core.sharding.mesh import AbstractMesh
 from hlofront.core.sharding.sharded_types import entries_of, refusal
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.primitives.arrays.cumulative import (
-    cumlogsumexp_p,
-    cummax_p,
-    cummin_p,
-    cumprod_p,
-    cumsum_p,
-)
+from hlofront.primitives.arrays import cumulative, reducing, shaping, slicing, windowed
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
-from hlofront.primitives.arrays.reducing import (
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_prod_p,
-    reduce_sum_p,
-    reduce_xor_p,
-)
-from hlofront.primitives.arrays.shaping import (
-    broadcast_in_dim_p,
-    reshape_p,
-    rev_p,
-    squeeze_p,
-    transpose_p,
-)
-from hlofront.primitives.arrays.slicing import (
-    concatenate_p,
-    pad_p,
-    slice_p,
-    split_p,
-    stack_p,
-    unstack_p,
-)
 from hlofront.primitives.arrays.sorting import approx_top_k_p, sort_p, top_k_p
 from hlofront.primitives.arrays.tiling import tile_p
-from hlofront.primitives.arrays.windowed import (
-    reduce_window_max_p,
-    reduce_window_min_p,
-    reduce_window_sum_p,
-    select_and_gather_add_p,
-    select_and_scatter_add_p,
-)
 from hlofront.primitives.calls.barriers import dce_sink_p, optimization_barrier_p
+from hlofront.primitives.collectives import exchanges, pcast
 from hlofront.primitives.collectives.collectives import pmax_p, pmin_p, positional, psum_p
-from hlofront.primitives.collectives.exchanges import (
-    all_gather_invariant_p,
-    all_gather_p,
-    all_gather_reduced_p,
-    all_to_all_p,
-    pbroadcast_p,
-    ppermute_p,
-    reduce_scatter_p,
-    unreduced_reduce_scatter_p,
-)
-from hlofront.primitives.collectives.pcast import (
-    preduced_p,
-    reduced_vary_cast_p,
-    unreduced_pmax_p,
-    unreduced_pmin_p,
-    unreduced_psum_p,
-    vary_unreduced_cast_p,
-)
 from hlofront.primitives.collectives.varying import psum_invariant_p, pvary_p
+from hlofront.primitives.elementwise import converting
 from hlofront.primitives.elementwise.compare import select_n_p
-from hlofront.primitives.elementwise.converting import (
-    bitcast_convert_type_p,
-    convert_element_type_p,
-    copy_p,
-    reduce_precision_p,
-    stage_p,
-    stop_gradient_p,
-)
 from hlofront.primitives.elementwise.elementwise import (
     abs_p,
     clamp_p,
@@ -98,68 +35,54 @@ from hlofront.primitives.elementwise.elementwise import (
 )
 from hlofront.primitives.linalg.factoring import geqp3_p, lu_pivots_to_permutation_p
 from hlofront.primitives.linalg.fourier import fft_p
+from hlofront.primitives.random import keys
 from hlofront.primitives.random.bits import threefry2x32_p
-from hlofront.primitives.random.keys import (
-    random_bits_p,
-    random_clone_p,
-    random_fold_in_p,
-    random_seed_p,
-    random_split_p,
-    random_unwrap_p,
-    random_wrap_p,
-)
 from hlofront.primitives.rules.derivatives import add_any_p
-from hlofront.primitives.sharding.families import (
-    Avals,
-    along_batches,
-    common,
-    elementwise,
-    need_unsplit,
-    reduced,
-    split_alike,
-    split_as_each_operand,
-    split_as_first_operand,
-    without,
-)
+from hlofront.primitives.sharding import families
+from hlofront.primitives.sharding.families import Avals, reduced
 
-elementwise(abs_p, conj_p, mul_p, pow_p, integer_pow_p, add_any_p, random_fold_in_p, threefry2x32_p)
-along_batches(lu_pivots_to_permutation_p, (1,))
-along_batches(geqp3_p, (2, 1))
-split_alike(select_n_p, dynamic_update_slice_p, concatenate_p, select_and_gather_add_p)
-split_as_first_operand(
-    convert_element_type_p,
-    copy_p,
-    stage_p,
-    stop_gradient_p,
-    reduce_precision_p,
-    rev_p,
-    slice_p,
-    split_p,
-    pad_p,
+families.elementwise(
+    abs_p, conj_p, mul_p, pow_p, integer_pow_p, add_any_p, keys.random_fold_in_p, threefry2x32_p
+)
+families.along_batches(lu_pivots_to_permutation_p, (1,))
+families.along_batches(geqp3_p, (2, 1))
+families.split_alike(
+    select_n_p, dynamic_update_slice_p, slicing.concatenate_p, windowed.select_and_gather_add_p
+)
+families.split_as_first_operand(
+    converting.convert_element_type_p,
+    converting.copy_p,
+    converting.stage_p,
+    converting.stop_gradient_p,
+    converting.reduce_precision_p,
+    shaping.rev_p,
+    slicing.slice_p,
+    slicing.split_p,
+    slicing.pad_p,
     dynamic_slice_p,
     fft_p,
-    random_seed_p,
-    random_clone_p,
-    reduce_window_max_p,
-    reduce_window_min_p,
-    reduce_window_sum_p,
+    keys.random_seed_p,
+    keys.random_clone_p,
+    windowed.reduce_window_max_p,
+    windowed.reduce_window_min_p,
+    windowed.reduce_window_sum_p,
     pvary_p,
     psum_invariant_p,
-    preduced_p,
-    reduced_vary_cast_p,
-    vary_unreduced_cast_p,
-    unreduced_pmax_p,
-    unreduced_pmin_p,
-    unreduced_psum_p,
+    pcast.preduced_p,
+    pcast.reduced_vary_cast_p,
+    pcast.vary_unreduced_cast_p,
+    pcast.unreduced_pmax_p,
+    pcast.unreduced_pmin_p,
+    pcast.unreduced_psum_p,
 )
-split_as_each_operand(optimization_barrier_p)
+families.split_as_each_operand(optimization_barrier_p)
 reduced(
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_or_p,
-    reduce_prod_p,
-    reduce_xor_p,
+    reducing.argmax_p,
+    reducing.argmin_p,
+    reducing.reduce_and_p,
+    reducing.reduce_or_p,
+    reducing.reduce_prod_p,
+    reducing.reduce_xor_p,
 )
 
 
@@ -195,23 +118,23 @@ def _reduces_as_requested(primitive: Primitive) -> None:
                     f"out_sharding= requests a result that is unreduced along {missing}, which "
                     f"split none of the axes {axes} that are reduced",
                 )
-        return [without(entries, axes)]
+        return [families.without(entries, axes)]
 
 
-for _primitive in (reduce_sum_p, reduce_max_p, reduce_min_p):
+for _primitive in (reducing.reduce_sum_p, reducing.reduce_max_p, reducing.reduce_min_p):
     _reduces_as_requested(_primitive)
 
 
 # ---- shapes --------------------------------------------------------------------------------------
 
 
-@sharding(transpose_p)
+@sharding(shaping.transpose_p)
 def _(avals: Avals, results: Avals, *, permutation: tuple[int, ...]) -> list[Entries]:
     entries = entries_of(avals[0])
     return [tuple([entries[axis] for axis in permutation])]
 
 
-@sharding(broadcast_in_dim_p)
+@sharding(shaping.broadcast_in_dim_p)
 def _(
     avals: Avals, results: Avals, *, broadcast_dimensions: tuple[int, ...], **_: object
 ) -> list[Entries]:
@@ -221,18 +144,18 @@ def _(
     return [tuple(entries)]
 
 
-@sharding(squeeze_p)
+@sharding(shaping.squeeze_p)
 def _(avals: Avals, results: Avals, *, dimensions: tuple[int, ...]) -> list[Entries]:
-    return [without(entries_of(avals[0]), dimensions)]
+    return [families.without(entries_of(avals[0]), dimensions)]
 
 
 @sharding(tile_p)
 def _(avals: Avals, results: Avals, *, reps: tuple[int, ...]) -> list[Entries]:
-    need_unsplit("tile", avals, [axis for axis, times in enumerate(reps) if times != 1])
+    families.need_unsplit("tile", avals, [axis for axis, times in enumerate(reps) if times != 1])
     return [entries_of(avals[0])]
 
 
-@sharding(reshape_p)
+@sharding(shaping.reshape_p)
 def _(
     avals: Avals,
     results: Avals,
@@ -322,7 +245,7 @@ def _divided_axis(
     return None if waiting else tuple(result)
 
 
-@sharding(bitcast_convert_type_p)
+@sharding(converting.bitcast_convert_type_p)
 def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
     entries = entries_of(avals[0])
     return [(entries + ((),))[: results[0].ndim]]
@@ -331,16 +254,16 @@ def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
 # ---- joining and dividing ------------------------------------------------------------------------
 
 
-@sharding(stack_p)
+@sharding(slicing.stack_p)
 def _(avals: Avals, results: Avals, *, axis: int) -> list[Entries]:
-    entries = common("stack", avals) or ((),) * avals[0].ndim
+    entries = families.common("stack", avals) or ((),) * avals[0].ndim
     return [(*entries[:axis], (), *entries[axis:])]
 
 
-@sharding(unstack_p)
+@sharding(slicing.unstack_p)
 def _(avals: Avals, results: Avals, *, axis: int) -> list[Entries]:
-    need_unsplit("unstack", avals, (axis,))
-    return [without(entries_of(avals[0]), (axis,))] * len(results)
+    families.need_unsplit("unstack", avals, (axis,))
+    return [families.without(entries_of(avals[0]), (axis,))] * len(results)
 
 
 # ---- along an axis -------------------------------------------------------------------------------
@@ -348,12 +271,18 @@ def _(avals: Avals, results: Avals, *, axis: int) -> list[Entries]:
 
 def _along_axis(name: str, avals: Avals, results: Avals, axis: int) -> list[Entries]:
     """Return the split of results that depend on all elements along an axis of the operands."""
-    entries = common(name, avals)
-    need_unsplit(name, avals, (axis % avals[0].ndim,))
+    entries = families.common(name, avals)
+    families.need_unsplit(name, avals, (axis % avals[0].ndim,))
     return [entries] * len(results)
 
 
-for _primitive in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
+for _primitive in (
+    cumulative.cumsum_p,
+    cumulative.cumprod_p,
+    cumulative.cummax_p,
+    cumulative.cummin_p,
+    cumulative.cumlogsumexp_p,
+):
 
     def _cumulative(
         avals: Avals, results: Avals, *, axis: int, reverse: bool, name: str = _primitive.name
@@ -378,7 +307,7 @@ def _(avals: Avals, results: Avals, *, reduction_dimension: int, **_: object) ->
     return _along_axis("approx_top_k", avals, results, reduction_dimension)
 
 
-@sharding(select_and_scatter_add_p)
+@sharding(windowed.select_and_scatter_add_p)
 def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
     return [entries_of(avals[1])]
 
@@ -386,16 +315,16 @@ def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
 # ---- random numbers ------------------------------------------------------------------------------
 
 
-@sharding(random_split_p, random_bits_p, random_unwrap_p)
+@sharding(keys.random_split_p, keys.random_bits_p, keys.random_unwrap_p)
 def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
     entries = entries_of(avals[0])
     return [entries + ((),) * (results[0].ndim - len(entries))]
 
 
-@sharding(random_wrap_p)
+@sharding(keys.random_wrap_p)
 def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
     ndim = results[0].ndim
-    need_unsplit("random_wrap", avals, range(ndim, avals[0].ndim))
+    families.need_unsplit("random_wrap", avals, range(ndim, avals[0].ndim))
     return [entries_of(avals[0])[:ndim]]
 
 
@@ -407,42 +336,42 @@ def _(
     avals: Avals, results: Avals, *, axes: tuple[Hashable, ...], axis_index_groups: object
 ) -> list[Entries]:
     return [
-        without(entries_of(aval), [canonical_axis(a, aval.ndim) for a in positional(axes)])
+        families.without(entries_of(aval), [canonical_axis(a, aval.ndim) for a in positional(axes)])
         for aval in avals
     ]
 
 
-split_as_first_operand(ppermute_p, pbroadcast_p)
+families.split_as_first_operand(exchanges.ppermute_p, exchanges.pbroadcast_p)
 
 
-@sharding(all_gather_p, all_gather_invariant_p, all_gather_reduced_p)
+@sharding(exchanges.all_gather_p, exchanges.all_gather_invariant_p, exchanges.all_gather_reduced_p)
 def _(
     avals: Avals, results: Avals, *, all_gather_dimension: int, tiled: bool, **_: object
 ) -> list[Entries]:
     entries, axis = entries_of(avals[0]), all_gather_dimension
     if tiled:
-        need_unsplit("all_gather", avals, (axis,))
+        families.need_unsplit("all_gather", avals, (axis,))
         return [entries]
     return [(*entries[:axis], (), *entries[axis:])]
 
 
-@sharding(reduce_scatter_p, unreduced_reduce_scatter_p)
+@sharding(exchanges.reduce_scatter_p, exchanges.unreduced_reduce_scatter_p)
 def _(
     avals: Avals, results: Avals, *, scatter_dimension: int, tiled: bool, **_: object
 ) -> list[Entries]:
-    need_unsplit("reduce_scatter", avals, (scatter_dimension,))
+    families.need_unsplit("reduce_scatter", avals, (scatter_dimension,))
     entries = entries_of(avals[0])
-    return [entries if tiled else without(entries, (scatter_dimension,))]
+    return [entries if tiled else families.without(entries, (scatter_dimension,))]
 
 
-@sharding(all_to_all_p)
+@sharding(exchanges.all_to_all_p)
 def _(
     avals: Avals, results: Avals, *, split_axis: int, concat_axis: int, tiled: bool, **_: object
 ) -> list[Entries]:
     entries = entries_of(avals[0])
     if tiled:
-        need_unsplit("all_to_all", avals, (split_axis, concat_axis))
+        families.need_unsplit("all_to_all", avals, (split_axis, concat_axis))
         return [entries]
-    need_unsplit("all_to_all", avals, (split_axis,))
-    remaining = without(entries, (split_axis,))
+    families.need_unsplit("all_to_all", avals, (split_axis,))
+    remaining = families.without(entries, (split_axis,))
     return [(*remaining[:concat_axis], (), *remaining[concat_axis:])]

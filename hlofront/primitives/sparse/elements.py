@@ -12,32 +12,15 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
+from hlofront.primitives.arrays import shaping
 from hlofront.primitives.arrays.creation import broadcasted_iota, full
 from hlofront.primitives.arrays.reducing import reduce_sum
-from hlofront.primitives.arrays.shaping import (
-    broadcast_in_dim,
-    expand_dims,
-    inverse_permutation,
-    squeeze,
-)
 from hlofront.primitives.arrays.shaping import transpose as transpose_axes
 from hlofront.primitives.elementwise.compare import select
 from hlofront.primitives.rules.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.rules.derivatives import aval_of_operand, linear
-from hlofront.primitives.sparse.layout import (
-    SparseInfo,
-    check_layout,
-    common_batch,
-    find_duplicates,
-    first_at_position,
-    in_original_order,
-    layout_of,
-    layout_of_indices,
-    read_at,
-    sorting_order,
-    take_rows,
-    with_batch,
-)
+from hlofront.primitives.sparse import layout
+from hlofront.primitives.sparse.layout import SparseInfo
 
 bcoo_todense_p = Primitive("bcoo_todense")
 bcoo_fromdense_p = Primitive("bcoo_fromdense", multiple_results=True)
@@ -79,7 +62,7 @@ def sparse_in_front(
 ) -> tuple[list[ArrayLike], int]:
     """Return buffers with their batch axis first, of size 1 if they have none, and its size."""
     fronted = [
-        expand_dims(x, (0,)) if axis is None else move_axis(x, axis, 0)
+        shaping.expand_dims(x, (0,)) if axis is None else move_axis(x, axis, 0)
         for x, axis in zip(values, axes, strict=True)
     ]
     return fronted, batch_size(values, axes)
@@ -95,7 +78,7 @@ def batched_info(info: SparseInfo, size: int) -> SparseInfo:
 
 @infer(bcoo_todense_p)
 def _(data: ShapedArray, indices: ShapedArray, *, spinfo: SparseInfo) -> ShapedArray:
-    check_layout(data, indices, spinfo.shape)
+    layout.check_layout(data, indices, spinfo.shape)
     return ShapedArray(spinfo.shape, data.dtype)
 
 
@@ -123,7 +106,7 @@ def unbatched_like(x: ArrayLike, aval: ShapedArray) -> ArrayLike:
     axes = [i for i, size in enumerate(aval.shape) if size != from_shape[i]]
     if not axes:
         return x
-    return broadcast_in_dim(
+    return shaping.broadcast_in_dim(
         reduce_sum(x, axes), aval.shape, [i for i in range(aval.ndim) if i not in axes]
     )
 
@@ -184,7 +167,7 @@ def _(
 
 @infer(bcoo_extract_p)
 def _(indices: ShapedArray, array: ShapedArray, *, assume_unique: bool) -> ShapedArray:
-    n_batch, n_sparse, _, nse = layout_of_indices(indices, array.shape)
+    n_batch, n_sparse, _, nse = layout.layout_of_indices(indices, array.shape)
     shape = (*array.shape[:n_batch], nse, *array.shape[n_batch + n_sparse :])
     return ShapedArray(shape, array.dtype)
 
@@ -206,10 +189,10 @@ def _(
 ) -> Sequence[Cotangent | None]:
     shape = aval_of_operand(array).shape
     if not assume_unique:
-        n_batch, n_sparse, _, _ = layout_of(cotangent, indices, shape)
-        first = first_at_position(indices, shape[n_batch : n_batch + n_sparse])
+        n_batch, n_sparse, _, _ = layout.layout_of(cotangent, indices, shape)
+        first = layout.first_at_position(indices, shape[n_batch : n_batch + n_sparse])
         cotangent_shape = typeof(cotangent).shape
-        first = broadcast_in_dim(first, cotangent_shape, range(n_batch + 1))
+        first = shaping.broadcast_in_dim(first, cotangent_shape, range(n_batch + 1))
         cotangent = select(first, cotangent, full(cotangent_shape, 0, typeof(cotangent).dtype))
     return [None, todense(cotangent, indices, SparseInfo(shape))]
 
@@ -258,7 +241,7 @@ def data_permutation(permutation: Sequence[int], n_batch: int, n_sparse: int) ->
 def _(
     data: ShapedArray, indices: ShapedArray, *, permutation: Sequence[int], spinfo: SparseInfo
 ) -> list[ShapedArray]:
-    n_batch, n_sparse, n_dense, nse = check_layout(data, indices, spinfo.shape)
+    n_batch, n_sparse, n_dense, nse = layout.check_layout(data, indices, spinfo.shape)
     check_permutation(permutation, len(spinfo.shape), n_batch, n_dense)
     order = data_permutation(permutation, n_batch, n_sparse)
     batch = [indices.shape[axis] for axis in permutation[:n_batch]]
@@ -280,9 +263,9 @@ def _(
     cotangent = cotangents[0]
     if type(cotangent) is Zero:
         return [Zero(aval_of_operand(data)), None]
-    n_batch, n_sparse, _, _ = layout_of(aval_of_operand(data), indices, spinfo.shape)
+    n_batch, n_sparse, _, _ = layout.layout_of(aval_of_operand(data), indices, spinfo.shape)
     order = data_permutation(permutation, n_batch, n_sparse)
-    return [transpose_axes(cotangent, inverse_permutation(order)), None]
+    return [transpose_axes(cotangent, shaping.inverse_permutation(order)), None]
 
 
 @rules.batch(bcoo_transpose_p)
@@ -306,7 +289,7 @@ def _(
 
 def _own_axis(result: ArrayLike, axis: BatchAxis) -> tuple[ArrayLike, BatchAxis]:
     """Return a result without the axis of size 1 that its operand got instead of a batch axis."""
-    return (squeeze(result, (0,)), None) if axis is None else (result, 0)
+    return (shaping.squeeze(result, (0,)), None) if axis is None else (result, 0)
 
 
 # ---- order ---------------------------------------------------------------------------------------
@@ -314,8 +297,8 @@ def _own_axis(result: ArrayLike, axis: BatchAxis) -> tuple[ArrayLike, BatchAxis]
 
 @infer(bcoo_sort_indices_p)
 def _(data: ShapedArray, indices: ShapedArray, *, spinfo: SparseInfo) -> list[ShapedArray]:
-    n_batch = check_layout(data, indices, spinfo.shape).n_batch
-    batch = common_batch(data.shape, indices.shape, n_batch=n_batch)
+    n_batch = layout.check_layout(data, indices, spinfo.shape).n_batch
+    batch = layout.common_batch(data.shape, indices.shape, n_batch=n_batch)
     return [ShapedArray((*batch, *data.shape[n_batch:]), data.dtype), indices]
 
 
@@ -326,16 +309,16 @@ def _(
     cotangent, aval = cotangents[0], aval_of_operand(data)
     if type(cotangent) is Zero:
         return [Zero(aval), None]
-    _, order = sorting_order(indices)
+    _, order = layout.sorting_order(indices)
     rows = broadcasted_iota(np.int32, typeof(order).shape, typeof(order).ndim - 1)
-    return [_taken(cotangent, in_original_order(rows, order), aval), None]
+    return [_taken(cotangent, layout.in_original_order(rows, order), aval), None]
 
 
 def _taken(cotangent: ArrayLike, rows: ArrayLike, aval: ShapedArray) -> ArrayLike:
     """Return rows of a cotangent, as the cotangent of data of type `aval`."""
     n_batch = typeof(rows).ndim - 1
     batch = typeof(cotangent).shape[:n_batch]
-    return unbatched_like(take_rows(cotangent, with_batch(rows, batch)), aval)
+    return unbatched_like(layout.take_rows(cotangent, layout.with_batch(rows, batch)), aval)
 
 
 def _batch_of_order(primitive: Primitive) -> None:
@@ -364,8 +347,8 @@ def _batch_of_order(primitive: Primitive) -> None:
 def _(
     data: ShapedArray, indices: ShapedArray, *, spinfo: SparseInfo, nse: int
 ) -> list[ShapedArray]:
-    n_batch, n_sparse, _, _ = check_layout(data, indices, spinfo.shape)
-    batch = common_batch(data.shape, indices.shape, n_batch=n_batch)
+    n_batch, n_sparse, _, _ = layout.check_layout(data, indices, spinfo.shape)
+    batch = layout.common_batch(data.shape, indices.shape, n_batch=n_batch)
     return [
         ShapedArray((*batch, nse, *data.shape[n_batch + 1 :]), data.dtype),
         ShapedArray((*indices.shape[:n_batch], nse, n_sparse), indices.dtype),
@@ -384,13 +367,13 @@ def _(
     cotangent, aval = cotangents[0], aval_of_operand(data)
     if type(cotangent) is Zero:
         return [Zero(aval), None]
-    n_batch, n_sparse, _, _ = layout_of(aval, indices, spinfo.shape)
-    duplicates = find_duplicates(indices, spinfo.shape[n_batch : n_batch + n_sparse])
-    ranks = in_original_order(duplicates.rank, duplicates.order)
+    n_batch, n_sparse, _, _ = layout.layout_of(aval, indices, spinfo.shape)
+    duplicates = layout.find_duplicates(indices, spinfo.shape[n_batch : n_batch + n_sparse])
+    ranks = layout.in_original_order(duplicates.rank, duplicates.order)
     batch = typeof(cotangent).shape[:n_batch]
     # Positions beyond the first `nse` have no result, and the cotangent zero.
-    ranks = expand_dims(with_batch(ranks, batch), (n_batch + 1,))
-    taken = read_at(cotangent, ranks, {axis: axis for axis in range(n_batch)}, (n_batch,))
+    ranks = shaping.expand_dims(layout.with_batch(ranks, batch), (n_batch + 1,))
+    taken = layout.read_at(cotangent, ranks, {axis: axis for axis in range(n_batch)}, (n_batch,))
     return [unbatched_like(taken, aval), None]
 
 
