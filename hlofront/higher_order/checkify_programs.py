@@ -1,5 +1,6 @@
 """The checkify rules of primitives that hold programs, such as calls, branches and loops."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -49,6 +50,7 @@ from hlofront.primitives.elementwise.converting import stop_gradient
 from hlofront.transforms.stage import stage
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class CheckedProgram:
     """A program with its checkify checks: (failed, *inputs) -> (failed, *slots, *outputs).
 
@@ -58,17 +60,9 @@ class CheckedProgram:
       metadata: the tree definition of each error, by the error's number.
     """
 
-    __slots__ = ("effects", "metadata", "program")
-
-    def __init__(
-        self,
-        program: ClosedJaxpr,
-        effects: tuple[ErrorEffect, ...],
-        metadata: dict[int, PyTreeDef],
-    ):
-        self.program = program
-        self.effects = effects
-        self.metadata = metadata
+    program: ClosedJaxpr
+    effects: tuple[ErrorEffect, ...]
+    metadata: dict[int, PyTreeDef]
 
     @property
     def axes(self) -> MeshAxisNames:

@@ -1,5 +1,6 @@
 """The functions `check` and `check_error` of checkify, the class Error, and their primitive."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -67,6 +68,7 @@ class ErrorEffect(NamedTuple):
     shape_dtypes: tuple[ShapeDtypeStruct, ...]
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class Error:
     """The error of a program checked by checkify, or its absence, as a pytree of arrays.
 
@@ -79,19 +81,10 @@ class Error:
       _payload: the arrays that the error carries, by kind of error.
     """
 
-    __slots__ = ("_code", "_metadata", "_payload", "_pred")
-
-    def __init__(
-        self,
-        _pred: Mapping[ErrorEffect, ArrayLike],
-        _code: Mapping[ErrorEffect, ArrayLike],
-        _metadata: Mapping[int, PyTreeDef],
-        _payload: Mapping[ErrorEffect, Sequence[ArrayLike]],
-    ):
-        self._pred = _pred
-        self._code = _code
-        self._metadata = _metadata
-        self._payload = _payload
+    _pred: Mapping[ErrorEffect, ArrayLike]
+    _code: Mapping[ErrorEffect, ArrayLike]
+    _metadata: Mapping[int, PyTreeDef]
+    _payload: Mapping[ErrorEffect, Sequence[ArrayLike]]
 
     def get(self) -> str | None:
         """Return the message of the error; None if no check failed."""

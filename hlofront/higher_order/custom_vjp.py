@@ -1,5 +1,6 @@
 """The class custom_vjp, for functions with user-defined forward and backward rules."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -409,6 +410,7 @@ class Forward:
         return flat[:count], flat[count:], backward
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Backward:
     """A user's backward rule on flat residuals and cotangents.
 
@@ -422,33 +424,13 @@ class Backward:
       perturbed: per leaf of the arguments, whether its cotangent is needed; None if unknown.
     """
 
-    __slots__ = (
-        "arguments",
-        "form",
-        "out_tree",
-        "perturbed",
-        "residual_tree",
-        "signature",
-        "symbolic_zeros",
-    )
-
-    def __init__(
-        self,
-        signature: Signature,
-        arguments: CustomRuleArguments,
-        form: BackwardForm,
-        residual_tree: PyTreeDef,
-        out_tree: PyTreeDef,
-        symbolic_zeros: bool,
-        perturbed: Sequence[bool] | None,
-    ):
-        self.signature = signature
-        self.symbolic_zeros = symbolic_zeros
-        self.arguments = arguments
-        self.form = form
-        self.residual_tree = residual_tree
-        self.out_tree = out_tree
-        self.perturbed = perturbed
+    signature: Signature
+    arguments: CustomRuleArguments
+    form: BackwardForm
+    residual_tree: PyTreeDef
+    out_tree: PyTreeDef
+    symbolic_zeros: bool
+    perturbed: Sequence[bool] | None
 
     @property
     def may_log(self) -> bool:

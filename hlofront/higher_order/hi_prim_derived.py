@@ -3,6 +3,7 @@
 A pair of rules is assigned in the body of a class, as in `lin, linearized = linearize_from_jvp`.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -56,6 +57,7 @@ class PairOfRules(NamedTuple):
         )
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Linearization:
     """The residuals of a derived `lin`: constants, and the linear program that they belong to.
 
@@ -66,19 +68,10 @@ class Linearization:
       present: per low value of the result, whether its tangent is an output.
     """
 
-    __slots__ = ("consts", "has_tangent", "present", "program")
-
-    def __init__(
-        self,
-        consts: Sequence[Value],
-        program: ClosedJaxpr,
-        has_tangent: tuple[bool, ...],
-        present: tuple[bool, ...],
-    ):
-        self.consts = consts
-        self.program = program
-        self.has_tangent = has_tangent
-        self.present = present
+    consts: Sequence[Value]
+    program: ClosedJaxpr
+    has_tangent: tuple[bool, ...]
+    present: tuple[bool, ...]
 
 
 register_pytree_node(

@@ -1,5 +1,6 @@
 """Functions, classes and tables behind deprecated names of JAX."""
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
@@ -191,18 +192,13 @@ def global_aval_to_result_handler(
     return handler(aval, out_sharding, committed)
 
 
+@dataclasses.dataclass(eq=False)
 class _ResultsHandler:
     """Handlers for several results as one function, which takes each result's list of shards."""
 
-    def __init__(
-        self,
-        handlers: Sequence[Callable[[Sequence[Array]], Any]],
-        out_shardings: Sequence[Any],
-        out_avals: Sequence[AbstractValue],
-    ):
-        self.handlers = handlers
-        self.out_shardings = out_shardings
-        self.out_avals = out_avals
+    handlers: Sequence[Callable[[Sequence[Array]], Any]]
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[AbstractValue]
 
     def __call__(self, out_bufs: Sequence[Sequence[Array]]) -> list[Any]:
         return [handler(parts) for handler, parts in zip(self.handlers, out_bufs, strict=True)]

@@ -196,7 +196,11 @@ def attention_of_heads(
     )
 
 
+_Options = tuple[bool, bool, float, float | None, str | None]
+
+
 @register_pytree_node_class
+@dataclasses.dataclass(eq=False, repr=False)
 class SplashAttentionKernel:
     """The attention of several heads by one mask, a callable that is a pytree of its mask.
 
@@ -206,22 +210,13 @@ class SplashAttentionKernel:
     the logarithms of the softmax's denominators.
     """
 
-    def __init__(
-        self,
-        mask: Array | PartitionSpec,
-        *,
-        is_mqa: bool,
-        save_residuals: bool = False,
-        mask_value: float = DEFAULT_MASK_VALUE,
-        attn_logits_soft_cap: float | None = None,
-        residual_checkpoint_name: str | None = None,
-    ):
-        self.mask = mask
-        self.is_mqa = is_mqa
-        self.save_residuals = save_residuals
-        self.mask_value = mask_value
-        self.attn_logits_soft_cap = attn_logits_soft_cap
-        self.residual_checkpoint_name = residual_checkpoint_name
+    mask: Array | PartitionSpec
+    _: dataclasses.KW_ONLY
+    is_mqa: bool
+    save_residuals: bool = False
+    mask_value: float = DEFAULT_MASK_VALUE
+    attn_logits_soft_cap: float | None = None
+    residual_checkpoint_name: str | None = None
 
     def __call__(
         self,
@@ -267,7 +262,7 @@ class SplashAttentionKernel:
         _, options = self.tree_flatten()
         return self.tree_unflatten(options, (PartitionSpec(heads, spec[1]),))
 
-    def tree_flatten(self) -> tuple[tuple[Array | PartitionSpec], tuple[object, ...]]:
+    def tree_flatten(self) -> tuple[tuple[Array | PartitionSpec], _Options]:
         return (self.mask,), (
             self.is_mqa,
             self.save_residuals,
@@ -278,7 +273,7 @@ class SplashAttentionKernel:
 
     @classmethod
     def tree_unflatten(
-        cls, options: tuple[object, ...], leaves: tuple[Array | PartitionSpec]
+        cls, options: _Options, leaves: tuple[Array | PartitionSpec]
     ) -> "SplashAttentionKernel":
         kernel = object.__new__(cls)
         (kernel.mask,) = leaves

@@ -5,6 +5,7 @@ so that results can be stored in a `cache`. hlofront's own interpreters call fun
 this module serves packages that write transformations in JAX's older style.
 """
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Generator, Hashable, Sequence
@@ -85,6 +86,7 @@ class EqualAuxiliaryStore(AuxiliaryStore[Value]):
             )
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class WrappedFun:
     """A function, its keyword parameters, and the transformations around it.
 
@@ -98,34 +100,13 @@ class WrappedFun:
       debug_info: the names of the function and of its arguments, for messages.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "debug_info",
-        "f",
-        "f_transformed",
-        "in_type",
-        "params",
-        "stores",
-        "transforms",
-    )
-
-    def __init__(
-        self,
-        f: Function,
-        f_transformed: Function,
-        transforms: tuple[tuple[Step, tuple[Hashable, ...]], ...],
-        stores: "tuple[AuxiliaryStore[PyTree] | None, ...]",
-        params: tuple[tuple[str, Hashable], ...],
-        in_type: Hashable,
-        debug_info: DebugInfo,
-    ):
-        self.f = f
-        self.f_transformed = f_transformed
-        self.transforms = transforms
-        self.stores = stores
-        self.params = params
-        self.in_type = in_type
-        self.debug_info = debug_info
+    f: Function
+    f_transformed: Function
+    transforms: tuple[tuple[Step, tuple[Hashable, ...]], ...]
+    stores: "tuple[AuxiliaryStore[PyTree] | None, ...]"
+    params: tuple[tuple[str, Hashable], ...]
+    in_type: Hashable
+    debug_info: DebugInfo
 
     @property
     def __name__(self) -> str:

@@ -1,5 +1,6 @@
 """Linearization: primals are computed, and operations on tangents are staged to a jaxpr."""
 
+import dataclasses
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -93,28 +94,19 @@ def _run(trace: Trace, equation: Equation, values: dict[Atom, Value]) -> None:
     values.update(zip(equation.outvars, results, strict=True))
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Linearized:
     """A linearized flat function: its primal outputs, and the closed jaxpr of its tangents."""
 
-    __slots__ = ("in_avals", "has_tangent", "outputs", "present", "program")
-
-    def __init__(
-        self,
-        in_avals: Sequence[ShapedArray],
-        has_tangent: Sequence[bool],
-        outputs: Sequence[Value],
-        present: Sequence[bool],
-        program: ClosedJaxpr,
-    ):
-        self.in_avals = in_avals
-        # Per input, whether it has a tangent that is not of float0.
-        self.has_tangent = has_tangent
-        self.outputs = outputs
-        # Per output, whether its tangent is an output of the program; if not, it is zero.
-        self.present = present
-        # The linear program from the tangents of the inputs that have one to those of the present
-        # outputs. Its constants are the residuals.
-        self.program = program
+    in_avals: Sequence[ShapedArray]
+    # Per input, whether it has a tangent that is not of float0.
+    has_tangent: Sequence[bool]
+    outputs: Sequence[Value]
+    # Per output, whether its tangent is an output of the program; if not, it is zero.
+    present: Sequence[bool]
+    # The linear program from the tangents of the inputs that have one to those of the present
+    # outputs. Its constants are the residuals.
+    program: ClosedJaxpr
 
 
 def linearize_flat(

@@ -1,5 +1,6 @@
 """Partial evaluation: splitting a jaxpr into a known part and an unknown part."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ SplitEquation = tuple[
 ]
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class PartialEval:
     """A program split by partial evaluation into a known and an unknown part.
 
@@ -26,21 +28,12 @@ class PartialEval:
     (*residuals, *unknown inputs) to unknown outputs.
     """
 
-    __slots__ = ("known", "residuals", "unknown", "unknown_out")
-
-    def __init__(
-        self,
-        known: ClosedJaxpr,
-        unknown: ClosedJaxpr,
-        unknown_out: tuple[bool, ...],
-        residuals: tuple[int, ...],
-    ):
-        self.known = known
-        self.unknown = unknown
-        # Per output of the whole program, whether it is unknown.
-        self.unknown_out = unknown_out
-        # Per residual: its index n among the known part's outputs, or ~n for its input n.
-        self.residuals = residuals
+    known: ClosedJaxpr
+    unknown: ClosedJaxpr
+    # Per output of the whole program, whether it is unknown.
+    unknown_out: tuple[bool, ...]
+    # Per residual: its index n among the known part's outputs, or ~n for its input n.
+    residuals: tuple[int, ...]
 
 
 def partial_eval_program(

@@ -1,5 +1,6 @@
 """Pullbacks, as vjp returns them: linear functions of cotangents, and pytrees of residuals."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -203,6 +204,7 @@ class PullbackSpec(NamedTuple):
     wanted: tuple[bool, ...] | None = None
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class Pullback:
     """A pullback, as vjp returns it: a linear function of cotangents, and a pytree of residuals.
 
@@ -215,19 +217,10 @@ class Pullback:
         empty if there are no references.
     """
 
-    __slots__ = ("__weakref__", "args_res", "opaque_residuals", "references", "spec")
-
-    def __init__(
-        self,
-        args_res: list[Value],
-        opaque_residuals: list[Value],
-        spec: PullbackSpec,
-        references: Sequence[Value] = (),
-    ):
-        self.args_res = args_res
-        self.opaque_residuals = opaque_residuals
-        self.spec = spec
-        self.references = references
+    args_res: list[Value]
+    opaque_residuals: list[Value]
+    spec: PullbackSpec
+    references: Sequence[Value] = ()
 
     @property
     def in_tree(self) -> PyTreeDef:

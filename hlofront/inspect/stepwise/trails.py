@@ -1,5 +1,6 @@
 """The trails of bad values: where they start, and the operations that hand them on."""
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,22 +12,14 @@ from hlofront.inspect.stepwise.report_parts import OperationStep, source_line_of
 _MAX_TRAILS = 8
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Start:
     """The origin of bad values: an argument, a constant, or an operation."""
 
-    __slots__ = ("argument", "equation", "number", "operation")
-
-    def __init__(
-        self,
-        number: int,
-        equation: Equation | None = None,
-        operation: OperationReport | None = None,
-        argument: str = "",
-    ):
-        self.number = number
-        self.equation = equation
-        self.operation = operation
-        self.argument = argument
+    number: int
+    equation: Equation | None = None
+    operation: OperationReport | None = None
+    argument: str = ""
 
     def brief(self) -> str:
         """Return the origin as one line of text."""

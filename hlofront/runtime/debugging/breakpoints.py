@@ -1,6 +1,7 @@
 """debug.breakpoint: a console at a line of a running program, with the values of its variables."""
 
 import cmd
+import dataclasses
 import linecache
 import pprint
 import sys
@@ -82,25 +83,16 @@ def debug_breakpoint(
 # ---- the stack while tracing ---------------------------------------------------------------------
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class DebuggerFrame:
     """One entry of the stack that a breakpoint was traced in."""
 
-    __slots__ = ("file", "function", "line", "others", "variables")
-
-    def __init__(
-        self,
-        file: str,
-        line: int,
-        function: str,
-        variables: Variables,
-        others: dict[str, object],
-    ):
-        self.file = file
-        self.line = line
-        self.function = function
-        self.variables = variables
-        # The module's globals, and Python's builtins.
-        self.others = others
+    file: str
+    line: int
+    function: str
+    variables: Variables
+    # The module's globals, and Python's builtins.
+    others: dict[str, object]
 
     def text(self, before: int = 2, after: int = 2) -> str:
         """Return the lines around the frame's line."""
