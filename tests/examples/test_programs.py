@@ -1,9 +1,10 @@
-"""The ten programs of examples/ learn or solve what they say, in a short form and in their own.
+"""The twelve programs of examples/ learn or solve what they say, in a short form and in their own.
 
 They run in this process, whose modules and device are there already. Those that take long to
 compile are left for `./check rest`.
 """
 
+import importlib.util
 import runpy
 import tempfile
 
@@ -14,8 +15,8 @@ from tests.conventions.source import ROOT
 
 EXAMPLES = ROOT / "examples"
 NAMES = (
-    "diffusion", "digits", "gpt", "hmc", "kalman", "neural_ode", "pde", "ppo",
-    "transformer_sharded", "vae",
+    "diffusion", "digits", "flash_attention", "gpt", "hmc", "kalman", "kernels", "neural_ode",
+    "pde", "ppo", "transformer_sharded", "vae",
 )  # fmt: skip
 
 
@@ -49,6 +50,23 @@ def test_pde_is_near_the_exact_solution(run):
     error, text = run("pde", 800)
     assert error < 0.01
     assert "-52.2%" in text and "dtype complex<f32> -> f32 of u: 5 × fft" in text
+
+
+@pytest.mark.long
+def test_kernels_compute_what_numpy_does(run):
+    differences, text = run("kernels", 256)
+    assert sorted(differences) == ["matmul", "rms_norm", "softmax"]
+    assert max(differences.values()) < 1e-5
+    if importlib.util.find_spec("libtpu"):
+        assert "jit_softmax on TPU v5e" in text and "softmax.1, 1 call" in text
+
+
+@pytest.mark.long
+def test_flash_attention_has_the_values_and_gradients_of_the_formula(run):
+    differences, text = run("flash_attention", 256)
+    assert max(differences) < 1e-5
+    if importlib.util.find_spec("libtpu"):
+        assert "textbook: 1,024 MiB" in text and "attention: 32 MiB" in text
 
 
 @pytest.mark.long
