@@ -1,5 +1,6 @@
 """The checkify interpreter, which runs each equation of a program with its checks."""
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -67,6 +68,7 @@ from hlofront.primitives.elementwise.elementwise import (
 NO_ERROR = np.int32(-1)
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class State:
     """The first error of a program so far, so that at most one slot is set.
 
@@ -78,19 +80,15 @@ class State:
       quiet: whether equations without results are skipped, because their effects occur elsewhere.
     """
 
-    __slots__ = ("errors", "failed", "metadata", "quiet", "slots")
-
-    def __init__(
-        self,
-        errors: frozenset[ErrorCategory],
-        failed: ArrayLike | None = None,
-        quiet: bool = False,
-    ):
-        self.errors = errors
-        self.failed = failed
-        self.slots: dict[ErrorEffect, list[ArrayLike]] = {}
-        self.metadata: dict[int, PyTreeDef] = {}
-        self.quiet = quiet
+    errors: frozenset[ErrorCategory]
+    failed: ArrayLike | None = None
+    quiet: bool = False
+    slots: dict[ErrorEffect, list[ArrayLike]] = dataclasses.field(
+        init=False, default_factory=dict[ErrorEffect, list[ArrayLike]]
+    )
+    metadata: dict[int, PyTreeDef] = dataclasses.field(
+        init=False, default_factory=dict[int, PyTreeDef]
+    )
 
     def record(self, bad: ArrayLike, error: JaxException) -> None:
         """Record `error` in the state if `bad`, a boolean scalar, is True and no error is set."""

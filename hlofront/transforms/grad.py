@@ -1,5 +1,6 @@
 """Derivatives of functions of pytrees: jvp, linearize, vjp, grad and value_and_grad."""
 
+import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,24 +44,16 @@ from hlofront.transforms.vmap import documented
 _TRACED = object()
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class FlatCall:
     """A wrapper of a function of pytrees as one of flat leaves; a call sets `out_tree`."""
 
-    __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "signature")
-
-    def __init__(
-        self,
-        fun: Callable[..., PyTree],
-        signature: Signature,
-        in_tree: PyTreeDef,
-        has_aux: bool = False,
-    ):
-        self.fun = fun
-        self.signature = signature
-        self.in_tree = in_tree
-        self.has_aux = has_aux
-        self.out_tree: Any = None
-        self.aux: Any = None
+    fun: Callable[..., PyTree]
+    signature: Signature
+    in_tree: PyTreeDef
+    has_aux: bool = False
+    out_tree: Any = dataclasses.field(init=False, default=None)
+    aux: Any = dataclasses.field(init=False, default=None)
 
     def __call__(self, *leaves: Value) -> list[Value]:
         results = self.fun(*self.in_tree.unflatten(leaves))

@@ -1,5 +1,6 @@
 """The record of a call from a module to the host, from which the runtime builds a function."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from hlofront.base.named_tuple import NamedTuple
@@ -21,44 +22,28 @@ class Channels(NamedTuple):
     received: list[Channel]
 
 
+def _is_x64() -> bool:
+    return bool(state.enable_x64.value)
+
+
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class HostCall:
     """A call from a module to the host, of a function of flat arrays.
 
     runtime/compilation/host_calls.py makes the function that the device's runtime calls.
     """
 
-    __slots__ = (
-        "avals_in",
-        "avals_out",
-        "channels",
-        "function",
-        "name",
-        "ordered",
-        "takes_buffers",
-        "x64",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Sequence[object] | None],
-        avals_in: Sequence[ShapedArray],
-        avals_out: Sequence[ShapedArray],
-        ordered: bool,
-        channels: Channels | None = None,
-        takes_buffers: bool = False,
-    ):
-        # The name of the primitive.
-        self.name = name
-        self.function = function
-        self.avals_in = avals_in
-        self.avals_out = avals_out
-        # Whether it takes a token before the arrays, and returns one before the results.
-        self.ordered = ordered
-        # The channels, if operands and results are transferred one by one.
-        self.channels = channels
-        # Whether the function takes the context of the execution and the buffers of operands and
-        # results, which it writes.
-        self.takes_buffers = takes_buffers
-        # Whether 64-bit types were on where the program was lowered.
-        self.x64 = bool(state.enable_x64.value)
+    # The name of the primitive.
+    name: str
+    function: Callable[..., Sequence[object] | None]
+    avals_in: Sequence[ShapedArray]
+    avals_out: Sequence[ShapedArray]
+    # Whether it takes a token before the arrays, and returns one before the results.
+    ordered: bool
+    # The channels, if operands and results are transferred one by one.
+    channels: Channels | None = None
+    # Whether the function takes the context of the execution and the buffers of operands and
+    # results, which it writes.
+    takes_buffers: bool = False
+    # Whether 64-bit types were on where the program was lowered.
+    x64: bool = dataclasses.field(init=False, default_factory=_is_x64)
