@@ -5,7 +5,7 @@ import json
 import linecache
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -258,22 +258,15 @@ def costs(
     """
     module = hlo_module(program)
     estimates = estimates_of(module)
-    bounds = Bounds(module, estimates, rates) if rates is not None else None
     known: list[Bound] = []
     instructions: list[InstructionCost] = []
     lines: dict[_LineKey, _LineTotal] = {}
     contradicted: list[Contradiction] = []
-    for step in running_steps(module, estimates):
-        work = estimates.of(step.instruction).times(step.times)
+    for step, bound, row in _priced(module, estimates, rates):
         if step.instruction.opcode == "custom-call":
             moved = estimates.of(step.instruction).bytes
             contradicted += contradictions(step.instruction, moved)
-        bound = None
-        if bounds is not None:
-            bound = bounds.of(step.instruction, step.times, step.is_asynchronous)
         known += [bound] if bound is not None else []
-        clock = rates.clock if rates is not None else None
-        row = _row(step, work, bound, clock)
         if row is not None:
             instructions.append(row)
             _by_line(step, row, estimates, lines)
@@ -291,6 +284,29 @@ def costs(
     return Costs(
         module.name, rates, instructions, rows, buffers, peak, seconds, uncounted, contradicted
     )
+
+
+def instruction_costs(
+    module: HloModule, rates: DeviceRates | None = None
+) -> Iterator[tuple[Instruction, InstructionCost]]:
+    """Yield the instructions of a module that cost something, with their costs, as in `costs`."""
+    for step, _, row in _priced(module, estimates_of(module), rates):
+        if row is not None:
+            yield step.instruction, row
+
+
+def _priced(
+    module: HloModule, estimates: Estimates, rates: DeviceRates | None
+) -> Iterator[tuple["Step", Bound | None, InstructionCost | None]]:
+    """Yield each step of a module, the bound of its time, and its costs if it has any."""
+    bounds = Bounds(module, estimates, rates) if rates is not None else None
+    clock = rates.clock if rates is not None else None
+    for step in running_steps(module, estimates):
+        work = estimates.of(step.instruction).times(step.times)
+        bound = None
+        if bounds is not None:
+            bound = bounds.of(step.instruction, step.times, step.is_asynchronous)
+        yield step, bound, _row(step, work, bound, clock)
 
 
 def hlo_module(program: object) -> HloModule:
@@ -432,7 +448,7 @@ def _by_line(
         line_total.transcendentals += row.transcendentals or 0
         return
     for inner in fused.instructions:
-        work = estimates.of(inner).times(step.times)
+        work = estimates.arithmetic(inner).times(step.times)
         if work.flops or work.transcendentals:
             source = nearest_source(inner)
             key = (source.file, source.line) if source else (row.file, row.line)

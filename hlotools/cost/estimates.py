@@ -1,5 +1,6 @@
 """Estimates of the work of HLO operations from their shapes and attributes."""
 
+import functools
 import math
 import re
 from collections import Counter
@@ -164,12 +165,7 @@ class Estimates:
             return max(called, key=Work.most)
         if opcode == "sort" and instruction.operands:
             return Work(_comparisons(instruction))
-        applied = called[-1]
-        return Work(
-            applied.flops * _applications(instruction),
-            applied.transcendentals * _applications(instruction),
-            known=applied.known,
-        )
+        return called[-1].times(_applications(instruction))._replace(bytes=0)
 
     def computation(self, computation: Computation) -> Work:
         return self._computations[id(computation)]
@@ -313,6 +309,14 @@ def _taps(window: _Window, n: int, length: int, outputs: int) -> int:
     stride, holes, dilation = (
         int(field(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate")
     )
+    return _seen(length, outputs, size, low, stride, holes, dilation)
+
+
+@functools.lru_cache(maxsize=4096)
+def _seen(
+    length: int, outputs: int, size: int, low: int, stride: int, holes: int, dilation: int
+) -> int:
+    """Return the sum over a dimension's windows of the elements that each of them sees."""
     if holes == dilation == 1:
         starts = (out * stride - low for out in range(outputs))
         return sum(max(min(at + size, length) - max(at, 0), 0) for at in starts)

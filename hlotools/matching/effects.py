@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hlotools.cost.costs import costs
+from hlotools.cost.costs import instruction_costs
 from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction
 from hlotools.matching.changes import Change, Effect, OperationSite
@@ -76,13 +76,12 @@ class _Costs:
     def __init__(self, module: HloModule, rates: DeviceRates | None):
         self.is_timed = rates is not None
         self.callers = {id(i.fused): i for i in module.instructions() if i.fused is not None}
-        named = {(i.computation.name, i.name): i for i in module.instructions()}
         # By id of an instruction that runs: its cost.
         self.rows = {
-            id(named[row.computation, row.name]): Effect(
+            id(instruction): Effect(
                 row.bytes, (row.flops or 0) + (row.transcendentals or 0), row.seconds
             )
-            for row in costs(module, rates).instructions
+            for instruction, row in instruction_costs(module, rates)
         }
         self.running = [i for i in module.instructions() if id(i) in self.rows]
 

@@ -109,7 +109,11 @@ def _traced(module: HloModule) -> dict[str, OperationSite]:
 
 def _casts(module: HloModule) -> set[str]:
     """Return the name stacks of a module's conversions without the name of the program."""
-    stacks = (instruction.op_name.partition(";")[0] for instruction in module.instructions())
+    stacks = (
+        instruction.op_name.partition(";")[0]
+        for instruction in module.instructions()
+        if "convert_element_type" in instruction.attributes.get("metadata", "")
+    )
     return {stack.partition("/")[2] for stack in stacks if stack.endswith("/convert_element_type")}
 
 

@@ -5,7 +5,8 @@ import pathlib
 
 import pytest
 
-from hlotools import HloSyntaxError, diff, page, parse
+from hlotools import HloSyntaxError, costs, diff, page, parse
+from hlotools.cost import estimates
 from hlotools.cost.estimates import Estimates
 from hlotools.ir.digests import Hashes
 from hlotools.ir.source_frames import Frames
@@ -47,6 +48,42 @@ def test_values_inside_of_a_fusion_move_nothing():
     inside = estimates.computation(fusion.fused)
     assert inside.bytes == 0 and estimates.of(fusion).bytes > 0
     assert estimates.of(fusion).flops == inside.flops
+
+
+def test_operations_inside_of_a_fusion_are_asked_for_their_arithmetic_alone(calls):
+    module = parse(TEXT)
+    made = calls(Estimates, "of")
+    report = costs(module)
+    fused = {i.fused for i in module.instructions() if i.fused is not None}
+    assert report.lines and made and not any(i.computation in fused for (i,) in made)
+
+
+def test_the_effects_of_changes_need_no_costs_of_lines(monkeypatch):
+    monkeypatch.setattr("hlotools.cost.costs._by_line", None)
+    assert diff(TEXT, CHANGED).changes
+
+
+def test_equal_windows_are_counted_once():
+    summed = "f32[64]{0} reduce-window(%x, %zero), window={size=7 pad=3_3}, to_apply=%sum"
+    rows = "\n".join(f"  %w.{n} = {summed}" for n in range(5))
+    module = parse(f"""HloModule windows
+
+%sum {{
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %add = f32[] add(%a, %b)
+}}
+
+ENTRY %main {{
+  %x = f32[64]{{0}} parameter(0)
+  %zero = f32[] constant(0)
+{rows}
+  ROOT %t = (f32[64]{{0}}) tuple(%w.0)
+}}
+""")
+    estimates._seen.cache_clear()
+    assert Estimates(module).total().flops == 5 * 64
+    assert estimates._seen.cache_info().misses == 1
 
 
 def test_fusions_that_both_programs_have_are_digested_once(calls):
