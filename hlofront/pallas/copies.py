@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base import tree
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
-from hlofront.core.jaxpr import Equation
+from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import NDIndexer, read_effect, shape_after, write_effect
 from hlofront.pallas.masked import reference_text
@@ -47,7 +48,8 @@ class CopyOperands(NamedTuple):
       dst_sem: the reference to the semaphores that the destination's device signals; None if the
         compiler allocates one.
       dst_sem_transforms: the indexers of one of them.
-      src_sem: the reference to the semaphores that a sender signals; None for copies on one device.
+      src_sem: the reference to the semaphores that are signaled when the source has been read; None
+        if nothing waits for that.
       src_sem_transforms: the indexers of one of them.
       device_id: the device of the destination; None for the kernel's own.
     """
@@ -75,7 +77,7 @@ class AsyncCopyDescriptor:
     @property
     def is_remote(self) -> bool:
         """True if another device receives the copy."""
-        return self.operands.src_sem is not None
+        return self.operands.device_id is not None
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Start the copy.
@@ -94,10 +96,10 @@ class AsyncCopyDescriptor:
         )
 
     def wait(self) -> None:
-        """Wait for the copy, and for a copy to another device until it has been sent."""
-        if self.is_remote:
-            self.wait_send()
-        self.wait_recv()
+        """Wait for the copy, and if it has a semaphore for that, until the source has been read."""
+        if self.operands.src_sem is not None:
+            self._wait(is_wait_send=True)
+        self._wait(is_wait_send=False)
 
     def wait_recv(self) -> None:
         """Wait until the copy has arrived."""
@@ -112,6 +114,23 @@ class AsyncCopyDescriptor:
         if not self.is_remote:
             raise ValueError(
                 "wait_send is for copies to other devices, of make_async_remote_copy: use wait()"
+            )
+        self._wait(is_wait_send=True)
+
+    def wait_write(self) -> None:
+        """Wait until the copy is written to its destination."""
+        self._wait(is_wait_send=False)
+
+    def wait_read(self) -> None:
+        """Wait until the source has been read, and may be written to.
+
+        Raises:
+          ValueError: if the copy has no semaphore for that.
+        """
+        if self.operands.src_sem is None:
+            raise ValueError(
+                "wait_read is for copies with a semaphore for their source: give "
+                "make_async_copy a src_sem"
             )
         self._wait(is_wait_send=True)
 
@@ -138,7 +157,11 @@ def _dma_semaphore_at(sem: RefLike | None) -> tuple[RefLike | None, tuple[NDInde
 
 
 def make_async_copy(
-    src_ref: RefLike, dst_ref: RefLike, sem: RefLike | None = None
+    src_ref: RefLike,
+    dst_ref: RefLike,
+    sem: RefLike | None = None,
+    *,
+    src_sem: RefLike | None = None,
 ) -> AsyncCopyDescriptor:
     """Return a copy from one reference to another, which is not started yet.
 
@@ -146,13 +169,21 @@ def make_async_copy(
       src_ref: the reference that is read, or a view `ref.at[...]`.
       dst_ref: the reference that is written to, or a view.
       sem: a reference to a semaphore of type DMA; None for one of the compiler's.
+      src_sem: another one, which is signaled when the source has been read.
 
     Raises:
       ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
     """
     src, src_transforms = indexed(src_ref, None, "make_async_copy")
     dst, dst_transforms = indexed(dst_ref, None, "make_async_copy")
-    operands = CopyOperands(src, src_transforms, dst, dst_transforms, *_dma_semaphore_at(sem))
+    operands = CopyOperands(
+        src,
+        src_transforms,
+        dst,
+        dst_transforms,
+        *_dma_semaphore_at(sem),
+        *_dma_semaphore_at(src_sem),
+    )
     return AsyncCopyDescriptor(operands)
 
 
@@ -161,6 +192,7 @@ def async_copy(
     dst_ref: RefLike,
     sem: RefLike | None = None,
     *,
+    src_sem: RefLike | None = None,
     priority: int = 0,
     add: bool = False,
 ) -> AsyncCopyDescriptor:
@@ -170,13 +202,14 @@ def async_copy(
       src_ref: the reference that is read, or a view `ref.at[...]`.
       dst_ref: the reference that is written to, or a view.
       sem: a reference to a semaphore of type DMA; None for one of the compiler's.
+      src_sem: another one, which is signaled when the source has been read.
       priority: the priority of the copy; higher ones go first.
       add: whether values are added to those at the destination.
 
     Raises:
       ValueError: if shapes or dtypes differ, or the semaphore is not one of type DMA.
     """
-    copy = make_async_copy(src_ref, dst_ref, sem)
+    copy = make_async_copy(src_ref, dst_ref, sem, src_sem=src_sem)
     copy.start(priority, add=add)
     return copy
 
@@ -290,7 +323,7 @@ def _(*avals: Any, **_: object) -> list[ShapedArray]:
 
 def _on_one_device(equation: Equation, operands: Sequence[Any]) -> CopyOperands:
     copy: CopyOperands = equation.params["tree"].unflatten(operands)
-    if copy.src_sem is not None:
+    if copy.device_id is not None:
         raise ValueError(
             f"a kernel that is interpreted runs on one device: it copies to device {copy.device_id}"
         )
@@ -302,21 +335,34 @@ def _size(copy: CopyOperands) -> int:
     return ShapedArray(shape_after(copy.dst.shape, copy.dst_transforms), "bool").size
 
 
-def _signaled(copy: CopyOperands, number: int) -> dict[str, Any]:
-    """Return the new array of a copy's semaphore, if it was given one."""
-    if copy.dst_sem is None:
-        return {}
-    return {"dst_sem": added(copy.dst_sem, copy.dst_sem_transforms, number)}
+def _places(equation: Equation) -> CopyOperands:
+    """Return the positions of a copy's operands among those of its equation."""
+    return equation.params["tree"].unflatten(range(len(equation.invars)))
 
 
-def _new_arrays(equation: Equation, **new: Any) -> list[Any]:
-    """Return the new array per operand, or None, from those of some references."""
-    number = len(equation.invars)
-    places: CopyOperands = equation.params["tree"].unflatten(range(number))
-    arrays: list[Any] = [None] * number
-    for name, array in new.items():
-        arrays[getattr(places, name)] = array
-    return arrays
+def _signaled(
+    equation: Equation, copy: CopyOperands, number: int, *names: str
+) -> dict[Atom, ArrayLike]:
+    """Return the new arrays of semaphores, some of which count a number more.
+
+    Args:
+      equation: the equation.
+      copy: its operands.
+      number: the number that is added.
+      names: those of `dst_sem` and `src_sem` that are signaled; they may be of one array.
+    """
+    new: dict[Atom, ArrayLike] = {}
+    for name in names:
+        array = getattr(copy, name)
+        if array is not None:
+            atom = equation.invars[getattr(_places(equation), name)]
+            transforms = getattr(copy, f"{name}_transforms")
+            new[atom] = added(new.get(atom, array), transforms, number)
+    return new
+
+
+def _per_operand(equation: Equation, new: dict[Atom, ArrayLike]) -> list[ArrayLike | None]:
+    return [new.get(atom) for atom in equation.invars]
 
 
 @rules.discharge(dma_start_p)
@@ -325,14 +371,17 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     value = read_at(copy.src, copy.src_transforms)
     if equation.params["add"]:
         value = add(read_at(copy.dst, copy.dst_transforms), value)
-    dst = write_at(copy.dst, copy.dst_transforms, value)
-    return _new_arrays(equation, dst=dst, **_signaled(copy, _size(copy))), []
+    new = _signaled(equation, copy, _size(copy), "dst_sem", "src_sem")
+    dst = equation.invars[_places(equation).dst]
+    new[dst] = write_at(copy.dst, copy.dst_transforms, value)
+    return _per_operand(equation, new), []
 
 
 @rules.discharge(dma_wait_p)
 def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     copy = _on_one_device(equation, operands)
-    return _new_arrays(equation, **_signaled(copy, -_size(copy))), []
+    name = "src_sem" if equation.params["is_wait_send"] else "dst_sem"
+    return _per_operand(equation, _signaled(equation, copy, -_size(copy), name)), []
 
 
 def _destination(copy: CopyOperands, printing: "Printing") -> str:

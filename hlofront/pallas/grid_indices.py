@@ -19,6 +19,9 @@ program_id_p = Primitive("program_id")
 # The size of the grid along the axis `axis`, for sizes that are dynamic.
 num_programs_p = Primitive("num_programs")
 
+for _primitive in (program_id_p, num_programs_p):
+    rules.lower.modules[_primitive.name] = ["hlofront.pallas.interpret.kernel"]
+
 _INDEX = ShapedArray((), "int32")
 
 

@@ -187,6 +187,31 @@ def test_values_move_between_rows_and_dtypes():
     np.testing.assert_allclose(inverse, 1 / m, rtol=1e-6)
 
 
+def test_a_copy_signals_that_its_source_was_read_and_that_it_has_arrived():
+    def kernel(x_ref, o_ref, counts_ref, semaphores):
+        copy = pltpu.async_copy(x_ref, o_ref, semaphores.at[0], src_sem=semaphores.at[1])
+
+        def count(i):
+            counts_ref[2 * i] = pl.semaphore_read(semaphores.at[0])
+            counts_ref[2 * i + 1] = pl.semaphore_read(semaphores.at[1])
+
+        count(0)
+        copy.wait_read()
+        count(1)
+        copy.wait_write()
+        count(2)
+
+    call = pl.pallas_call(
+        kernel,
+        [out(8), out(6, dtype=np.int32)],
+        scratch_shapes=[pltpu.SemaphoreType.DMA((2,))],
+        interpret=True,
+    )
+    copied, counts = call(x)
+    np.testing.assert_array_equal(copied, x)
+    assert counts.tolist() == [8, 8, 8, 0, 0, 0]
+
+
 def test_the_jaxpr_of_a_kernel_shows_its_references_copies_and_masks():
     def kernel(x_ref, o_ref, buffer, semaphore):
         copy = pltpu.make_async_copy(x_ref.at[pl.ds(0, 4)], buffer, semaphore)

@@ -218,6 +218,14 @@ def _(build: Builder, *operands: Any, **params: Any) -> Any:
     )
 
 
+@rules.lower(program_id_p, num_programs_p)
+def _(build: Builder, *, axis: int) -> Any:
+    raise ValueError(
+        "program_id and num_programs are operations of kernels: there is no grid outside of "
+        "pallas_call"
+    )
+
+
 @rules.lower(multiple_of_p)
 def _(build: Builder, x: Any, *, values: tuple[int, ...]) -> Any:
     return x
