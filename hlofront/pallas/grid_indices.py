@@ -31,10 +31,17 @@ def _(*, axis: int) -> ShapedArray:
 
 
 class _Kernel(NamedTuple):
-    """The kernel that is being traced: the interpreter that writes its jaxpr, and its grid."""
+    """The kernel that is being traced, or a pipeline inside of it.
+
+    Attributes:
+      trace: the interpreter that writes the kernel's jaxpr.
+      grid: the sizes of the grid.
+      indices: the index of the step along each axis of a pipeline; None for the kernel's own grid.
+    """
 
     trace: StagingTrace
-    grid: GridSizes
+    grid: tuple[Any, ...]
+    indices: tuple[Any, ...] | None = None
 
 
 _kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being traced", default=None)
@@ -44,6 +51,23 @@ _kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being trace
 def tracing_kernel(trace: StagingTrace, grid: GridSizes) -> Iterator[None]:
     """Let `program_id` be an operation of the kernel whose jaxpr an interpreter writes."""
     token = _kernel.set(_Kernel(trace, grid))
+    try:
+        yield
+    finally:
+        _kernel.reset(token)
+
+
+@contextmanager
+def tracing_pipeline(grid: tuple[Any, ...], indices: tuple[Any, ...]) -> Iterator[None]:
+    """Let `program_id` give the index of a step of a pipeline inside of the current kernel.
+
+    Raises:
+      ValueError: outside of kernels.
+    """
+    kernel = _kernel.get()
+    if kernel is None:
+        raise ValueError("a pipeline can only run in a kernel, which pallas_call traces")
+    token = _kernel.set(kernel._replace(grid=grid, indices=indices))
     try:
         yield
     finally:
@@ -81,6 +105,8 @@ def program_id(axis: int) -> Array:
       ValueError: outside of kernels, or if the grid has no such axis.
     """
     kernel = _kernel_of("program_id", axis)
+    if kernel.indices is not None:
+        return kernel.indices[axis]
     with interpreting_with(kernel.trace):
         return program_id_p.bind(axis=axis)
 
@@ -96,7 +122,7 @@ def num_programs(axis: int) -> Any:
     """
     kernel = _kernel_of("num_programs", axis)
     size = kernel.grid[axis]
-    if isinstance(size, int):
+    if isinstance(size, int) or kernel.indices is not None:
         return size
     with interpreting_with(kernel.trace):
         return num_programs_p.bind(axis=axis)

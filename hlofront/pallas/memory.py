@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base import tree
 from hlofront.base.dtypes import canonicalize_dtype, iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, NumPyDType, bool_, extended, int32
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, DType, DTypeLike
 from hlofront.core.aval import MemorySpace, ShapedArray
 from hlofront.core.references import AbstractRef
@@ -231,6 +233,15 @@ def ref_aval_of(scratch: Any, what: str) -> AbstractRef:
             f"{type(scratch).__name__}"
         )
     return get_ref_aval()
+
+
+def empty_like(x: PyTree) -> PyTree:
+    """Return arrays of undefined elements, of the shapes and dtypes of others.
+
+    Args:
+      x: a pytree of arrays, or of other objects with a shape and a dtype.
+    """
+    return tree.tree_map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
 
 
 def uninitialized(aval: ShapedArray) -> Array:

@@ -29,10 +29,12 @@ from hlofront.pallas.memory import ANY as ANY
 from hlofront.pallas.memory import HOST as HOST
 from hlofront.pallas.memory import KernelMemorySpace as MemorySpace
 from hlofront.pallas.memory import MemoryRef as MemoryRef
+from hlofront.pallas.memory import empty_like as empty_like
 from hlofront.pallas.memory import semaphore as semaphore
 from hlofront.pallas.pallas_call import pallas_call as pallas_call
 from hlofront.pallas.scoped import run_scoped as run_scoped
 from hlofront.pallas.scoped import with_scoped as with_scoped
+from hlofront.pallas.semaphores import DeviceIdType as DeviceIdType
 from hlofront.pallas.semaphores import semaphore_read as semaphore_read
 from hlofront.pallas.semaphores import semaphore_signal as semaphore_signal
 from hlofront.pallas.semaphores import semaphore_wait as semaphore_wait
@@ -47,6 +49,7 @@ __all__ = [
     "Blocked",
     "Buffered",
     "CostEstimate",
+    "DeviceIdType",
     "Element",
     "GridSpec",
     "MemoryRef",
@@ -60,6 +63,7 @@ __all__ = [
     "ds",
     "dslice",
     "empty",
+    "empty_like",
     "estimate_cost",
     "loop",
     "multiple_of",

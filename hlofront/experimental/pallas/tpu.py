@@ -24,6 +24,7 @@ from hlofront.pallas.memory import VMEM_SHARED as VMEM_SHARED
 from hlofront.pallas.memory import SemaphoreType as SemaphoreType
 from hlofront.pallas.memory import TpuMemorySpace as MemorySpace
 from hlofront.pallas.memory import dma_semaphore as dma_semaphore
+from hlofront.pallas.pipeline import emit_pipeline as emit_pipeline
 from hlofront.pallas.tpu_operations import bitcast as bitcast
 from hlofront.pallas.tpu_operations import reciprocal as reciprocal
 from hlofront.pallas.tpu_operations import roll as roll
@@ -49,6 +50,7 @@ __all__ = [
     "async_remote_copy",
     "bitcast",
     "dma_semaphore",
+    "emit_pipeline",
     "load",
     "make_async_copy",
     "make_async_remote_copy",

@@ -1,0 +1,277 @@
+"""emit_pipeline: a loop inside of a kernel that copies blocks while others are computed."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base.elements import int32
+from hlofront.base.tree import tree_leaves
+from hlofront.core.references import NDIndexer, is_known_integer
+from hlofront.core.sizes.computed_slices import Slice
+from hlofront.higher_order.while_loop import fori_loop
+from hlofront.pallas.block_specs import (
+    BlockDim,
+    Blocked,
+    BlockSpec,
+    Squeezed,
+    block_dim,
+    block_size,
+    ref_shape,
+)
+from hlofront.pallas.control import when
+from hlofront.pallas.copies import AsyncCopyDescriptor, make_async_copy
+from hlofront.pallas.grid_indices import tracing_pipeline
+from hlofront.pallas.memory import VMEM, MemoryRef, SemaphoreType, buffer_type
+from hlofront.pallas.scoped import run_scoped
+from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.elementwise import add, div, rem
+from hlofront.primitives.references.references import RefLike, TransformedRef
+
+Indices = Sequence[Any]
+
+
+class _Window:
+    """A reference that the steps of a pipeline see in blocks, which are copied to buffers.
+
+    Attributes:
+      ref: the reference.
+      spec: which block each step sees.
+      dims: the mode and size of the block along each axis.
+      slots: the number of buffers.
+    """
+
+    def __init__(self, ref: RefLike, spec: BlockSpec, slots: int, name: str):
+        shape = ref.shape
+        entries = shape if spec.block_shape is None else spec.block_shape
+        self.ref = ref
+        self.spec = spec
+        self.dims: tuple[BlockDim, ...] = tuple([block_dim(entry, name) for entry in entries])
+        if len(self.dims) != len(shape):
+            raise ValueError(
+                f"Block shape for {name} of the pipeline (= {self.dims}) must have the same number "
+                f"of dimensions as the reference, whose shape is {shape}. Give one size per axis."
+            )
+        for axis, (dim, size) in enumerate(zip(self.dims, shape, strict=True)):
+            if isinstance(dim, Blocked) and size % dim.block_size:
+                raise ValueError(
+                    f"blocks of {dim.block_size} do not divide axis {axis} of {name} of the "
+                    f"pipeline, whose shape is {shape}: pad the array, or choose another block size"
+                )
+        self.slots = (
+            slots if spec.pipeline_mode is None else _count(spec.pipeline_mode.buffer_count)
+        )
+
+    @property
+    def buffers(self) -> tuple[MemoryRef, MemoryRef]:
+        """The types of the buffers and of their semaphores."""
+        space = VMEM if self.spec.memory_space is None else self.spec.memory_space
+        shape = (self.slots, *ref_shape(self.dims))
+        return buffer_type(shape, self.ref.dtype, space), SemaphoreType.DMA((self.slots,))
+
+    def index(self, indices: Indices) -> list[Any]:
+        """Return the index of the block of a step."""
+        if self.spec.index_map is None:
+            return [0] * len(self.dims)
+        index = self.spec.index_map(*indices)
+        return list(index) if isinstance(index, tuple | list) else [index]
+
+    def block(self, indices: Indices) -> TransformedRef:
+        """Return a view of the block of a step."""
+        parts: list[Any] = []
+        for dim, index in zip(self.dims, self.index(indices), strict=True):
+            if isinstance(dim, Squeezed):
+                parts.append(index)
+            else:
+                start = index * dim.block_size if isinstance(dim, Blocked) else index
+                parts.append(Slice(start, block_size(dim)))
+        return TransformedRef(self.ref, [NDIndexer(parts, self.ref.shape, ())])
+
+    def differs(self, indices: Indices, others: Indices) -> Any:
+        """Return whether two steps see different blocks."""
+        result: Any = False
+        for index, other in zip(self.index(indices), self.index(others), strict=True):
+            if not (is_known_integer(index) and is_known_integer(other)):
+                result = (index != other) | result
+            elif index != other:
+                return True
+        return result
+
+
+def _count(buffers: int | tuple[int, int]) -> int:
+    return buffers if isinstance(buffers, int) else max(buffers)
+
+
+class _Buffers:
+    """The buffers of a window, and the copies between them and the reference."""
+
+    def __init__(self, window: _Window, buffer: Any, semaphores: Any):
+        self.window = window
+        self.buffer = buffer
+        self.semaphores = semaphores
+
+    def at(self, slot: Any) -> Any:
+        """Return a view of the buffer of a number."""
+        return self.buffer.at[slot]
+
+    def read(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
+        """Return the copy of the block of a step to a buffer."""
+        return make_async_copy(self.window.block(indices), self.at(slot), self.semaphores.at[slot])
+
+    def write(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
+        """Return the copy of a buffer to the block of a step."""
+        return make_async_copy(self.at(slot), self.window.block(indices), self.semaphores.at[slot])
+
+
+def emit_pipeline(
+    body: Callable[..., None],
+    *,
+    grid: tuple[Any, ...],
+    in_specs: Any = (),
+    out_specs: Any = (),
+    tiling: None = None,
+    core_axis: None = None,
+    core_axis_name: None = None,
+    dimension_semantics: Sequence[Any] | None = None,
+    trace_scopes: bool = True,
+    no_pipelining: bool = False,
+    output_wait_read_only: bool = False,
+    _explicit_indices: bool = False,
+) -> Callable[..., None]:
+    """Return a function of references that runs a body at each step of a grid, inside a kernel.
+
+    The blocks of the next step are copied to buffers while the body computes. A block that the next
+    step sees too stays where it is.
+
+    Args:
+      body: a function of references to the buffers of inputs and outputs. `program_id` gives it the
+        index of the step.
+      grid: the sizes of the grid, which may be traced.
+      in_specs: a BlockSpec per input; blocks divide arrays.
+      out_specs: a BlockSpec per output.
+      tiling: must be None: the compiler chooses the layout of buffers.
+      core_axis: must be None: all steps run on the kernel's core.
+      core_axis_name: must be None.
+      dimension_semantics: accepted; the steps run in order.
+      trace_scopes: accepted; profiles have no scopes of the pipeline.
+      no_pipelining: whether copies are waited for at once.
+      output_wait_read_only: accepted; the pipeline waits until outputs are written.
+
+    Returns:
+      A function of references to inputs and outputs, and `scratches`, which the body takes last.
+
+    Raises:
+      ValueError: if blocks do not divide an array, the grid is empty, or an option has another
+        value than it must have.
+    """
+    options = {
+        "tiling": tiling,
+        "core_axis": core_axis,
+        "core_axis_name": core_axis_name,
+        "_explicit_indices": _explicit_indices or None,
+    }
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"emit_pipeline runs on one core and has no {name}: got {value!r}")
+    if not isinstance(grid, tuple | list):
+        grid = (grid,)
+    if any(isinstance(size, int) and size < 1 for size in grid):
+        raise ValueError(
+            f"All elements in the grid must be strictly positive, but got grid={grid}: run the "
+            "pipeline under pl.when if there may be no steps"
+        )
+    specs: list[BlockSpec] = [*tree_leaves(in_specs), *tree_leaves(out_specs)]
+    inputs = len(tree_leaves(in_specs))
+    slots = 1 if no_pipelining else 2
+
+    def pipeline(*refs: RefLike, scratches: Sequence[Any] = ()) -> None:
+        if len(refs) != len(specs):
+            raise ValueError(
+                f"the pipeline has {inputs} in_specs and {len(specs) - inputs} out_specs, and was "
+                f"called with {len(refs)} references: give one spec per reference"
+            )
+        windows = [
+            _Window(ref, spec, slots, f"reference {number}")
+            for number, (ref, spec) in enumerate(zip(refs, specs, strict=True))
+        ]
+
+        def run(*flat: Any) -> None:
+            buffers = [
+                _Buffers(window, *flat[2 * number : 2 * number + 2])
+                for number, window in enumerate(windows)
+            ]
+            _run(body, tuple(grid), buffers[:inputs], buffers[inputs:], scratches)
+
+        run_scoped(run, *[each for window in windows for each in window.buffers])
+
+    return pipeline
+
+
+def _run(
+    body: Callable[..., None],
+    grid: tuple[Any, ...],
+    inputs: Sequence[_Buffers],
+    outputs: Sequence[_Buffers],
+    scratches: Sequence[Any],
+) -> None:
+    steps: Any = math.prod(grid)
+    ahead = [each for each in inputs if each.window.slots > 1]
+
+    def step(number: Any, carry: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
+        slots, started = carry
+        indices = _indices(number, grid)
+        before, after = _indices(number - 1, grid), _indices(number + 1, grid)
+        is_last = number + 1 == steps
+        new_slots: list[Any] = []
+        for each, slot in zip(inputs, slots, strict=True):
+            is_new = each.window.differs(indices, before) | (number == 0)
+            next_is_new = each.window.differs(after, indices) & ~is_last
+            next_slot = rem(add(slot, convert(next_is_new, int32, False)), each.window.slots)
+            if each.window.slots > 1:
+                when(next_is_new)(lambda e=each, s=next_slot: e.read(after, s).start())
+            else:
+                when(is_new)(lambda e=each, s=slot: e.read(indices, s).start())
+            when(is_new)(lambda e=each, s=slot: e.read(indices, s).wait())
+            new_slots.append(next_slot)
+        out_slots = [
+            rem(count, each.window.slots) for each, count in zip(outputs, started, strict=True)
+        ]
+        for each, slot, count in zip(outputs, out_slots, started, strict=True):
+            is_new = each.window.differs(indices, before) | (number == 0)
+            # The buffer is free when the copy of what it held before has ended.
+            is_used = is_new & (count >= each.window.slots)
+            when(is_used)(lambda e=each, s=slot: e.write(indices, s).wait())
+        views = [
+            *[each.at(slot) for each, slot in zip(inputs, slots, strict=True)],
+            *[each.at(slot) for each, slot in zip(outputs, out_slots, strict=True)],
+        ]
+        with tracing_pipeline(grid, tuple(indices)):
+            body(*views, *scratches)
+        new_started: list[Any] = []
+        for each, slot, count in zip(outputs, out_slots, started, strict=True):
+            is_done = each.window.differs(after, indices) | is_last
+            when(is_done)(lambda e=each, s=slot: e.write(indices, s).start())
+            new_started.append(add(count, convert(is_done, int32, False)))
+        return new_slots, new_started
+
+    first = _indices(convert(0, int32, False), grid)
+
+    def start() -> None:
+        for each in ahead:
+            each.read(first, 0).start()
+
+    when(steps > 0)(start)
+    zero = convert(0, int32, False)
+    _, started = fori_loop(0, steps, step, ([zero] * len(inputs), [zero] * len(outputs)))
+    for each, count in zip(outputs, started, strict=True):
+        for behind in range(1, each.window.slots + 1):
+            slot = rem(count + (each.window.slots - behind), each.window.slots)
+            when(count >= behind)(lambda e=each, s=slot: e.write(first, s).wait())
+
+
+def _indices(number: Any, grid: tuple[Any, ...]) -> list[Any]:
+    """Return the indices of the step of a number: the last axis of the grid is the fastest."""
+    indices: list[Any] = []
+    for size in reversed(grid):
+        indices.append(rem(number, size))
+        number = div(number, size)
+    return indices[::-1]
