@@ -275,3 +275,15 @@ def test_batched_indices_select_what_a_loop_over_the_examples_selects(axes):
         )
         for whole, part in zip(batched, one, strict=True):
             assert np.array_equal(whole[n], part)
+
+
+def test_an_index_of_32_bits_goes_with_slices_and_64_bit_dtypes():
+    def f(x, i):
+        ref = jax.new_ref(x)
+        ref[i, 1:3] = ref[i, 0:2]
+        return jax.freeze(ref)
+
+    with jax.enable_x64(True):
+        x = np.arange(6.0).reshape(2, 3)
+        changed = jax.jit(f)(x, np.int32(1))
+    assert changed.tolist() == [[0, 1, 2], [3, 3, 4]]

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.core.references import NDIndexer, is_known_integer
 from hlofront.core.sizes.computed_slices import Slice
@@ -19,6 +19,7 @@ from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.arrays.slicing import concatenate
 from hlofront.primitives.arrays.slicing import slice as static_slice
 from hlofront.primitives.elementwise.compare import lt, select_n
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import add
 
 Update = Callable[[ArrayLike], ArrayLike]
@@ -153,13 +154,19 @@ class _Part(NamedTuple):
         if self.is_known:
             limits = [start + size for start, size in zip(self.starts, self.sizes, strict=True)]
             return static_slice(array, self.starts, limits)
-        return dynamic_slice(array, self.starts, self.sizes)
+        return dynamic_slice(array, self._starts_of_one_dtype(), self.sizes)
 
     def with_window(self, array: ArrayLike, window: ArrayLike) -> ArrayLike:
         """Return an array with another window."""
         if self.sizes == self.shape:
             return window
-        return dynamic_update_slice(array, window, self.starts)
+        return dynamic_update_slice(array, window, self._starts_of_one_dtype())
+
+    def _starts_of_one_dtype(self) -> list[ArrayLike]:
+        """Return the starts, some of which are traced, in the widest dtype of these."""
+        traced = [typeof(start).dtype for start in self.starts if not isinstance(start, int)]
+        dtype = max(traced, key=_width, default=np.dtype("int32"))
+        return [convert(start, dtype, False) for start in self.starts]
 
     def strided(self, window: ArrayLike) -> ArrayLike:
         """Return every n-th element of a window along the axes that have a stride."""
@@ -216,6 +223,10 @@ class _Part(NamedTuple):
         axes, window_axes, indices = self._numbers(array)
         numbers = ScatterDimensionNumbers(tuple(window_axes), tuple(axes), tuple(axes))
         return function(array, indices, value, numbers)
+
+
+def _width(dtype: DType) -> int:
+    return dtype.itemsize
 
 
 def _from_start(index: ArrayLike, size: int) -> ArrayLike:
