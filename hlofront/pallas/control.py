@@ -49,9 +49,11 @@ def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
       TypeError: if the condition is not a scalar, or the function returns a value.
 
     Example:
-      >>> @pl.when(pl.program_id(0) == 0)
-      ... def _():
-      ...     o_ref[...] = jnp.zeros_like(o_ref)
+      >>> def kernel(x_ref, o_ref):
+      ...     @pl.when(pl.program_id(0) == 0)
+      ...     def _():
+      ...         o_ref[...] = jnp.zeros_like(o_ref)
+      ...     o_ref[...] += x_ref[...]
     """
 
     def run_when(f: Callable[[], None]) -> None:
@@ -94,9 +96,10 @@ def loop(
       ValueError: if the step is 0, or `unroll` is given and the range is traced.
 
     Example:
-      >>> @pl.loop(0, 8)
-      ... def _(i):
-      ...     o_ref[i] = x_ref[i] * 2
+      >>> def kernel(x_ref, o_ref):
+      ...     @pl.loop(0, 8)
+      ...     def _(i):
+      ...         o_ref[i] = x_ref[i] * 2
     """
     if is_known_integer(step) and not step:
         raise ValueError("pl.loop requires a step that is not 0")

@@ -177,7 +177,7 @@ def emit_pipeline(
     if any(isinstance(size, int) and size < 1 for size in grid):
         raise ValueError(
             f"All elements in the grid must be strictly positive, but got grid={grid}: run the "
-            "pipeline under pl.when if there may be no steps"
+            "pipeline under pl.when if a size may be 0"
         )
     specs: list[BlockSpec] = [*tree_leaves(in_specs), *tree_leaves(out_specs)]
     inputs = len(tree_leaves(in_specs))
@@ -218,6 +218,7 @@ def _run(
 
     def step(number: Any, carry: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
         slots, started = carry
+        number = _int32(number)
         indices = _indices(number, grid)
         before, after = _indices(number - 1, grid), _indices(number + 1, grid)
         is_last = number + 1 == steps
@@ -225,7 +226,7 @@ def _run(
         for each, slot in zip(inputs, slots, strict=True):
             is_new = each.window.differs(indices, before) | (number == 0)
             next_is_new = each.window.differs(after, indices) & ~is_last
-            next_slot = rem(add(slot, convert(next_is_new, int32, False)), each.window.slots)
+            next_slot = rem(add(slot, _int32(next_is_new)), _int32(each.window.slots))
             if each.window.slots > 1:
                 when(next_is_new)(lambda e=each, s=next_slot: e.read(after, s).start())
             else:
@@ -233,7 +234,8 @@ def _run(
             when(is_new)(lambda e=each, s=slot: e.read(indices, s).wait())
             new_slots.append(next_slot)
         out_slots = [
-            rem(count, each.window.slots) for each, count in zip(outputs, started, strict=True)
+            rem(count, _int32(each.window.slots))
+            for each, count in zip(outputs, started, strict=True)
         ]
         for each, slot, count in zip(outputs, out_slots, started, strict=True):
             is_new = each.window.differs(indices, before) | (number == 0)
@@ -250,21 +252,21 @@ def _run(
         for each, slot, count in zip(outputs, out_slots, started, strict=True):
             is_done = each.window.differs(after, indices) | is_last
             when(is_done)(lambda e=each, s=slot: e.write(indices, s).start())
-            new_started.append(add(count, convert(is_done, int32, False)))
+            new_started.append(add(count, _int32(is_done)))
         return new_slots, new_started
 
-    first = _indices(convert(0, int32, False), grid)
+    first = _indices(_int32(0), grid)
 
     def start() -> None:
         for each in ahead:
             each.read(first, 0).start()
 
     when(steps > 0)(start)
-    zero = convert(0, int32, False)
+    zero = _int32(0)
     _, started = fori_loop(0, steps, step, ([zero] * len(inputs), [zero] * len(outputs)))
     for each, count in zip(outputs, started, strict=True):
         for behind in range(1, each.window.slots + 1):
-            slot = rem(count + (each.window.slots - behind), each.window.slots)
+            slot = rem(add(count, _int32(each.window.slots - behind)), _int32(each.window.slots))
             when(count >= behind)(lambda e=each, s=slot: e.write(first, s).wait())
 
 
@@ -272,6 +274,12 @@ def _indices(number: Any, grid: tuple[Any, ...]) -> list[Any]:
     """Return the indices of the step of a number: the last axis of the grid is the fastest."""
     indices: list[Any] = []
     for size in reversed(grid):
+        size = _int32(size)
         indices.append(rem(number, size))
         number = div(number, size)
     return indices[::-1]
+
+
+def _int32(number: Any) -> Any:
+    """Return an integer or boolean as int32, with 64-bit dtypes too."""
+    return convert(number, int32, False)

@@ -16,7 +16,7 @@ from hlofront.core.references import NDIndexer, shape_after, write_effect
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, is_semaphore
 from hlofront.primitives.elementwise.converting import convert
-from hlofront.primitives.elementwise.elementwise import add, sub
+from hlofront.primitives.elementwise.elementwise import add, neg
 from hlofront.primitives.references.references import RefLike, indexed
 from hlofront.primitives.references.rules import Discharged
 from hlofront.primitives.references.updates import read_at, write_at
@@ -160,7 +160,8 @@ def added(array: Any, transforms: Sequence[NDIndexer], number: ArrayLike) -> Arr
     """Return an array of semaphores, one of whose counts is greater by a number."""
     dtype = typeof(array).dtype
     count = convert(read_at(array, transforms), int32, False)
-    return write_at(array, transforms, convert(add(count, number), dtype, False))  # pyright: ignore[reportReturnType]
+    total = add(count, convert(number, int32, False))
+    return write_at(array, transforms, convert(total, dtype, False))  # pyright: ignore[reportReturnType]
 
 
 @rules.discharge(semaphore_signal_p)
@@ -177,7 +178,7 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
 @rules.discharge(semaphore_wait_p)
 def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     array, transforms, value = equation.params["args_tree"].unflatten(operands)
-    new = added(array, transforms, sub(0, value)) if equation.params["decrement"] else None
+    new = added(array, transforms, neg(value)) if equation.params["decrement"] else None
     return [new, *[None] * len(operands[1:])], []
 
 

@@ -43,7 +43,8 @@ def roll(
         and stride_axis is given.
 
     Example:
-      >>> pltpu.roll(x, 1, 0)     # in a kernel: x[-1], x[0], x[1], ...
+      >>> jax.jit(lambda x: pltpu.roll(x, 1, 0))(jnp.arange(4))
+      Array([3, 0, 1, 2], dtype=int32)
     """
     ndim = typeof(x).ndim
     if is_known_integer(shift) and int(shift) < 0:  # pyright: ignore[reportArgumentType]

@@ -14,9 +14,11 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.experimental import pallas as pl
+from hlofront.experimental.pallas import tpu as pltpu
 
 ROOT = pathlib.Path(__file__).parents[2]
-NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
+NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "pl": pl, "pltpu": pltpu}
 
 # The names that users look up first, by module.
 EXPECTED = {

@@ -85,6 +85,31 @@ def test_branches_loops_and_jitted_functions_of_a_kernel_read_the_index_of_its_s
         np.testing.assert_array_equal(call(x)[: 4 * grid], x[: 4 * grid] + numbers)
 
 
+def test_kernels_run_with_64_bit_dtypes():
+    def kernel(x_ref, o_ref, semaphore):
+        pltpu.sync_copy(x_ref, o_ref)
+        pl.semaphore_signal(semaphore, 2)
+        pl.semaphore_wait(semaphore)
+        o_ref[...] += pl.program_id(0) + pl.semaphore_read(semaphore)
+
+    def body(x_ref, o_ref):
+        spec = pl.BlockSpec((2,), lambda i: i)
+        inner = pltpu.emit_pipeline(double, grid=(2,), in_specs=[spec], out_specs=[spec])
+        inner(x_ref, o_ref)
+
+    with hlofront.enable_x64(True):
+        options = {"grid": (2,), "in_specs": [halves], "out_specs": halves, "interpret": True}
+        semaphores = [pltpu.SemaphoreType.REGULAR]
+        call = pl.pallas_call(
+            kernel, out(8, dtype=np.float64), scratch_shapes=semaphores, **options
+        )
+        wide = x.astype(np.float64)
+        # One is left at each step.
+        np.testing.assert_array_equal(call(wide), x + np.repeat([1, 3], 4))
+        call = pl.pallas_call(body, out(8, dtype=np.float64), **options)
+        np.testing.assert_array_equal(call(wide), x * 2)
+
+
 def test_a_kernel_is_traced_once_for_operands_of_the_same_types():
     traced = []
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hlofront.base.elements import int32
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.pallas.block_specs import Blocked, Squeezed, block_size
@@ -12,6 +13,7 @@ from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice, dynamic_up
 from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.arrays.slicing import pad
 from hlofront.primitives.arrays.slicing import slice as static_slice
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import mul
 
 
@@ -65,10 +67,13 @@ class Blocks:
 
     def starts(self, indices: Sequence[ArrayLike]) -> list[ArrayLike]:
         """Return the first element of a block along each axis, from what the index map returned."""
-        return [
-            mul(index, size) if isinstance(dim, Blocked) and size != 1 else index
-            for index, dim, size in zip(indices, self.mapping.block_shape, self.sizes, strict=True)
-        ]
+        starts: list[ArrayLike] = []
+        for index, dim, size in zip(indices, self.mapping.block_shape, self.sizes, strict=True):
+            start = convert(index, int32, False)
+            if isinstance(dim, Blocked) and size != 1:
+                start = mul(start, convert(size, int32, False))
+            starts.append(start)
+        return starts
 
     def read(self, array: ArrayLike, starts: Sequence[ArrayLike]) -> ArrayLike:
         """Return the block that begins at some elements, without squeezed axes."""
