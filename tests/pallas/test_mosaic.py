@@ -8,6 +8,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.base.errors import JaxRuntimeError
 from hlofront.core.programs.subprograms import all_equations
 from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
@@ -480,3 +481,32 @@ def gather_rows(n, x):
 )
 def test_libtpu_compiles_kernels_for_absent_tpus(function, avals):
     assert "tpu_custom_call" in on_tpu(function, *avals).compile().as_text()
+
+
+def keep(x, o, first, rest):
+    first[...] = x[...]
+    o[...] = first[...] + rest[0]
+
+
+def test_too_much_vmem_is_told_with_the_buffers_that_fill_it():
+    rows = pl.BlockSpec((1024, 2048), lambda i: (i, 0))
+
+    def summed(x):
+        scratch = [pltpu.VMEM((1024, 2048), F32), pltpu.VMEM((2, 1024, 2048), F32)]
+        return pl.pallas_call(
+            keep, x, grid=(4,), in_specs=[rows], out_specs=rows, scratch_shapes=scratch
+        )(x)
+
+    lowered = on_tpu(summed, array((4096, 2048)))
+    with pytest.raises(JaxRuntimeError) as raised:
+        lowered.compile()
+    first, *lines = str(raised.value).splitlines()
+    assert "summed has a kernel that needs more VMEM than it may use" in first
+    assert "kernel keep at test_mosaic.py" in first
+    assert lines[:4] == [
+        " 16.0 MiB  operand 0: 2 of 1024x2048xf32",
+        " 16.0 MiB  result 0: 2 of 1024x2048xf32",
+        " 16.0 MiB  scratch 1: 2x1024x2048xf32",
+        "  8.0 MiB  scratch 0: 1024x2048xf32",
+    ]
+    assert "limit 16.00M" in str(raised.value)

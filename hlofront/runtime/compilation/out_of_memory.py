@@ -1,12 +1,17 @@
 """The error of a program that needs more memory than its device has: which values take it."""
 
 import importlib
+import re
 from collections.abc import Callable
 
 from hlofront.base.errors import JaxRuntimeError
+from hlofront.bridge import kernel_payloads
+from hlotools.ir.custom_kernels import set_kernel_decoder
 
 # The module that computes what is live when; only an error needs it.
 _MEMORY = "hlotools.cost.memory_use"
+_VMEM = "hlotools.cost.kernel_vmem"
+_IN_VMEM = re.compile(r"space=vmem|memory space vmem")
 _CODE = "RESOURCE_EXHAUSTED"
 _MAX_BUFFERS = 6
 
@@ -24,6 +29,8 @@ def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxR
     message = str(error)
     if not message.startswith(_CODE):
         return error
+    if _IN_VMEM.search(message):
+        return _of_kernel(error, name, hlo())
     memory_use = importlib.import_module(_MEMORY).memory_use
     try:
         use = memory_use(hlo())
@@ -37,4 +44,19 @@ def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxR
         f"operations{optimized}, {largest}\nhlofront.inspect.memory_use(lowered) has the full "
         "list; to use less memory, try jax.checkpoint, donated arguments, smaller batches or "
         f"shardings. XLA says:\n{message}"
+    )
+
+
+def _of_kernel(error: JaxRuntimeError, name: str, hlo: str) -> JaxRuntimeError:
+    """Return an error of too little VMEM with the buffers of the kernel that fill it."""
+    set_kernel_decoder(kernel_payloads.decoded)
+    lines = importlib.import_module(_VMEM).vmem_lines(hlo, _MAX_BUFFERS)
+    if not lines:
+        return error
+    listed = "\n".join(lines)
+    return JaxRuntimeError(
+        f"{_CODE}: {name} has a kernel that needs more VMEM than it may use. {listed}\n"
+        "To use less, take smaller blocks, or pipeline_mode=pl.Buffered(1) for blocks that seldom "
+        "change; compiler_params=pltpu.CompilerParams(vmem_limit_bytes=...) raises the limit, at "
+        f"most to the VMEM of the chip. libtpu says:\n{error}"
     )
