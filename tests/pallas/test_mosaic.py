@@ -93,6 +93,7 @@ ELEMENTWISE = [
     ("row", lambda x: x + x[3], F32, 1, "vector.extract_strided_slice"),
     ("concatenate", lambda x: jnp.concatenate([x, x], 1), F32, 1, "tpu.concatenate"),
     ("tile", lambda x: jnp.tile(x, (2, 1)), F32, 1, "tpu.concatenate"),
+    ("gather", lambda x, y: jnp.take_along_axis(x, y.astype(I32), 1), F32, 2, "tpu.dynamic_gather"),
     ("pad", lambda x: jnp.pad(x, ((0, 8), (0, 0))), F32, 1, "tpu.concatenate"),
     ("iota", lambda x: x + lax.broadcasted_iota(F32, x.shape, 1), F32, 1, "tpu.iota"),
     ("softmax", lambda x: jax.nn.softmax(x, -1), F32, 1, "math.exp"),

@@ -19,14 +19,11 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.selecting import three_parts
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pallas.mosaic.builder import KernelBuilder, Operand
-from hlofront.pallas.mosaic.elementwise import compared, converted
+from hlofront.pallas.mosaic.elementwise import DIFFERENT, compared, converted
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
 from hlofront.primitives.elementwise.compare import lt_p
 from hlofront.primitives.elementwise.elementwise import add_p
-
-# The predicates of `!=`.
-_DIFFERENT = (6, 1, 1)
 
 
 @mosaic(
@@ -79,7 +76,7 @@ def _branch(
         return build.call(branches[0], operands)
     index = converted(build, index, (), dtype, int32)
     zero = build.constant(0, int32)
-    is_other = compared(build, _DIFFERENT, index, zero, (), int32)
+    is_other = compared(build, DIFFERENT, index, zero, (), int32)
 
     def others(inner: KernelBuilder) -> None:
         rest = index

@@ -55,11 +55,12 @@ _OPERATIONS: dict[Primitive, tuple[str, str, str, str]] = {
     e.tan_p: ("math.tan", "", "", ""),
     e.tanh_p: ("math.tanh", "", "", ""),
 }
+EQUAL, DIFFERENT = (1, 0, 0), (6, 1, 1)
 # The numbers of MLIR's predicates: of floats, of signed and of unsigned integers. For `!=` libtpu
 # has only the predicate `one`, by which NaN differs from all numbers.
 _PREDICATES: dict[Primitive, tuple[int, int, int]] = {
-    compare.eq_p: (1, 0, 0),
-    compare.ne_p: (6, 1, 1),
+    compare.eq_p: EQUAL,
+    compare.ne_p: DIFFERENT,
     compare.lt_p: (4, 2, 6),
     compare.le_p: (5, 3, 7),
     compare.gt_p: (2, 4, 8),
@@ -198,7 +199,7 @@ def _(build: KernelBuilder, which: Value, *cases: Value) -> Value:
     result = cases[0]
     for number, case in enumerate(cases[1:], 1):
         here = build.constant(number, of.dtype, of.shape)
-        is_here = compared(build, _PREDICATES[compare.eq_p], which, here, of.shape, of.dtype)
+        is_here = compared(build, EQUAL, which, here, of.shape, of.dtype)
         result = build.op("arith.select", (is_here, case, result), build.type_of(out))
     return result
 
@@ -230,7 +231,7 @@ def converted(build: KernelBuilder, x: Value, shape: Shape, old: DType, new: DTy
         wide = int32 if before else float32
         x = converted(build, x, shape, old, wide)
         zero = build.constant(0, wide, shape)
-        return compared(build, _PREDICATES[compare.ne_p], x, zero, shape, wide)
+        return compared(build, DIFFERENT, x, zero, shape, wide)
     if before == 3 and after == 0:
         x = converted(build, x, shape, old, int32)
         x = build.op("arith.sitofp", (x,), value_type(shape, float32))

@@ -1,6 +1,9 @@
 """Mosaic rules of operations that move elements, or make arrays of their indices."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from hlofront.base.elements import int32
 from hlofront.base.typing import DType
@@ -8,10 +11,15 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.core.types import attribute, i32
 from hlofront.pallas.mosaic.builder import KernelBuilder, Shape
-from hlofront.pallas.mosaic.elementwise import converted
+from hlofront.pallas.mosaic.elementwise import EQUAL, compared, converted, kind_of
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
 from hlofront.primitives.arrays.creation import iota_p
+from hlofront.primitives.arrays.gathering import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    gather_p,
+)
 from hlofront.primitives.arrays.shaping import (
     broadcast_in_dim_p,
     reshape_p,
@@ -199,3 +207,53 @@ def _(
         shape[axis] += low + high
         x = concatenated(build, parts, axis, aval.update(shape=tuple(shape)))
     return x
+
+
+@mosaic(gather_p)
+def _(
+    build: KernelBuilder,
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: GatherScatterMode,
+    fill_value: Any,
+    **_: object,
+) -> Value:
+    """Emit what jnp.take_along_axis does: for each element another one along one axis."""
+    aval, of = build.avals_in
+    numbers = dimension_numbers
+    axes = numbers.start_index_map
+    others = tuple([axis for axis in range(aval.ndim) if axis not in axes])
+    is_along_axis = (
+        len(axes) == 1
+        and of.shape == (*aval.shape, 1)
+        and numbers.collapsed_slice_dims == axes
+        and numbers.operand_batching_dims == numbers.start_indices_batching_dims == others
+        and not numbers.offset_dims
+    )
+    if not is_along_axis:
+        build.refuse(
+            f"a gather of {aval.str_short()} by indices {of.str_short()}: kernels of TPUs gather "
+            "by jnp.take_along_axis, with indices of the shape of the operand",
+            NotImplementedError,
+        )
+    size = aval.shape[axes[0]]
+    places = build.reshape(indices, of.dtype, of.shape, aval.shape)
+    places = converted(build, places, aval.shape, of.dtype, int32)
+    low, high = (build.constant(end, int32, aval.shape) for end in (0, size - 1))
+    within = value_type(aval.shape, int32)
+    if mode is GatherScatterMode.PROMISE_IN_BOUNDS:
+        inside = places
+    else:
+        inside = build.op("arith.maxsi", (places, low), within)
+        inside = build.op("arith.minsi", (inside, high), within)
+    result = build.op("tpu.dynamic_gather", (x, inside), dimensions=array_attribute(axes, 32))
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        return result
+    is_inside = compared(build, EQUAL, places, inside, aval.shape, int32)
+    if fill_value is None:
+        fill_value = np.nan if not kind_of(aval.dtype) else 0
+    filling = build.broadcast(build.constant(fill_value, aval.dtype), aval.dtype, (), aval.shape)
+    return build.op("arith.select", (is_inside, result, filling))
