@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 import hlofront as jax
@@ -14,7 +15,8 @@ from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
 from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.mosaic.kernel_module import kernel_module
-from hlofront.sharding import SingleDeviceSharding
+from hlofront.sharding import Mesh, SingleDeviceSharding
+from hlofront.sharding import PartitionSpec as P
 
 F32, BF16, I32, I8, BOOL = jnp.float32, jnp.bfloat16, jnp.int32, jnp.int8, jnp.bool_
 WHOLE = pl.BlockSpec()
@@ -511,3 +513,42 @@ def test_too_much_vmem_is_told_with_the_buffers_that_fill_it():
         "  8.0 MiB  scratch 0: 1024x2048xf32",
     ]
     assert "limit 16.00M" in str(raised.value)
+
+
+def send_right(x, o, sent, arrived):
+    right = lax.rem(lax.axis_index("x") + 1, lax.axis_size("x"))
+    copy = pltpu.make_async_remote_copy(x, o, sent, arrived, device_id=(right,))
+    copy.start()
+    copy.wait()
+
+
+def shift(x):
+    scratch = [pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA]
+    return pl.pallas_call(
+        send_right, x, in_specs=[ANYWHERE], out_specs=ANYWHERE, scratch_shapes=scratch
+    )(x)
+
+
+def test_a_copy_to_another_device_names_it_by_its_place_in_the_mesh():
+    try:
+        devices = jax.target("tpu:v5e:2x2").devices
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    mesh = Mesh(np.array(devices).reshape(2, 2), ("y", "x"))
+    mapped = jax.shard_map(shift, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    with pytest.raises(ValueError, match="device_id has 1 coordinates, and the mesh has the axes"):
+        jax.jit(mapped).lower(X)
+    mesh = Mesh(np.array(devices), ("x",))
+    mapped = jax.shard_map(shift, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    config = config_of(jax.jit(mapped).lower(X).as_text())
+    assert config["custom_call_config"]["has_communication"] is True
+
+
+def test_a_copy_to_another_device_needs_a_mesh():
+    def kernel(x, o, sent, arrived):
+        copy = pltpu.make_async_remote_copy(x, o, sent, arrived, device_id=(1,))
+        copy.start()
+
+    scratch = [pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA]
+    with pytest.raises(ValueError, match="communication in pallas_call without shard_map"):
+        call(kernel, X, in_specs=[ANYWHERE], out_specs=ANYWHERE, scratch_shapes=scratch)

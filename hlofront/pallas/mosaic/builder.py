@@ -66,6 +66,7 @@ class KernelState:
       grid: the sizes of the grid; None for those that are known when the kernel runs.
       own_axes: the axes of the grid that the kernel's own axes are: others are those of vmap.
       uses_barrier: whether it waits at the barrier of several devices.
+      communicates: whether it copies to other devices, or signals their semaphores.
       mesh_axes: the names and sizes of the axes of the mesh around the kernel.
     """
 
@@ -80,7 +81,7 @@ class KernelState:
         self.grid = tuple(grid)
         self.own_axes = tuple(own_axes)
         self.mesh_axes = tuple(mesh_axes)
-        self.uses_barrier = False
+        self.uses_barrier = self.communicates = False
         self.locations = Locations()
 
 

@@ -20,7 +20,7 @@ from hlofront.pallas.compiler_params import CompilerParams, GridDimensionSemanti
 from hlofront.pallas.grid_mapping import GridMapping
 from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.mosaic.checks import check_call
-from hlofront.pallas.mosaic.kernel_module import kernel_module
+from hlofront.pallas.mosaic.kernel_module import KernelModule, kernel_module
 
 # The number of VMEM among the memories of XLA.
 _VMEM = 1
@@ -64,7 +64,7 @@ def _compiled(
             "collective_id has to be unspecified or None when not using a custom barrier "
             "(pltpu.get_barrier_semaphore)"
         )
-    config = _config(kernel.ir_module, options, cost_estimate)
+    config = _config(kernel, options, cost_estimate)
     # Kernels hold booleans as int32.
     args = [
         build.convert(x, aval.update(dtype=int32)) if aval.dtype == bool_ else x
@@ -152,10 +152,13 @@ def _effects(
 
 
 def _config(
-    module: ir.Module, options: CompilerParams, cost: CostEstimate | None
+    module: KernelModule, options: CompilerParams, cost: CostEstimate | None
 ) -> dict[str, Any]:
     """Return what libtpu reads: the kernel, and the options that differ from their defaults."""
-    kernel: dict[str, Any] = {"body": base64.b64encode(serialized(module)).decode("ascii")}
+    body = base64.b64encode(serialized(module.ir_module)).decode("ascii")
+    kernel: dict[str, Any] = {"body": body}
+    if module.communicates:
+        kernel["has_communication"] = True
     if cost is not None:
         kernel["cost_estimate"] = vars(cost)
     kernel["serialization_format"] = options.serialization_format

@@ -46,10 +46,12 @@ class KernelModule(NamedTuple):
     Attributes:
       ir_module: the module.
       uses_barrier: whether it waits at the barrier of several devices.
+      communicates: whether it copies to other devices, or signals their semaphores.
     """
 
     ir_module: ir.Module
     uses_barrier: bool
+    communicates: bool
 
 
 def kernel_module(
@@ -93,7 +95,7 @@ def kernel_module(
                 f"lowering the kernel {name} for TPUs made an invalid module: {error}. This is a "
                 "bug of hlofront; please report it with the kernel."
             ) from error
-    return KernelModule(ir_module, kernel.uses_barrier)
+    return KernelModule(ir_module, kernel.uses_barrier, kernel.communicates)
 
 
 def _semantics(mapping: GridMapping, semantics: Sequence[str] | None) -> list[str]:

@@ -219,6 +219,13 @@ def _devices(
 
 def _device(build: KernelBuilder, device: Any, device_id_type: DeviceIdType) -> Value:
     """Return the number of a device, which is named by it or by its coordinates in the mesh."""
+    axes = build.kernel.mesh_axes
+    if not axes:
+        build.refuse(
+            "Cannot use communication in pallas_call without shard_map: call the kernel in "
+            "jax.shard_map over a mesh of the devices"
+        )
+    build.kernel.communicates = True
     if device_id_type is DeviceIdType.LOGICAL:
         if isinstance(device, tuple | list | dict):
             build.refuse(
@@ -226,9 +233,6 @@ def _device(build: KernelBuilder, device: Any, device_id_type: DeviceIdType) -> 
                 "number of the device, or device_id_type=pl.DeviceIdType.MESH"
             )
         return build.to_int32(device)
-    axes = build.kernel.mesh_axes
-    if not axes:
-        build.refuse("a kernel that names another device: call it in jax.shard_map over a mesh")
     if isinstance(device, dict):
         coordinates = [
             device[name] if name in device else _coordinate(build, place)
