@@ -544,6 +544,32 @@ def test_a_copy_to_another_device_names_it_by_its_place_in_the_mesh():
     assert config["custom_call_config"]["has_communication"] is True
 
 
+def meet(x, o):
+    barrier = pltpu.get_barrier_semaphore()
+    pl.semaphore_signal(barrier, 1)
+    pl.semaphore_wait(barrier, 1)
+    o[...] = x[...]
+
+
+def copied(x, number):
+    params = pltpu.CompilerParams(collective_id=number)
+    return pl.pallas_call(meet, X, compiler_params=params)(x)
+
+
+def test_a_barrier_has_the_number_of_the_kernel():
+    assert (
+        config_of(on_tpu(lambda x: copied(x, 3), X).as_text())["custom_call_config"][
+            "collective_id"
+        ]
+        == 3
+    )
+    with pytest.raises(ValueError, match="collective_id=0"):
+        on_tpu(lambda x: copied(x, None), X)
+    params = pltpu.CompilerParams(collective_id=3)
+    with pytest.raises(ValueError, match="when not using a custom barrier"):
+        on_tpu(lambda x: pl.pallas_call(double, x, compiler_params=params)(x), X)
+
+
 def test_a_copy_to_another_device_needs_a_mesh():
     def kernel(x, o, sent, arrived):
         copy = pltpu.make_async_remote_copy(x, o, sent, arrived, device_id=(1,))

@@ -1,5 +1,6 @@
 """jax.experimental.pallas.tpu: what kernels for TPUs use of their memories, copies and options."""
 
+from hlofront.pallas.barrier import get_barrier_semaphore as get_barrier_semaphore
 from hlofront.pallas.compiler_params import ARBITRARY as ARBITRARY
 from hlofront.pallas.compiler_params import CORE_PARALLEL as CORE_PARALLEL
 from hlofront.pallas.compiler_params import PARALLEL as PARALLEL
@@ -51,6 +52,7 @@ __all__ = [
     "bitcast",
     "dma_semaphore",
     "emit_pipeline",
+    "get_barrier_semaphore",
     "load",
     "make_async_copy",
     "make_async_remote_copy",

@@ -64,6 +64,12 @@ def _compiled(
             "collective_id has to be unspecified or None when not using a custom barrier "
             "(pltpu.get_barrier_semaphore)"
         )
+    if kernel.uses_barrier and options.collective_id is None:
+        raise ValueError(
+            f"the kernel {name} uses the barrier semaphore, which collective_id numbers: give "
+            "pallas_call compiler_params=pltpu.CompilerParams(collective_id=0); kernels that may "
+            "run at the same time have different ones"
+        )
     config = _config(kernel, options, cost_estimate)
     # Kernels hold booleans as int32.
     args = [

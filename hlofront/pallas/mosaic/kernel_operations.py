@@ -8,6 +8,7 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.lowering.core.types import boolean, i32
+from hlofront.pallas.barrier import get_barrier_semaphore_p
 from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
@@ -135,6 +136,14 @@ def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, decrement: b
     ref, transforms, count = args_tree.unflatten(leaves_of(build, leaves, 0))
     build.effect("tpu.sem_wait", (_view(build, ref, transforms), build.to_int32(count)))
     return []
+
+
+@mosaic(get_barrier_semaphore_p)
+def _(build: KernelBuilder) -> KernelRef:
+    build.kernel.uses_barrier = True
+    aval = build.avals_out[0]
+    value = build.op("tpu.sem_barrier", (), memref_type((), aval.dtype, memory_of(aval)))
+    return KernelRef(value, aval, ())
 
 
 @mosaic(semaphore_read_p)

@@ -1,0 +1,39 @@
+"""The semaphore that the devices of a kernel share: get_barrier_semaphore."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.references import AbstractRef
+from hlofront.pallas.memory import BARRIER_SEMAPHORE_DTYPE, TpuMemorySpace
+from hlofront.primitives.references.rules import Discharged
+
+# The result is a reference to the semaphore of the kernel's `collective_id`.
+get_barrier_semaphore_p = Primitive("get_barrier_semaphore")
+get_barrier_semaphore_p.ref_primitive = True
+
+_SEMAPHORE = AbstractRef(ShapedArray((), BARRIER_SEMAPHORE_DTYPE), TpuMemorySpace.SEMAPHORE)
+
+
+@rules.infer(get_barrier_semaphore_p)
+def _() -> AbstractRef:
+    return _SEMAPHORE
+
+
+@rules.discharge(get_barrier_semaphore_p)
+def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+    raise NotImplementedError(  # JAX raises this class.
+        "a kernel that is interpreted runs on one device, and has no barrier of several"
+    )
+
+
+def get_barrier_semaphore() -> Any:
+    """Return a reference to a semaphore that the same kernels on other devices have too.
+
+    They signal it, and wait for it, before they write to one another's memory. The kernel's
+    `CompilerParams` need a `collective_id`, which kernels that run at the same time do not share.
+    """
+    return get_barrier_semaphore_p.bind()
