@@ -1,6 +1,6 @@
 """The semaphore that the devices of a kernel share: get_barrier_semaphore."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from hlofront.core import rules
@@ -30,10 +30,21 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     )
 
 
-def get_barrier_semaphore() -> Any:
+def get_barrier_semaphore(tag: Hashable = None) -> Any:
     """Return a reference to a semaphore that the same kernels on other devices have too.
 
     They signal it, and wait for it, before they write to one another's memory. The kernel's
     `CompilerParams` need a `collective_id`, which kernels that run at the same time do not share.
+
+    Args:
+      tag: must be None: the semaphore is that of the kernel's `collective_id`.
+
+    Raises:
+      ValueError: if a tag is given.
     """
+    if tag is not None:
+        raise ValueError(
+            f"get_barrier_semaphore(tag={tag!r}): give the kernel "
+            "compiler_params=pltpu.CompilerParams(collective_id=...) instead of a tag"
+        )
     return get_barrier_semaphore_p.bind()

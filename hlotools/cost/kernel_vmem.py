@@ -7,7 +7,7 @@ from hlotools.cost.memory_use import size_text
 from hlotools.ir.custom_kernels import CustomKernel
 from hlotools.ir.kernel_parameters import kernels_in, parameters_of, title_of
 
-# The rows and columns of a tile of VMEM, to multiples of which buffers are rounded up.
+# The rows and columns of a tile of VMEM: buffers are rounded up to whole tiles.
 _TILE = (8, 128)
 _ALLOCATED = re.compile(r"memref\.alloca\(\) : memref<([\dx]*x)?([a-z]\w*), [^>]*<vmem>")
 _BITS = re.compile(r"\d+")
