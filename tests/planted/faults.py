@@ -355,6 +355,21 @@ FAULTS = (
         "distances = distances / jnp.maximum(inverse, 1.0)",
         "distances = distances / jnp.minimum(inverse, 1.0)",
     ),
+    # ---- pallas
+    Fault(
+        "the program_id of a batched kernel counts examples",
+        "axis of a grid",
+        "hlofront/pallas/kernel_call.py",
+        "vmapped_dims=(0, *[dim + 1 for dim in mapping.vmapped_dims])",
+        "vmapped_dims=tuple([dim + 1 for dim in mapping.vmapped_dims])",
+    ),
+    Fault(
+        "the last block of an array that blocks do not divide begins earlier",
+        "padding",
+        "hlofront/pallas/interpret/blocks.py",
+        "after + (-(before + n + after) % size if size else 0)",
+        "after",
+    ),
     # ---- tools
     Fault(
         "find_nan blames the operation that passes a NaN on",
