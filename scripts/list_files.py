@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The layers from the lowest to the highest; folders that are not named here follow by name.
 LAYERS = (
     *("bridge", "base", "core", "primitives", "transforms", "higher_order", "lowering", "pjrt"),
-    *("runtime", "numpy", "random", "nn", "scipy", "image"),
+    *("runtime", "pallas", "numpy", "random", "nn", "scipy", "image"),
 )
 
 
