@@ -88,7 +88,7 @@ class TuningCandidate(NamedTuple):
             "is_at_least": self.is_at_least,
             "seconds": self.seconds,
             "limit": slowest.limit if slowest else None,
-            "kernels": [{**row._asdict(), "path": str(row.path)} for row in self.kernels],
+            "kernels": [row.as_dict() for row in self.kernels],
         }
 
 

@@ -92,7 +92,12 @@ class TpuKernel(NamedTuple):
     file: str | None
     line: int | None
     path: pathlib.Path
-    uses_path: pathlib.Path | None
+    uses_path: pathlib.Path | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the kernel as a dictionary for JSON, keyed by field names; None is unknown."""
+        uses_path = None if self.uses_path is None else str(self.uses_path)
+        return self._asdict() | {"path": str(self.path), "uses_path": uses_path}
 
     def bundle_list(self) -> list[Bundle]:
         """Return its bundles, which are read from their file."""
@@ -139,11 +144,7 @@ class TpuKernels:
             "seconds": self.seconds,
             "bundles": self.bundles,
             "others": self.others,
-            "kernels": [
-                row._asdict()
-                | {"path": str(row.path), "uses_path": row.uses_path and str(row.uses_path)}
-                for row in self.kernels
-            ],
+            "kernels": [row.as_dict() for row in self.kernels],
         }
 
     def json(self) -> str:
