@@ -10,6 +10,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.errors import JaxRuntimeError
+from hlofront.bridge.mosaic import has_operation
 from hlofront.core.programs.subprograms import all_equations
 from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
@@ -66,7 +67,6 @@ ELEMENTWISE = [
     ("shift", lax.shift_right_logical, I32, 2, "arith.shrui"),
     ("exp", jnp.exp, F32, 1, "math.exp"),
     ("tanh", jnp.tanh, BF16, 1, "math.tanh %0 : vector<16x128xbf16>"),
-    ("logistic", lax.logistic, F32, 1, "arith.divf"),
     ("rsqrt", lax.rsqrt, F32, 1, "math.rsqrt"),
     ("pow", lax.pow, F32, 2, "math.powf"),
     ("integer_pow", lambda x: x**3, F32, 1, "arith.mulf"),
@@ -109,6 +109,11 @@ ELEMENTWISE = [
 )
 def test_an_operation_becomes_one_of_mosaic(function, dtype, count, expected):
     assert expected in map_elements(function, *[array((16, 128), dtype)] * count)
+
+
+def test_the_logistic_function_is_an_operation_where_jaxlib_has_it():
+    text = map_elements(lax.logistic, X)
+    assert ("tpu.logistic" if has_operation("tpu.logistic") else "arith.divf") in text
 
 
 @pytest.mark.parametrize(
