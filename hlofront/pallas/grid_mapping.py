@@ -1,6 +1,8 @@
 """GridMapping: the grid of a traced kernel, and which block of each array a step sees."""
 
+import inspect
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -227,6 +229,16 @@ def _index_map_jaxpr(
     function = zeros if index_map is None else index_map
     shown = source.describe_callable(function)
     where = f"Index map function {shown} for {origin}"
+
+    args, _ = tree.tree_unflatten(index_map_tree, index_map_avals)
+    if isinstance(function, FunctionType):
+        try:
+            inspect.signature(function).bind(*args)
+        except TypeError as error:
+            raise TypeError(
+                f"{where} is called with {len(args)} arguments, an index for each axis of the grid "
+                f"and a reference for each prefetched array: {error}"
+            ) from None
 
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = tree.tree_unflatten(index_map_tree, leaves)

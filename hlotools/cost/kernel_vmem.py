@@ -72,6 +72,6 @@ def vmem_lines(hlo: str, count: int) -> list[str]:
     kernels.sort(key=lambda each: -sum(buffer.bytes for buffer in each[2]))
     for call, kernel, buffers in kernels[:1]:
         total = size_text(sum(buffer.bytes for buffer in buffers))
-        head = f"The buffers of {title_of(call, kernel)} take {total}, besides what it computes:"
+        head = f"Without its temporaries, the buffers of {title_of(call, kernel)} take {total}:"
         return [head, *map(str, buffers[:count])]
     return []

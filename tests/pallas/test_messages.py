@@ -94,6 +94,12 @@ def index_of_another_rank():
     call(copy, in_specs=[pl.BlockSpec((4,), lambda: (0, 0))])
 
 
+@says(TypeError, "Index map function", HERE, "args[0]", "1 arguments", "axis of the grid", "'j'")
+def index_map_of_too_many_axes():
+    spec = pl.BlockSpec((4,), lambda i, j: i)
+    call(copy, grid=(2,), in_specs=[spec], out_specs=pl.BlockSpec((4,), lambda i: i))
+
+
 @says(ValueError, "Index map function", HERE, "integer scalars", "float32[]")
 def index_of_floats():
     call(copy, in_specs=[pl.BlockSpec((4,), lambda: 0.5)])

@@ -292,7 +292,7 @@ class KernelBuilder:
         if rule is None:
             self.refuse(
                 f"Unimplemented primitive in Pallas TPU lowering for tc: {primitive.name}. Kernels "
-                "of TPUs have no such operation: compute it outside of the kernel, or of others",
+                "of TPUs have no such operation: compute it outside of the kernel, or by others",
                 NotImplementedError,
             )
         operands = [self.read(atom, environment) for atom in equation.invars]
