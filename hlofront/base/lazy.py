@@ -95,10 +95,13 @@ def _public_names(module: str, later: tuple[str, ...]) -> list[str]:
     attributes = vars(sys.modules[module])
     if "__all__" in attributes:
         return list(attributes["__all__"])
+    # pytest adds "@py_builtins" to the modules of packages that have plugins.
     own = [
         name
         for name, value in attributes.items()
-        if not name.startswith("_") and not _is_submodule(value, f"{module}.{name}")
+        if name.isidentifier()
+        and not name.startswith("_")
+        and not _is_submodule(value, f"{module}.{name}")
     ]
     return sorted({*own, *later})
 

@@ -120,7 +120,7 @@ def select_tests(items: Sequence["pytest.Item"], part: str = PART) -> list["pyte
         params = params_of(item)
         if item.get_closest_marker("long"):
             is_chosen = part != "first"
-        elif item.get_closest_marker("each_part"):
+        elif {"file", "place"} <= params.keys() or item.get_closest_marker("each_part"):
             is_chosen = True
         elif not params:
             is_chosen = part != "rest"
