@@ -118,7 +118,7 @@ def test_python_caches_bytecode_for_the_processes_of_a_run(folder, monkeypatch):
 
 
 def test_the_two_parts_are_all_tests():
-    where = "tests/core/test_print.py", "tests/core/test_mesh.py", "tests/support"
+    where = "tests/core/test_print.py", "tests/support", "tests/systematic/test_samples.py"
 
     def collected(part):
         found = subprocess.run(
