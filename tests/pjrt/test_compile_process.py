@@ -6,7 +6,6 @@ Skipped where libtpu is not installed.
 import os
 import signal
 import threading
-import time
 
 import pytest
 
@@ -105,15 +104,18 @@ def test_a_worker_that_ended_while_it_waited_is_replaced(tpu):
     assert compile_process.worker.process is not before
 
 
-def test_an_interrupt_ends_the_compilation(tpu):
-    ended = threading.Event()
+def test_an_interrupt_ends_the_compilation(tpu, monkeypatch):
+    asked = threading.Event()
+    answer = worker_process.WorkerProcess._answer
+
+    def asked_for(self, request):
+        asked.set()
+        return answer(self, request)
+
+    monkeypatch.setattr(worker_process.WorkerProcess, "_answer", asked_for)
 
     def interrupt():
-        # As soon as it has been asked.
-        while not ended.is_set() and compile_process.worker.lock.acquire(blocking=False):
-            compile_process.worker.lock.release()
-            time.sleep(0.005)
-        if not ended.is_set():
+        if asked.wait(timeout=100):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     # Python ignores interrupts where it was started in the background.
@@ -127,7 +129,6 @@ def test_an_interrupt_ends_the_compilation(tpu):
                 lowered.compile()
             thread.join()
     finally:
-        ended.set()
         signal.signal(signal.SIGINT, before)
     assert compile_process.worker.process is None
     compiled(tpu, lambda x: x * 7, 1.0)
