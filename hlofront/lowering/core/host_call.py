@@ -45,5 +45,8 @@ class HostCall:
     # Whether the function takes the context of the execution and the buffers of operands and
     # results, which it writes.
     takes_buffers: bool = False
+    # Whether the function takes NumPy arrays. To make other ones of them, a device may need a
+    # thread that the devices of the program hold.
+    takes_numpy: bool = False
     # Whether 64-bit types were on where the program was lowered.
     x64: bool = dataclasses.field(init=False, default_factory=_is_x64)

@@ -55,14 +55,14 @@ _NOTHING_RECEIVED = ShapedArray((), np.dtype(np.float32))
 
 @lower(c.pure_callback_p)
 def _(build: Builder, *operands: Value, callback: HostFunction, **_: object) -> list[Value]:
-    return _call(build, callback, operands, side_effect=False)
+    return call_host(build, callback, operands, side_effect=False)
 
 
 @lower(c.io_callback_p)
 def _(
     build: Builder, *operands: Value, callback: HostFunction, ordered: bool, **_: object
 ) -> list[Value]:
-    return _call(build, callback, operands, c.ordered_io_effect if ordered else None)
+    return call_host(build, callback, operands, c.ordered_io_effect if ordered else None)
 
 
 @lower(c.debug_callback_p)
@@ -73,7 +73,7 @@ def _(
     effect: Effect,
     partitioned: bool,
 ) -> list[Value]:
-    return _call(build, callback, operands, effect if effect.ordered else None, partitioned)
+    return call_host(build, callback, operands, effect if effect.ordered else None, partitioned)
 
 
 @lower(c.debug_print_p)
@@ -82,7 +82,7 @@ def _(
 ) -> list[Value]:
     callback = partial(c.print_now, **params)
     effect = c.ordered_debug_effect if ordered else None
-    return _call(build, callback, operands, effect, partitioned)
+    return call_host(build, callback, operands, effect, partitioned)
 
 
 @lower(buffer_callback_p)
@@ -130,7 +130,7 @@ def _(
     )
 
 
-def _call(
+def call_host(
     build: Builder,
     function: HostFunction,
     operands: Sequence[Value],
@@ -138,6 +138,7 @@ def _call(
     partitioned: bool = False,
     side_effect: bool = True,
     sharding: Mapping[str, ir.Attribute] | None = None,
+    takes_numpy: bool = False,
 ) -> list[Value]:
     """Emit the call of a host function, and return its results.
 
@@ -146,6 +147,7 @@ def _call(
       partitioned: whether each device makes the call with its own shards.
       side_effect: whether XLA must not remove the call.
       sharding: the attributes that say which devices make the call; by default the first one.
+      takes_numpy: whether the function takes NumPy arrays.
 
     Raises:
       NotImplementedError: for several platforms, or a partitioned call on TPUs.
@@ -175,7 +177,8 @@ def _call(
     avals_out = [physical(aval).strip_weak_type() for aval in build.avals_out]
     module = build.module
     number = len(module.callbacks)
-    module.callbacks.append(HostCall(name, function, avals_in, avals_out, bool(ordered)))
+    call = HostCall(name, function, avals_in, avals_out, bool(ordered), takes_numpy=takes_numpy)
+    module.callbacks.append(call)
     tokens = [token_aval] * len(ordered)
     results_of = [*tokens, *avals_out]
     if sharding is None:
@@ -244,7 +247,9 @@ def emit_python_callback(
     order = None if token is None else _callback_order
     try:
         described = None if sharding is None else _described(sharding)
-        results = _call(build, callback, operands, order, partitioned, has_side_effect, described)
+        results = call_host(
+            build, callback, operands, order, partitioned, has_side_effect, described
+        )
         after = build.tokens.get(_callback_order) if returns_token else None
     finally:
         build.avals_in, build.avals_out = before

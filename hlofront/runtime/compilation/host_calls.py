@@ -96,7 +96,7 @@ def side_of(
                 buffers = buffers[: len(call.avals_in)]
             elif call.ordered:
                 buffers = buffers[1:]
-            arrays = as_arrays(buffers, call.avals_in)
+            arrays = buffers if call.takes_numpy else as_arrays(buffers, call.avals_in)
             with on_cpu.callback() if host_failures.are_kept else nullcontext():
                 results = call_on_the_host(call.name, call.function, arrays)
             results = checked_results(call.name, results, call.avals_out)
@@ -164,6 +164,7 @@ _PUBLIC_NAMES = {
     "io_callback": "jax.io_callback",
     "debug_callback": "jax.debug.callback",
     "debug_print": "jax.debug.print",
+    "pallas_call": "a kernel",
 }
 
 
