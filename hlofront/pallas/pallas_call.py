@@ -24,6 +24,7 @@ from hlofront.pallas.grid_specs import (
     is_static,
     specs_for,
 )
+from hlofront.pallas.interpret_params import InterpretParams, forced_params
 from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.memory import MemoryRef, TpuMemorySpace, buffer_type, ref_aval_of
 from hlofront.transforms.arguments import Signature
@@ -84,7 +85,8 @@ def pallas_call(
       input_output_aliases: a dictionary from the numbers of operands to those of results that
         share their memory, and start with their values.
       debug: whether the compiler prints the kernel.
-      interpret: whether XLA's operations do what a compiled kernel would, on any device.
+      interpret: True if XLA's operations do what a compiled kernel would, on any device; a
+        `pltpu.InterpretParams` for a model of a TPU on the host, which finds races and deadlocks.
       name: the name of the kernel, for profiles; by default the function's.
       compiler_params: options of the compiler, such as a `pltpu.CompilerParams`.
       cost_estimate: what a call costs, for the compiler's scheduling.
@@ -107,8 +109,8 @@ def pallas_call(
     """
     if not callable(kernel):
         raise TypeError(f"pallas_call requires a kernel that can be called, got {kernel!r}")
-    if not isinstance(interpret, bool):
-        raise TypeError(f"interpret is True or False: got {interpret!r}")
+    if not isinstance(interpret, bool | InterpretParams):
+        raise TypeError(f"interpret is True, False or a pltpu.InterpretParams: got {interpret!r}")
     if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"the name of a kernel is a string, got {name!r}")
     if grid_spec is None:
@@ -186,7 +188,7 @@ class _Call:
             grid_mapping=traced.grid_mapping,
             input_output_aliases=traced.aliases,
             out_avals=traced.out_avals,
-            **params,
+            **{**params, "interpret": forced_params() or params["interpret"]},
         )
         return traced.out_tree.unflatten(results)
 

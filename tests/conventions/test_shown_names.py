@@ -32,6 +32,8 @@ OWN = {
         "ForbiddenCollectiveError",
         "VerificationError",
     },
+    # A name of jax 0.12 that is deprecated, and that its `dir` leaves out.
+    "jax.experimental.pallas": {"DeviceIdType"},
     # Names of jax 0.10.2 that 0.12 removed.
     "jax.experimental.compute_on": {"compute_on2"},
     "jax.experimental.hijax": {

@@ -177,7 +177,7 @@ def reverse_derivative():
     hlofront.grad(lambda x: pl.pallas_call(copy, x, interpret=True)(x).sum())(x)
 
 
-@says(TypeError, "interpret is True or False", "'yes'")
+@says(TypeError, "interpret is True, False or a pltpu.InterpretParams", "'yes'")
 def unknown_interpreter():
     pl.pallas_call(copy, x, interpret="yes")
 

@@ -34,6 +34,7 @@ from hlofront.pallas.memory import semaphore as semaphore
 from hlofront.pallas.pallas_call import pallas_call as pallas_call
 from hlofront.pallas.scoped import run_scoped as run_scoped
 from hlofront.pallas.scoped import with_scoped as with_scoped
+from hlofront.pallas.semaphores import DeviceIdType as DeviceIdType
 from hlofront.pallas.semaphores import semaphore_read as semaphore_read
 from hlofront.pallas.semaphores import semaphore_signal as semaphore_signal
 from hlofront.pallas.semaphores import semaphore_wait as semaphore_wait
@@ -48,6 +49,7 @@ __all__ = [
     "Blocked",
     "Buffered",
     "CostEstimate",
+    "DeviceIdType",
     "Element",
     "GridSpec",
     "MemoryRef",

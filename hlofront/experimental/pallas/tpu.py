@@ -14,6 +14,12 @@ from hlofront.pallas.copies import make_async_copy as make_async_copy
 from hlofront.pallas.copies import make_async_remote_copy as make_async_remote_copy
 from hlofront.pallas.copies import sync_copy as sync_copy
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from hlofront.pallas.interpret_params import InterpretParams as InterpretParams
+from hlofront.pallas.interpret_params import force_tpu_interpret_mode as force_tpu_interpret_mode
+from hlofront.pallas.interpret_params import (
+    reset_tpu_interpret_mode_state as reset_tpu_interpret_mode_state,
+)
+from hlofront.pallas.interpret_params import set_tpu_interpret_mode as set_tpu_interpret_mode
 from hlofront.pallas.masked import load as load
 from hlofront.pallas.masked import store as store
 from hlofront.pallas.memory import CMEM as CMEM
@@ -43,6 +49,7 @@ __all__ = [
     "VMEM_SHARED",
     "CompilerParams",
     "GridDimensionSemantics",
+    "InterpretParams",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
@@ -52,12 +59,15 @@ __all__ = [
     "bitcast",
     "dma_semaphore",
     "emit_pipeline",
+    "force_tpu_interpret_mode",
     "get_barrier_semaphore",
     "load",
     "make_async_copy",
     "make_async_remote_copy",
     "reciprocal",
+    "reset_tpu_interpret_mode_state",
     "roll",
+    "set_tpu_interpret_mode",
     "store",
     "sync_copy",
 ]

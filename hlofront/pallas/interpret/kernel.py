@@ -17,6 +17,8 @@ from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.grid_mapping import GridMapping, dynamic_grid_dim
 from hlofront.pallas.interpret.blocks import Blocks, uninitialized_blocks
+from hlofront.pallas.interpret.tpu.call import modeled
+from hlofront.pallas.interpret_params import InterpretParams
 from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.memory import uninitialized
 from hlofront.primitives.elementwise.converting import convert
@@ -204,6 +206,8 @@ def _indices(number: Any, sizes: Sequence[Any]) -> list[Any]:
 
 @rules.lower(pallas_call_p)
 def _(build: Builder, *operands: Any, **params: Any) -> Any:
+    if isinstance(params["interpret"], InterpretParams):
+        return modeled(build, *operands, **params)
     if params["interpret"]:
         return build.by_tracing(interpreted, operands, **params)
     platforms = build.module.platforms
