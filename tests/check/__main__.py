@@ -13,7 +13,7 @@ from tests.check.report import explained, line_of
 from tests.check.running import ROOT, Running, clock
 
 USAGE = """\
-./check                   lint, types, conventions, a fixed part of all tests: 6 to 11 minutes
+./check                   lint, types, conventions, a fixed part of all tests: 6 to 12 minutes
 ./check all               all tests: 35 minutes on two cores
 ./check rest              what ./check leaves out: the other tests, and types by pyright
 ./check tests             the tests of ./check without lint, types and conventions, such as under

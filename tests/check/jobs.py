@@ -86,7 +86,7 @@ def pyright() -> Job:
 
 def conventions(*more: str) -> Job:
     """Return the job of the rules for the source itself."""
-    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 48)
+    return Job("conventions", ("pytest", "-q", "tests/conventions", *more), 18)
 
 
 def whole(part: str, *options: str) -> list[Job]:
