@@ -1,5 +1,6 @@
 """The reference of the public modules, from the names and docstrings of the running package."""
 
+import ast
 import enum
 import importlib
 import inspect
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from generate.docstrings import described, first_sentence, inline, rst
+from hlofront.base.lazy import names_in
 
 # Modules whose names are jaxlib's own bindings of MLIR, or that programs do not import.
 LEFT_OUT = re.compile(r"hlofront\.(extend\.mlir\b|interpreters\b|experimental\.pallas\b|as_jax)")
@@ -218,11 +220,17 @@ def _entries(module: str, names: dict[str, Any]) -> list[str]:
 
 
 def _homes(module: types.ModuleType, names: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the names of a long module by the modules that its own file imports them from."""
-    source = pathlib.Path(module.__file__ or "").read_text(encoding="utf-8")
+    """Return the names of a long module by the modules that its table has them from."""
+    tree = ast.parse(pathlib.Path(module.__file__ or "").read_text(encoding="utf-8"))
+    tables = [
+        ast.literal_eval(keyword.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_exports"
+        for keyword in node.keywords
+        if keyword.arg in ("now", "later")
+    ]
     home_of = {
-        name: home
-        for home, name in re.findall(r"^\s*from (\S+) import .*?\bas (\w+)$", source, re.M)
+        name: home for table in tables for home, row in table.items() for name in names_in(row)
     }
     grouped: dict[str, dict[str, Any]] = {}
     for name, value in names.items():
