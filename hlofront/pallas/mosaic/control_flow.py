@@ -60,7 +60,10 @@ def _(
     **params: object,
 ) -> list[Operand]:
     if params.get("branches_platforms") is not None:
-        build.refuse("platform_dependent in a kernel of a TPU", NotImplementedError)
+        build.refuse(
+            "platform_dependent in a kernel of a TPU: choose the branch outside of pallas_call",
+            NotImplementedError,
+        )
     return _branch(build, index, operands, branches, build.avals_in[0].dtype)
 
 

@@ -132,7 +132,11 @@ def _(
 @mosaic(semaphore_wait_p)
 def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, decrement: bool) -> list[Value]:
     if not decrement:
-        build.refuse("semaphore_wait(decrement=False) in a kernel", NotImplementedError)
+        build.refuse(
+            "semaphore_wait(decrement=False): kernels of TPUs subtract what they wait for. Use "
+            "pl.semaphore_read, or signal the count again",
+            NotImplementedError,
+        )
     ref, transforms, count = args_tree.unflatten(leaves_of(build, leaves, 0))
     build.effect("tpu.sem_wait", (_view(build, ref, transforms), build.to_int32(count)))
     return []

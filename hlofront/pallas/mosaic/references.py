@@ -233,7 +233,10 @@ def store(build: KernelBuilder, part: RefPart, x: Value, mask: Value | None = No
     x = build.reshape(x, stored, part.shape, part.sizes)
     if any(stride != 1 for stride in part.strides):
         if mask is not None:
-            build.refuse("a write with a mask and strides", NotImplementedError)
+            build.refuse(
+                "a write with a mask and strides: read the elements, select, and write them all",
+                NotImplementedError,
+            )
         strides = array_attribute(part.strides, 32)
         build.effect("tpu.strided_store", (x, ref.value, *indices), strides=strides)
         return
