@@ -419,7 +419,7 @@ class Partial(functools.partial[Any]):
         # functools.partial merges a partial of a partial, and the inner one's arguments would
         # become children, but the whole function is to be static.
         if isinstance(func, functools.partial):
-            func = _Whole(func)
+            func = _Whole(func)  # pyright: ignore[reportUnknownArgumentType]
         return super().__new__(cls, func, *args, **kw)
 
 

@@ -125,8 +125,13 @@ def force_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> Ove
       params: the options of the interpreter.
 
     Example:
+      >>> def double(x_ref, y_ref):
+      ...     y_ref[...] = 2 * x_ref[...]
+      >>> x = jnp.ones((8, 128))
       >>> with pltpu.force_tpu_interpret_mode():
-      ...     train_step(state, batch)
+      ...     y = pl.pallas_call(double, out_shape=x)(x)
+      >>> float(y[0, 0])
+      2.0
     """
     return _forced(params)
 

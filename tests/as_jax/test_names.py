@@ -111,6 +111,11 @@ def test_each_public_module_of_hlofront_is_found(jax):
         assert importlib.import_module(name).__name__ == name
 
 
+def test_a_module_of_jaxlib_is_a_public_name(jax):
+    programs = importlib.import_module("jax.extend.ifrt_programs").ifrt_programs
+    assert programs.__name__.startswith("jaxlib.")
+
+
 @pytest.mark.parametrize(
     "statement",
     [
