@@ -6,6 +6,7 @@ from tests.check.affected_tests import affected_tests, mirrored_folders, words_o
 from tests.conventions.source import modules
 
 
+@pytest.mark.long
 def test_the_test_named_for_a_module_comes_first():
     tests = affected_tests(["hlofront/transforms/jvp.py"])
     assert tests[0] == "tests/transforms/test_jvp.py"

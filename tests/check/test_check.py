@@ -117,6 +117,7 @@ def test_python_caches_bytecode_for_the_processes_of_a_run(folder, monkeypatch):
     assert outcome.log.split() == ["False", str(folder / "bytecode")]
 
 
+@pytest.mark.long
 def test_the_two_parts_are_all_tests():
     where = "tests/core/test_print.py", "tests/support", "tests/systematic/test_samples.py"
 

@@ -51,6 +51,7 @@ def test_examples_on_eight_devices_learn(example, most):
         assert abs(float(first[1]) - float(first[2])) < 1e-4
 
 
+@pytest.mark.long
 def test_the_server_has_the_file_alone(tmp_path):
     path = str(tmp_path / "model.hlob")
     script = str(EXAMPLES / "server.py")

@@ -14,8 +14,6 @@ NUMBER = re.compile(r"(?<![\w.%])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.])")
 # Colors of a terminal, folders of a machine, addresses of objects.
 LOCAL = re.compile(r"\x1b\[|/(?:tmp|home|root|work)/|0x[0-9a-f]{9}")
 LINK = re.compile(r"\]\(([^)\s#:]+)")
-# What `./check` runs: what most people read first.
-FIRST = ("quickstart",)
 
 
 def load_module():
@@ -36,13 +34,8 @@ def text_of(outputs):
     return "".join(lines)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=path.stem, marks=[] if path.stem in FIRST else pytest.mark.long)
-        for path in PATHS
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_computes(path):
     if missing := EXECUTE.missing(EXECUTE.load(path)):
         pytest.skip(f"{path.name} needs {', '.join(missing)}: pip install hlofront[learn]")

@@ -10,6 +10,7 @@ import pytest
 from tests.export import releases
 
 
+@pytest.mark.long
 def test_programs_of_each_release_are_read():
     done = subprocess.run(
         [sys.executable, "-m", "tests.export.releases"],

@@ -8,6 +8,7 @@ import pytest
 from tests.export import round_trips
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_some_programs_of_the_corpora(tmp_path):
     round_trips.write(tmp_path, 4, ("corpus_programs", "corpus_loops", "corpus_linalg"))

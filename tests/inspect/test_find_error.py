@@ -204,7 +204,7 @@ def test_a_cancellation_in_one_layer_of_a_gpt(transform):
     assert any("h = far_from_zero(h, far)" in each.text for each in report.operation.callers)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cancellation_in_a_scan_of_a_thousand_steps():
     def long(x, far, bad_step):
         def step(x, i):
@@ -231,7 +231,7 @@ def test_a_cancellation_of_which_each_step_adds_a_little():
     says(find_error(long)(points, 1e6), "cancellation", "sub", "moved - far")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cancellation_in_a_while_loop():
     def loop(x, far):
         def step(state):
@@ -321,6 +321,7 @@ def test_a_train_step_in_half_precision_loses_what_it_rounds():
     assert any('w.astype("bfloat16")' in each.source_line.text for each in conversions)
 
 
+@pytest.mark.long
 def test_linear_algebra_random_numbers_and_sorting_lose_nothing():
     def program(key, x):
         a = jax.random.normal(key, (5, 5)) + 5 * jnp.eye(5)

@@ -168,6 +168,7 @@ def test_named(hlo_golden, name):
 """
 
 
+@pytest.mark.long
 def test_each_test_has_a_file_of_its_own(tmp_path):
     (tmp_path / "test_model.py").write_text(SAME_NAMES)
     for _ in range(2):
@@ -190,6 +191,7 @@ def test_step(hlo_golden):
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif("HLOFRONT_ORACLE_PYTHON" not in os.environ, reason="no Python that has jax")
 def test_programs_of_jax_in_its_own_process(tmp_path):
     for operation, status in (("tanh", 0), ("tanh", 0), ("sin", 1)):

@@ -198,6 +198,7 @@ def test_texts_of_programs_are_code(text, shown):
     assert code(text) == shown
 
 
+@pytest.mark.long
 def test_compare_has_limits_and_markdown(model, capsys):
     out = io.StringIO()
     base = ["compare", f"{model}:before", "--target", "cpu", "--jaxlib", "current", "--no-run"]

@@ -829,6 +829,7 @@ def test_pages_at_the_shell(stages, tmp_path, capsys, monkeypatch):
     assert "one program" in capsys.readouterr().err and not os.path.exists(out)
 
 
+@pytest.mark.long
 def test_the_wheel_holds_scripts_and_styles():
     root = pathlib.Path(__file__).parents[2]
     globs = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"][

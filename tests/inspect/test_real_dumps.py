@@ -3,6 +3,7 @@
 Compiled for devices that are not here: a target is skipped where its plugin is not installed.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -33,9 +34,15 @@ def target(request):
 
 
 @pytest.fixture(scope="module")
-def texts(target):
-    """What the programs compile to for a target."""
-    return {name: programs.compiled(name, target).as_text() for name in programs.PROGRAMS}
+def text_of(target):
+    """What a program compiles to for a target, compiled once."""
+    return functools.cache(lambda name: programs.compiled(name, target).as_text())
+
+
+@pytest.fixture(scope="module")
+def texts(text_of):
+    """What each program compiles to for a target."""
+    return {name: text_of(name) for name in programs.PROGRAMS}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +74,7 @@ def test_what_is_written_is_what_was_read(texts):
         assert write(parse(written)) == written, name
 
 
+@pytest.mark.long
 def test_costs_and_styles(texts, target):
     for name, text in texts.items():
         report = costs(text, target=target if target != "cpu" else None)
@@ -161,14 +169,14 @@ def test_a_reordered_sum(compiled_as):
     assert diff(text, compiled_as(programs.added_backwards)).equal
 
 
-def test_a_constant_in_a_training_step(texts, target, tmp_path):
+def test_a_constant_in_a_training_step(text_of, target, tmp_path):
     source = (HERE / "programs.py").read_text(encoding="utf-8")
     namespace = {"__name__": "programs_changed"}
     assert source.count("0.9 * old") == 1
     changed = source.replace("0.9 * old", "0.8 * old")
     exec(compile(changed, programs.__file__, "exec"), namespace)
     after = programs.compiled_as(*namespace["PROGRAMS"]["resnet_step"], target).as_text()
-    (change,) = diff(texts["resnet_step"], after).changes
+    (change,) = diff(text_of("resnet_step"), after).changes
     assert (change.what, change.before, change.after) == ("constant", "0.9", "0.8")
     assert len(change.a) == 8  # of two blocks two norms, each with a mean and a variance
 
@@ -181,12 +189,12 @@ FLAGS = {
 }
 
 
-def test_a_flag_of_fusions_is_told_as_regrouping(texts, target):
+def test_a_flag_of_fusions_is_told_as_regrouping(text_of, target):
     options, name, parts = FLAGS[target]
     if target == "cpu" and not has_option(jax.devices("cpu")[0].client, PRESENT_EMITTERS, False):
         pytest.skip("this jaxlib has one kind of fusion emitters for CPUs")
     after = programs.compiled(name, target, compiler_options=options).as_text()
-    found = diff(texts[name], after)
+    found = diff(text_of(name), after)
     (change,) = found.changes
     if change.kind != "split":
         assert change.kind == "refused" and " over the same work: " in change.sentence, found
@@ -194,12 +202,12 @@ def test_a_flag_of_fusions_is_told_as_regrouping(texts, target):
 
 
 @pytest.mark.long
-def test_a_training_step_without_fusions(texts, target):
+def test_a_training_step_without_fusions(text_of, target):
     if target != "cpu":
         pytest.skip("one compiler is enough")
     options = {"xla_disable_hlo_passes": "fusion"}
     after = programs.compiled("gpt_step", target, compiler_options=options).as_text()
-    found = diff(texts["gpt_step"], after)
+    found = diff(text_of("gpt_step"), after)
     folded = next(change for change in found.changes if change.kind == "refused")
     assert len(folded.parts) > 100 and len(found.changes) < 20, found
     assert re.match(
@@ -209,12 +217,12 @@ def test_a_training_step_without_fusions(texts, target):
     )
 
 
-def test_no_fusions_at_all_on_a_gpu(texts, target):
+def test_no_fusions_at_all_on_a_gpu(text_of, target):
     if not target.startswith("cuda"):
         pytest.skip("the pass is the GPU compiler's")
     options = {"xla_disable_hlo_passes": "priority-fusion"}
     after = programs.compiled("resnet_step", target, compiler_options=options).as_text()
-    found = diff(texts["resnet_step"], after)
+    found = diff(text_of("resnet_step"), after)
     # Over a hundred fusions more, all of the work the same.
     assert found.totals[1]["fusions"] > 2 * found.totals[0]["fusions"]
     assert len(found.changes) < 12, found
@@ -244,18 +252,18 @@ def shape_of(text):
 class TestPlantedInText:
     """One change in a training step's text is one change in words."""
 
-    def test_a_dtype(self, texts, name):
-        module = parse(texts[name])
+    def test_a_dtype(self, text_of, name):
+        module = parse(text_of(name))
         place = chosen(module, is_plain)
         root, dtype = place.fused.root, place.shape.dtype
         for instruction in (place, root):
             instruction.shape = shape_of(instruction.shape.text.replace(dtype, "f16", 1))
-        (change,) = diff(texts[name], write(module)).changes
+        (change,) = diff(text_of(name), write(module)).changes
         names = f"{place.name}, {place.name}/{root.name}"
         assert change.sentence == f"dtype of {names}: {dtype} -> f16"
 
-    def test_a_copy(self, texts, name):
-        text = texts[name]
+    def test_a_copy(self, text_of, name):
+        text = text_of(name)
         module = parse(text)
         place = chosen(module, is_plain)
         user = place.users[0]
@@ -271,8 +279,8 @@ class TestPlantedInText:
         (change,) = diff(after, text).changes
         assert change.kind == "removed" and change.what == "copy"
 
-    def test_an_axis(self, texts, name):
-        module = parse(texts[name])
+    def test_an_axis(self, text_of, name):
+        module = parse(text_of(name))
         wanted = [
             (c, i)
             for c in module.computations
@@ -283,12 +291,12 @@ class TestPlantedInText:
         old = place.dimensions[0]
         new = (old + 1) % len(place.shape.dimensions)
         place.attributes["dimensions"] = f"{{{new}}}"
-        (change,) = diff(texts[name], write(module)).changes
+        (change,) = diff(text_of(name), write(module)).changes
         assert change.what == "dimensions"
         assert (change.before, change.after) == (f"{{{old}}}", f"{{{new}}}")
 
-    def test_a_schedule(self, texts, name):
-        module = parse(texts[name])
+    def test_a_schedule(self, text_of, name):
+        module = parse(text_of(name))
         order = module.entry.instructions
         at = {id(i): n for n, i in enumerate(order)}
         place, first = next(
@@ -299,9 +307,9 @@ class TestPlantedInText:
         order.remove(place)
         order.insert(first - 1, place)
         after = write(module)
-        found = diff(texts[name], after)
+        found = diff(text_of(name), after)
         assert found.equal and found.same_schedule is False and "in another order" in found.text()
-        found = diff(texts[name], after, schedule=True)
+        found = diff(text_of(name), after, schedule=True)
         (change,) = found.changes
         assert not found.equal and change.kind == "scheduled"
         assert re.fullmatch(
@@ -310,8 +318,8 @@ class TestPlantedInText:
             change.sentence,
         )
 
-    def test_a_layout(self, texts, name):
-        module = parse(texts[name])
+    def test_a_layout(self, text_of, name):
+        module = parse(text_of(name))
         place = chosen(module, lambda i: is_plain(i) and len(i.shape.dimensions) == 2)
         old = place.shape.text
         new = old.replace("{1,0", "{0,1") if "{1,0" in old else old.replace("{0,1", "{1,0")
@@ -322,6 +330,6 @@ class TestPlantedInText:
             if user.fused is not None:
                 number = user.operands.index(place)
                 user.fused.parameters[number].shape = place.shape
-        changes = diff(texts[name], write(module)).changes
+        changes = diff(text_of(name), write(module)).changes
         assert {change.what for change in changes} == {"layout"}
         assert len(changes) <= 2

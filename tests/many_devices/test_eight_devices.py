@@ -76,13 +76,14 @@ def test_with_eight_devices(cases_file, failed_with_eight, pytestconfig):
     )
 
 
+@pytest.mark.long
 @pytest.mark.each_part
 def test_with_sixteen_devices(pytestconfig):
     found = run_cases(["cases_mapped_samples.py", "cases_samples.py"], 16, pytestconfig)
     assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_example_uses_eight_devices():
     environment = {name: value for name, value in os.environ.items() if name not in EIGHT}
     shown = subprocess.run(

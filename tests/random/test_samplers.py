@@ -207,6 +207,7 @@ def test_derivatives():
     check_grads(lambda b: random.pareto(key, b, (3,)), (2.0,), order=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 5.0])
 def test_derivative_of_gamma(alpha):
     """Where the distribution function stays the same: -(dF/da) / (dF/dx), by differences."""

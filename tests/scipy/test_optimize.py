@@ -24,6 +24,7 @@ def test_rosenbrock(method):
     assert (found.hess_inv is None) == (method == LIMITED)
 
 
+@pytest.mark.long
 def test_what_stops_it():
     start = jnp.array([-1.2, 1.0])
 

@@ -9,6 +9,8 @@ import hlofront.scipy.special as sp
 from hlofront import lax
 from hlofront.test_util import check_grads
 
+pytestmark = pytest.mark.long
+
 INF = np.inf
 X = np.array([0.3, 0.8, 1.7, 4.2])
 P = np.array([0.02, 0.3, 0.75])
@@ -44,7 +46,6 @@ def test_of_two_numbers(name):
     twice(lambda *a: sum(getattr(sp, n)(*a) * (k + 1) for k, n in enumerate(names.split())), x, y)
 
 
-@pytest.mark.long
 def test_of_pairs_of_integrals():
     def total(x):
         return sum(y * (k + 1) for k, y in enumerate((*sp.sici(x), *sp.fresnel(x / 2))))
@@ -97,7 +98,6 @@ def test_incomplete_in_the_shape():
             np.testing.assert_allclose(along(*tangents), (high - low) / (2 * step), 1e-6)
 
 
-@pytest.mark.long
 def test_hypergeometric():
     """In the first argument and the last, reverse; of the second order in the last."""
     step = 1e-5

@@ -43,7 +43,7 @@ def functions_of(distribution):
     return {name: getattr(module, name) for name in ALL if hasattr(module, name)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("distribution", SUPPORTS)
 def test_slopes_at_ends_of_support_are_those_of_inside_or_zero(distribution):
     shapes, ends = SUPPORTS[distribution]
@@ -165,6 +165,7 @@ def test_slopes_are_nan_where_the_value_is_undefined(function):
         assert np.isnan(slopes_of_all(function, args)).all(), args
 
 
+@pytest.mark.long
 def test_chi2_and_gamma_of_shape_zero_are_all_at_zero():
     # The limit of small shapes, and what JAX has beyond 1.
     for distribution in (stats.gamma, stats.chi2):
@@ -223,7 +224,7 @@ def logarithms_of_both(name, x, shapes):
         ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "shapes", "points"),
     [

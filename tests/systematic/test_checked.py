@@ -31,7 +31,7 @@ def alarms(named, x64):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_calls_of_the_catalogue_report_no_index(chapter):
     report = []
@@ -46,7 +46,7 @@ def test_calls_of_the_catalogue_report_no_index(chapter):
     assert not report, "\n".join(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_functions_beyond_numpy_report_no_index():
     cases = [(name, function, values) for name, (function, *values) in CASES.items()]
     report = []

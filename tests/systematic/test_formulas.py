@@ -121,6 +121,7 @@ def test_values_and_derivatives(file, x64):
     assert_alike(samples, functions, [problem.operands for problem in problems], x64)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("file", FILES)
 def test_batches(file, x64):

@@ -73,6 +73,7 @@ def test_derivatives_and_vmap(file):
             )
 
 
+@pytest.mark.long
 def test_what_is_refused_is_listed_rightly():
     """Each entry of the list is met, so that none outlives its reason."""
     for platform, wanted in REFUSED.items():

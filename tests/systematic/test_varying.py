@@ -43,7 +43,7 @@ def refused(function, values):
     return said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_calls_of_the_catalogue_take_arguments_that_vary(chapter):
     report = []
@@ -54,7 +54,7 @@ def test_calls_of_the_catalogue_take_arguments_that_vary(chapter):
     assert not report, "\n".join(report)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_functions_beyond_numpy_take_arguments_that_vary():
     report = []
     for name, (function, *values) in CASES.items():

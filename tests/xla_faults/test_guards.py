@@ -167,6 +167,7 @@ def test_show_says_the_guards(compiled_with):
     assert hlo.title == "Optimized HLO"
 
 
+@pytest.mark.long
 def test_doctor_says_the_guards(monkeypatch):
     def reported():
         return [each for each in doctor.findings() if each.chapter == "Known faults of XLA"]

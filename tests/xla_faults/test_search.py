@@ -13,6 +13,6 @@ def test_results_of_random_programs_are_exact_in_their_dtypes():
     assert max(len(node.shape) for each in programs for node in each.nodes) == 8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_random_programs_are_right():
     assert main(["--first", "2", "--count", "38", "--slow-every", "9"]) == 0
