@@ -52,7 +52,7 @@ def differentiable(chapter):
     """Calls with floats that give floats, of each function, in 64 bits."""
     found = []
     chosen = {}
-    for one in catalogue.of_chapter(chapter):
+    for one in catalogue.of_part(chapter):
         if one.concrete or one.not_smooth or not any(moves(spec.dtype) for spec in one.specs()):
             continue
         if any(spec.dtype.itemsize == 2 for spec in one.specs()) or one.other_kind:
@@ -101,6 +101,7 @@ def check(calls):
 CHAPTERS = [chapter for chapter in catalogue.CHAPTERS if chapter != "logic"]
 
 
+@pytest.mark.each_part
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_derivatives_are_those_of_differences(chapter):
     wrong = []
@@ -127,7 +128,7 @@ def mappable(chapter):
     """Two calls of each function, which differ in more than dtypes."""
     found = []
     chosen = {}
-    for one in catalogue.of_chapter(chapter):
+    for one in catalogue.of_part(chapter):
         of_function = chosen.setdefault(one.function, {})
         if one.concrete or one.not_batched or not one.specs() or one.needs_x64():
             continue
@@ -141,6 +142,7 @@ def all_mapped(one):
     return hlofront.vmap(one.on(jnp))
 
 
+@pytest.mark.each_part
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_vmap_is_a_loop(chapter):
     calls = mappable(chapter)

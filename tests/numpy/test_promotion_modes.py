@@ -116,13 +116,13 @@ ELEMENTWISE = frozenset(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.each_part
 @pytest.mark.parametrize("option", strict_promotion.OPTIONS)
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_the_library_promotes_nothing_by_itself(chapter, option):
     """Calls whose own operands agree give what they give without the option, in every form."""
     report = []
-    for one in catalogue.of_chapter(chapter):
+    for one in catalogue.of_part(chapter):
         if one.concrete or not agree(one, option):
             continue
         with jax.enable_x64(one.needs_x64()), trials.quiet():

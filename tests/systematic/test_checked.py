@@ -31,14 +31,14 @@ def alarms(named, x64):
     ]
 
 
-@pytest.mark.long
+@pytest.mark.each_part
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_calls_of_the_catalogue_report_no_index(chapter):
     report = []
     for x64 in (False, True):
         calls = [
             (one.name, one.on(jnp), one.values())
-            for one in catalogue.of_chapter(chapter)
+            for one in catalogue.of_part(chapter)
             if not one.concrete and one.needs_x64() is x64 and OUT_OF_BOUNDS not in one.name
         ]
         for start in range(0, len(calls), AT_ONCE):

@@ -43,11 +43,11 @@ def refused(function, values):
     return said
 
 
-@pytest.mark.long
+@pytest.mark.each_part
 @pytest.mark.parametrize("chapter", catalogue.CHAPTERS)
 def test_calls_of_the_catalogue_take_arguments_that_vary(chapter):
     report = []
-    for one in catalogue.of_chapter(chapter):
+    for one in catalogue.of_part(chapter):
         if not one.concrete and one.specs():
             with jax.enable_x64(one.needs_x64()), trials.quiet():
                 report += [f"{one.name} {text}" for text in refused(one.on(jnp), one.values())]
