@@ -94,7 +94,7 @@ def sections(
             from hlofront.inspect.sharding import is_split, sharding_text
 
             if is_split(lowered) or len(wanted) == 1:
-                text = sharding_text(lowered, compiled[which], target)
+                text = sharding_text(lowered, compiled[which], target, len(wanted) == 1)
                 yield StageText("sharding", _TITLES["sharding"] + which, text, "text")
     if "cost" in wanted:
         yield StageText("cost", _TITLES["cost"], cost_text(compiled), "text")

@@ -1,7 +1,7 @@
 """The inspection of programs: what XLA makes of a function, what it costs, where it goes wrong.
 
-- What it is: `page`, `styled`, `collectives`, `kernels`, and `dumped` for XLA's passes, whose
-  times are those of `compile_times`.
+- What it is: `page`, `styled`, `kernels`, `collectives` and `reshards` of several devices, and
+  `dumped` for the passes of XLA, whose times are those of `compile_times`.
 - What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`.
@@ -32,6 +32,8 @@ __getattr__, __dir__ = _exports(
         "hlofront.inspect.pass_times": "compile_times",
         "hlofront.inspect.profiling": "profile profiles_in",
         "hlofront.inspect.program_page": "page",
+        "hlofront.inspect.resharding.report": "Reshards",
+        "hlofront.inspect.resharding.reshards": "reshards",
         "hlofront.inspect.sharding": "collectives",
         "hlofront.inspect.tuning": "Tuning TuningCandidate tune",
         "hlotools.cost.costs": "Costs",

@@ -9,6 +9,7 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import Program, called_by, inputs_among, opened
 from hlofront.inspect.cost import description_for
 from hlofront.inspect.program_mesh import mesh_of
+from hlofront.inspect.resharding.reshards import reshards_of
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
@@ -104,12 +105,17 @@ example_args of the file may return, split the program. From hlofront.sharding:
   hlofront.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, PartitionSpec("x")))"""
 
 
-def sharding_text(lowered: Lowered, compiled: Compiled, target: Target | None = None) -> str:
-    """Return how a program is split over devices, as text: its mesh, values and collectives.
+def sharding_text(
+    lowered: Lowered, compiled: Compiled, target: Target | None = None, tries_specs: bool = True
+) -> str:
+    """Return how a program is split over devices, as text.
+
+    That is its mesh, its values, its collectives, and which values XLA reshards.
 
     Args:
       lowered, compiled: the program.
       target: the target that it is compiled for; of its devices the program may use only one.
+      tries_specs: whether to compile with other specs, to say which ones the devices send less by.
     """
     mesh = mesh_of(lowered)
     where = lowered._where
@@ -121,4 +127,8 @@ def sharding_text(lowered: Lowered, compiled: Compiled, target: Target | None = 
     count = f"{where.device_count} devices"
     head = f"{count} without a mesh" if mesh is None else f"{count}, as a mesh of {mesh}"
     values = [*end_shardings(compiled), *value_shardings(lowered)]
-    return f"{head}\n\n{table_of(values)}\n\n{collectives(compiled).text()}"
+    try:
+        resharded = reshards_of(lowered, tries_specs).text()
+    except ValueError as error:
+        resharded = str(error)
+    return f"{head}\n\n{table_of(values)}\n\n{collectives(compiled).text()}\n\n{resharded}"

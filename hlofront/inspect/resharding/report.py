@@ -1,0 +1,184 @@
+"""The report of the places where XLA changes how values are split."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hlofront.inspect.resharding.places import Cause, Place
+from hlofront.inspect.resharding.propagation import Origin
+from hlotools.cost.collectives import Collective, Collectives
+from hlotools.source_lines import relative_line
+from hlotools.terminal_text import is_visible
+
+_SHAPE = re.compile(r"\[([\d,]*)\]")
+_REMADE, _BACKWARD = "rematted_computation", "transpose("
+
+
+class Reshard(NamedTuple):
+    """A value that XLA splits in another way for an operation that needs it so.
+
+    Attributes:
+      value: the value: "argument w", or the operation that makes it.
+      type: the type of the whole value, such as "f32[128,256]".
+      before, after: the PartitionSpecs as text.
+      received: the bytes that each device receives, at least; of all occurrences.
+      is_whole: whether each device gets all of the value, to keep a part of it: XLA's "involuntary
+        full rematerialization".
+      operation: the operation that needs the value.
+      file, line: the user's line of the operation, where it is known.
+      phase: "forward", "backward", or "recomputed" by `jax.checkpoint`.
+      made_so, needed_so: the argument or constraint that splits the value, and the operation.
+      count: how often this occurs.
+    """
+
+    value: str
+    type: str
+    before: str
+    after: str
+    received: int
+    is_whole: bool
+    operation: str
+    file: str | None
+    line: int | None
+    phase: str
+    made_so: str | None
+    needed_so: str | None
+    count: int = 1
+
+    @is_visible
+    def text(self) -> str:
+        """Return the reshard as a paragraph of a few lines."""
+        how = "which gathers it whole on each device first, " if self.is_whole else ""
+        times = f", {self.count} times" if self.count > 1 else ""
+        phase = "" if self.phase == "forward" else f" ({self.phase})"
+        where = f" at {relative_line(self.file, self.line)}" if self.file else ""
+        lines = [
+            f"{self.value}, {self.type}: {self.before} -> {self.after}, {how}"
+            f"{self.received:,} bytes to each device{times}",
+            f"    for {self.operation}{where}{phase}",
+        ]
+        if self.made_so is not None and self.made_so != self.value:
+            lines.append(f"    it is split so by {self.made_so}")
+        if self.needed_so is not None:
+            lines.append(f"    needed so because of {self.needed_so}")
+        return "\n".join(lines)
+
+
+class Cure(NamedTuple):
+    """Another PartitionSpec, with which the program was compiled again.
+
+    Attributes:
+      of: the argument or constraint that has it.
+      before, after: the PartitionSpecs as text.
+      sent_before, sent: the bytes that each device sends in the program, with each.
+    """
+
+    of: str
+    before: str
+    after: str
+    sent_before: int
+    sent: int
+
+    @is_visible
+    def text(self) -> str:
+        """Return what to change, and what it gives."""
+        return (
+            f"{self.of}: {self.after} instead of {self.before}. Compiled so, each device sends "
+            f"{self.sent:,} bytes instead of {self.sent_before:,}."
+        )
+
+
+class Reshards:
+    """The places where XLA changes how values are split, returned by `reshards`.
+
+    Attributes:
+      rows: the places, those of the most bytes first.
+      cures: other specs that make the devices send less, the best first.
+    """
+
+    __slots__ = ("cures", "rows")
+
+    def __init__(self, rows: list[Reshard], cures: list[Cure]):
+        self.rows = rows
+        self.cures = cures
+
+    @is_visible
+    def text(self) -> str:
+        """Return the places and cures as text."""
+        if not self.rows:
+            return "Every operation gets its values split as it needs them."
+        cures = "\n".join(f"  {cure.text()}" for cure in self.cures)
+        tried = f"\n\nWhat would avoid it:\n{cures}" if cures else ""
+        return "\n".join(row.text() for row in self.rows) + tried
+
+    __str__ = text
+
+    def __repr__(self) -> str:
+        return f"Reshards(rows={len(self.rows)}, cures={len(self.cures)})"
+
+
+def cause_text(cause: Cause | None) -> str | None:
+    """Return what a cause is: the argument by name, or the constraint by its line and spec."""
+    if cause is None:
+        return None
+    if cause.origin is None:
+        return f"argument {cause.argument}"
+    return f"the sharding constraint {cause.split}{_at(cause.origin)}"
+
+
+def _at(origin: Origin) -> str:
+    return f" at {relative_line(origin.file, origin.line)}" if origin.file else ""
+
+
+def rows_of(places: Sequence[Place], collectives: Collectives) -> list[Reshard]:
+    """Return the rows of a report: equal places are one, those of the most bytes come first."""
+    counts: dict[Reshard, int] = {}
+    for place in places:
+        row = _row(place, collectives.rows)
+        counts[row] = counts.get(row, 0) + 1
+    rows = [
+        row._replace(count=count, received=row.received * count) for row, count in counts.items()
+    ]
+    return sorted(rows, key=lambda row: -row.received)
+
+
+def _row(place: Place, collectives: Sequence[Collective]) -> Reshard:
+    needed = place.needed_by
+    made_by = place.value.name if place.value else "a value"
+    return Reshard(
+        made_by if place.argument is None else f"argument {place.argument}",
+        place.type,
+        str(place.before),
+        str(place.after),
+        place.received,
+        _is_whole(place, collectives),
+        needed.name if needed else "the result",
+        needed.file if needed else None,
+        needed.line if needed else None,
+        _phase(needed.path if needed else ""),
+        cause_text(place.made_so),
+        cause_text(place.needed_so),
+    )
+
+
+def _phase(path: str) -> str:
+    if _REMADE in path:
+        return "recomputed"
+    return "backward" if _BACKWARD in path else "forward"
+
+
+def _is_whole(place: Place, collectives: Sequence[Collective]) -> bool:
+    """Return whether the compiled program gathers all of a value that only changes its parts."""
+    if place.kind != "move":
+        return False
+    lines = {(each.file, each.line) for each in (place.value, place.needed_by) if each}
+    shape = _shape(place.type)
+    return any(
+        row.opcode == "all-gather" and (row.file, row.line) in lines and _shape(row.type) == shape
+        for row in collectives
+    )
+
+
+def _shape(kind: str) -> str | None:
+    found = _SHAPE.search(kind)
+    return found[1] if found else None

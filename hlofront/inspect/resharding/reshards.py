@@ -1,0 +1,75 @@
+"""The function `reshards`, which says where XLA changes how values are split."""
+
+import contextlib
+from collections.abc import Callable
+
+from hlofront.inspect.jitted import jitted
+from hlofront.inspect.program_mesh import mesh_of
+from hlofront.inspect.resharding.cures import cures_of
+from hlofront.inspect.resharding.places import Places
+from hlofront.inspect.resharding.propagation import MarkedProgram
+from hlofront.inspect.resharding.report import Reshards, rows_of
+from hlofront.pjrt.targets import Target
+from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.dispatch.stages import Lowered
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlotools.cost.collectives import collectives
+
+
+def reshards(
+    function: Callable[..., object], target: Target | str | None = None
+) -> Callable[..., Reshards]:
+    """Return a function that says where XLA must split values of `function` in another way.
+
+    Where an operation needs a value split otherwise than it is made, devices exchange parts of it,
+    or each gathers all of it. The report has each such place with the value, both PartitionSpecs,
+    the bytes, the user's lines of the operation and of the argument or sharding constraint that
+    makes it so; and other specs that avoid it, with what the program compiled with them sends.
+
+    Args:
+      function: the function, jitted or not.
+      target: the devices to compile for; by default those of the arguments' shardings.
+
+    Raises:
+      ValueError: if the arguments are on one device, or XLA's compiler does not say how it splits.
+
+    Example:
+      >>> import numpy as np
+      >>> from hlofront.inspect import reshards
+      >>> from hlofront.sharding import Mesh, NamedSharding, PartitionSpec as P
+      >>> mesh = Mesh(np.array(jax.devices("cpu")), ("x",))  # as many as there are
+      >>> def rows(*shape):
+      ...     return jax.ShapeDtypeStruct(shape, "float32", sharding=NamedSharding(mesh, P("x")))
+      >>> if mesh.size > 1:  # The rows of the second matrix are columns of what they multiply.
+      ...     print(reshards(jnp.dot)(rows(128, 128), rows(128, 128)))
+    """
+
+    def found(*args: object, **kwargs: object) -> Reshards:
+        device = find_target(target) if isinstance(target, str) else target
+        with device or contextlib.nullcontext():
+            return reshards_of(jitted(function).lower(*args, **kwargs))
+
+    return found
+
+
+def reshards_of(lowered: Lowered, tries_specs: bool = True) -> Reshards:
+    """Return where XLA must split values of a lowered program in another way.
+
+    Args:
+      lowered: the program.
+      tries_specs: whether to compile it with other specs, which takes as long each time.
+
+    Raises:
+      ValueError: if the program is for one device, or XLA's compiler does not say how it splits.
+    """
+    if type(lowered._where) is not DeviceAssignment:
+        raise ValueError(
+            "the program is for one device: reshards() needs arguments with shardings over several"
+        )
+    marked = MarkedProgram(lowered)
+    program, hlo = marked.propagated()
+    places = Places(program).found()
+    mesh = mesh_of(lowered)
+    sent = collectives(hlo, mesh)
+    cures = cures_of(marked, places, mesh, sent.moved_bytes) if tries_specs else []
+    return Reshards(rows_of(places, sent), cures)
