@@ -3,6 +3,7 @@
     python worker.py --about            prints the versions of this jaxlib, as JSON
     python worker.py REQUEST.json       compiles, and writes the answer to the file it names
     python worker.py --serve            compiles and runs programs, a request on each line of input
+    python worker.py --run FILE ARGUMENTS.npz [FLAG=VALUE ...]    runs a program, and prints results
 
 A request names the artifact, the compiler's options, the arguments to run with and the file for the
 answer. This file imports nothing of hlofront: it is copied into environments that lack it.
@@ -269,8 +270,34 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def run_file(path: str, arguments: str, flags: Sequence[str]) -> None:
+    """Run a program in StableHLO's text on arguments in a NumPy file, and print the results.
+
+    Args:
+      path: the path of the text.
+      arguments: the path of the arguments.
+      flags: options of XLA's compiler, such as "xla_backend_optimization_level=0".
+    """
+    prepare()
+    client = xla_client.make_cpu_client()
+    device = client.local_devices()[0]
+    words = {"true": True, "false": False}
+    pairs = [flag.partition("=")[::2] for flag in flags]
+    typed = [
+        (name, words.get(text.lower(), int(text) if text.lstrip("-").isdigit() else text))
+        for name, text in pairs
+    ]
+    options = compile_options({"options": typed}, device)
+    executable = compiled(client, device, artifact_of({"artifact": path}), options)
+    for result in results_of(executable, arguments_of(arguments, device)):
+        print(result)
+
+
 def main() -> None:
     """Answer the request that the command line names."""
+    if sys.argv[1] == "--run":
+        run_file(sys.argv[2], sys.argv[3], sys.argv[4:])
+        return
     if sys.argv[1] == "--about":
         print(json.dumps(about()))
         return

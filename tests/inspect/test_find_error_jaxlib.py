@@ -9,8 +9,9 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.inspect import find_error
+from hlofront.inspect.comparison.columns import Artifact
 from hlofront.inspect.comparison.environments import NoEnvironment
-from hlofront.inspect.comparison.sessions import JaxlibSession
+from hlofront.inspect.comparison.sessions import JaxlibSession, ProcessEnded
 
 HERE = importlib.metadata.version("jaxlib")
 x = np.linspace(0.1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -80,3 +81,14 @@ def test_a_jaxlib_that_is_none():
         find_error(jnp.sin, against="jaxlib newest")(x)
     with pytest.raises(ValueError, match="or under another jaxlib, such as 'jaxlib 0"):
         find_error(jnp.sin, against="jaxlib")
+
+
+@pytest.mark.slow
+def test_a_program_in_another_process_has_a_time_limit():
+    def endless(x):
+        return jax.lax.while_loop(lambda x: x > 0, lambda x: x + 1 - 1, x)
+
+    artifact = Artifact(jax.jit(endless).lower(np.float32(1)))
+    with JaxlibSession("current") as session, pytest.raises(ProcessEnded, match="2 seconds") as e:
+        session.run(0, artifact, [np.array(1, np.float32)], seconds=2)
+    assert e.value.is_late

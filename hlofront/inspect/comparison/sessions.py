@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from typing import Self
 
@@ -14,6 +15,14 @@ from hlofront.base.typing import NumPyArray
 from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.columns import Artifact, Tell
 from hlofront.inspect.comparison.environments import NoEnvironment
+
+
+class ProcessEnded(NoEnvironment):
+    """The error that a program has ended the process that ran it, or was ended for its time."""
+
+    def __init__(self, message: str, is_late: bool = False):
+        super().__init__(message)
+        self.is_late = is_late
 
 
 class JaxlibSession:
@@ -54,15 +63,23 @@ class JaxlibSession:
         self._errors.close()
         self._folder.cleanup()
 
-    def run(self, key: int, program: Artifact, arguments: Sequence[NumPyArray]) -> list[NumPyArray]:
+    def run(
+        self,
+        key: int,
+        program: Artifact,
+        arguments: Sequence[NumPyArray],
+        seconds: float | None = None,
+    ) -> list[NumPyArray]:
         """Return the results of a program, compiled when its key is new.
 
         Args:
           key: a number, which stands for the program in later runs.
           program: the program; its results have dtypes that NumPy itself has.
           arguments: an array for each argument of the function that was lowered.
+          seconds: the time after which the process is ended; None for no limit.
 
         Raises:
+          ProcessEnded: if the program ends the process, or takes longer.
           NoEnvironment: if this jaxlib does not compile or run the program.
         """
         request: dict[str, object] = {"key": key, "options": program.options_for(self.jaxlib)}
@@ -75,16 +92,25 @@ class JaxlibSession:
         request |= {"arguments": str(arguments_path), "results": str(results_path)}
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
+        is_late = threading.Event()
+        timer = threading.Timer(seconds or 0, lambda: (is_late.set(), self._process.kill()))
+        if seconds is not None:
+            timer.start()
         try:
             print(json.dumps(request), file=stdin, flush=True)
             line = stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            timer.cancel()
         if not line:
+            status = self._process.wait()
+            if is_late.is_set():
+                raise ProcessEnded(f"it took more than {seconds:g} seconds", is_late=True)
             self._errors.seek(0)
             said = self._errors.read().strip().splitlines()
-            raise NoEnvironment(
-                f"the process of jaxlib {self.jaxlib} ended with {self._process.wait()}: "
+            raise ProcessEnded(
+                f"the process of jaxlib {self.jaxlib} ended with {status}: "
                 + (said[-1] if said else "it said nothing")
             )
         answer = json.loads(line)

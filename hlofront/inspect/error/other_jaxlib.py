@@ -97,20 +97,20 @@ class OtherJaxlib(Reference):
         known = self._programs.get(key)
         try:
             if known is None:
-                lowered = jitted(lambda *xs: list(map(_stored, function(*xs)))).lower(
+                lowered = jitted(lambda *xs: list(map(storable, function(*xs)))).lower(
                     *(ShapeDtypeStruct(aval.shape, aval.dtype) for aval in types)
                 )
                 known = self._programs[key] = len(self._programs), Artifact(lowered), owner
             number, artifact, _ = known
-            results = self._session.run(number, artifact, list(map(_host, operands)))
+            results = self._session.run(number, artifact, list(map(host_array, operands)))
         except (NoEnvironment, ValueError) as error:
             raise NoEnvironment(
                 f"find_error cannot run {name} under {self.label}: {error}"
             ) from error
-        return [_restored(x, aval.dtype) for x, aval in zip(results, avals, strict=True)]
+        return [restored(x, aval.dtype) for x, aval in zip(results, avals, strict=True)]
 
 
-def _host(x: ArrayLike) -> NumPyArray:
+def host_array(x: ArrayLike) -> NumPyArray:
     """Return an array as one of NumPy, keys as the numbers that store them."""
     dtype = typeof(x).dtype
     if isinstance(dtype, ExtendedDType):
@@ -119,7 +119,7 @@ def _host(x: ArrayLike) -> NumPyArray:
     return np.asarray(x).astype(dtype, copy=False)
 
 
-def _stored(x: ArrayLike) -> ArrayLike:
+def storable(x: ArrayLike) -> ArrayLike:
     """Return an array in a dtype of NumPy that holds all of its values."""
     dtype = typeof(x).dtype
     if isinstance(dtype, ExtendedDType):
@@ -137,8 +137,8 @@ def _bits(dtype: DType) -> DType:
     return np.dtype(f"uint{8 * dtype.itemsize}")
 
 
-def _restored(x: NumPyArray, dtype: DType) -> ArrayLike:
-    """Return an array in the dtype that it had before `_stored`."""
+def restored(x: NumPyArray, dtype: DType) -> ArrayLike:
+    """Return an array in the dtype that it had before `storable`."""
     if isinstance(dtype, ExtendedDType):
         return wrap_key_data(x, dtype=dtype)
     if dtype.isbuiltin != 1 and x.dtype == _bits(dtype):
