@@ -4,7 +4,7 @@
   `dumped` for the passes of XLA, whose times are those of `compile_times`.
 - What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
-- Where numbers go wrong: `find_nan`, `find_error`.
+- Where numbers go wrong: `find_nan`, `find_error`; what XLA compiles wrongly: `find_miscompile`.
 - Files and texts: `parse`, `write`, `canonical`, `profiles_in`; of dumps: `dump_folder`,
   `dumped_modules`, `timeline`.
 
@@ -27,6 +27,8 @@ __getattr__, __dir__ = _exports(
         "hlofront.inspect.error.report": "ErrorReport",
         "hlofront.inspect.kernel_decoding": "parse",
         "hlofront.inspect.memory_fit": "Fits fits",
+        "hlofront.inspect.miscompile.find_miscompile": "find_miscompile",
+        "hlofront.inspect.miscompile.report": "MiscompileReport",
         "hlofront.inspect.nan.find_nan": "find_nan",
         "hlofront.inspect.nan.report": "NanReport",
         "hlofront.inspect.pass_times": "compile_times",

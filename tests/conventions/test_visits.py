@@ -29,6 +29,7 @@ CACHES = {"once_per_program", "get_or_compute"}
 # Functions that visit each call of a program, by module: calls differ in their values.
 OF_EACH_CALL = {
     "inspect/nan/instrumentation.py": {"_run"},
+    "inspect/miscompile/search.py": {"_inside"},
     "inspect/error/widening.py": {"bind_widened", "evaluate_widened"},
     "transforms/discharge.py": {"discharge_jaxpr", "discharge_equation"},
 }

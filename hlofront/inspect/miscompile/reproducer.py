@@ -1,0 +1,180 @@
+"""Files that reproduce a wrong part: a script of jax, and StableHLO with a script that runs it."""
+
+import enum
+import os
+import pathlib
+import shutil
+import string
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hlofront.base.dtypes import ExtendedDType
+from hlofront.base.typing import NumPyArray
+from hlofront.core.jaxpr import Atom, Literal
+from hlofront.inspect.comparison.columns import Artifact
+from hlofront.inspect.comparison.environments import WORKER
+from hlofront.inspect.error.other_jaxlib import host_array
+from hlofront.inspect.miscompile.report import MiscompileReport
+from hlofront.inspect.miscompile.search import Found
+from hlofront.inspect.miscompile.trials import Trials
+
+
+class Unwritable(Exception):
+    """The error that an operation has no text in Python; the message says why."""
+
+
+def written(
+    report: MiscompileReport, found: Found, trials: Trials, folder: str | os.PathLike[str]
+) -> tuple[str, ...]:
+    """Write files that reproduce a wrong part into a folder, and return their paths.
+
+    Raises:
+      FileExistsError: if the folder has files in it.
+    """
+    path = pathlib.Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise FileExistsError(f"the folder for what reproduces it, {folder}, is not empty")
+    comment = [f"jaxlib {report.jaxlib}: {x}" for x in (*report.part, report.failure) if x]
+    files = [*_stablehlo(found, trials, path, comment)]
+    try:
+        text = _script(found, comment, path)
+    except Unwritable as error:
+        text = f"# There is no script of jax: {error}. Run part.mlir instead.\n"
+    script = path / "part.py"
+    script.write_text(text)
+    return (str(script), *map(str, files))
+
+
+def _stablehlo(
+    found: Found, trials: Trials, path: pathlib.Path, comment: Sequence[str]
+) -> list[pathlib.Path]:
+    """Write a part as StableHLO, its arguments, and what runs it under any jaxlib."""
+    lowered = trials.lowered(found.part.program, found.operands)
+    program, arguments, runner = path / "part.mlir", path / "part.npz", path / "run_mlir.py"
+    Artifact(lowered).save_arguments(arguments, list(map(host_array, found.operands)))
+    shutil.copyfile(WORKER, runner)
+    lines = ["// python run_mlir.py --run part.mlir part.npz", *(f"// {x}" for x in comment)]
+    program.write_text("\n".join([*lines, lowered.as_text()]))
+    return [program, arguments, runner]
+
+
+# ---- the script of jax ---------------------------------------------------------------------------
+
+
+def _script(found: Found, comment: Sequence[str], path: pathlib.Path) -> str:
+    names: dict[Atom, str] = {}
+    letters = _letters()
+    for var in found.part.inputs:
+        names[var] = next(letters)
+    lines: list[str] = []
+    for equation in found.part.equations:
+        name = equation.primitive.name.replace("-", "_")
+        name = name if name.endswith("_p") else f"{name}_p"
+        operands = [_literal(a) if isinstance(a, Literal) else names[a] for a in equation.invars]
+        params = [f"{key}={text_of(value)}" for key, value in equation.params.items()]
+        names.update(zip(equation.outvars, letters))
+        left = ", ".join(names[var] for var in equation.outvars)
+        left = f"[{left}]" if equation.primitive.multiple_results else left
+        lines.append(f"    {left} = p.{name}.bind({', '.join([*operands, *params])})")
+    results = ", ".join(names[var] for var in found.part.outputs)
+    arrays = list(map(host_array, found.operands))
+    wide = any(x.dtype.itemsize == 8 * (2 if x.dtype.kind == "c" else 1) for x in arrays)
+    return "\n".join(
+        [
+            *(f"# {line}" for line in comment),
+            "import jax",
+            "import numpy as np",
+            "from jax import lax",
+            "from jax.extend.core import primitives as p",
+            "",
+            *(['jax.config.update("jax_enable_x64", True)'] if wide else []),
+            f"args = [{', '.join(_array(x, i, path) for i, x in enumerate(arrays))}]",
+            "",
+            f"def part({', '.join(names[var] for var in found.part.inputs)}):",
+            *lines,
+            f"    return {results}",
+            "",
+            'print("as a whole:", jax.jit(part)(*args))',
+            'print("operation by operation:", part(*map(jax.numpy.asarray, args)))',
+            "",
+        ]
+    )
+
+
+def _letters() -> Iterator[str]:
+    yield from string.ascii_lowercase.replace("p", "")
+    number = 0
+    while True:
+        yield f"x{number}"
+        number += 1
+
+
+def _literal(literal: Literal) -> str:
+    dtype = literal.aval.dtype
+    if isinstance(dtype, ExtendedDType):
+        raise Unwritable("a constant is a random key")
+    return _scalar(np.asarray(literal.val).astype(dtype))
+
+
+def _scalar(x: NumPyArray) -> str:
+    if x.shape:
+        return f"np.array({_nested(x)}, {x.dtype.name!r})"
+    return f"np.array({_number(x[()])}, {x.dtype.name!r})"
+
+
+def _number(x: np.generic) -> str:
+    value = x.item()
+    text = repr(value)
+    return f"float({text!r})" if text in ("nan", "inf", "-inf") else text
+
+
+def _nested(x: NumPyArray) -> str:
+    if not x.shape:
+        return _number(x[()])
+    return f"[{', '.join(map(_nested, x))}]"
+
+
+def _array(x: NumPyArray, number: int, path: pathlib.Path) -> str:
+    """Return the text of an argument; a large one is saved next to the script."""
+    if x.size <= 16 or (x.size <= 256 and x.dtype.kind in "biu"):
+        return _scalar(x)
+    if (x == x.reshape(-1)[0]).all():
+        return f"np.full({x.shape}, {_number(x.reshape(-1)[0])}, {x.dtype.name!r})"
+    name = f"argument{number}.npy"
+    builtin = x if x.dtype.isbuiltin == 1 else x.view(f"uint{8 * x.dtype.itemsize}")
+    np.save(path / name, builtin)
+    view = "" if builtin is x else f".view({x.dtype.name!r})"
+    return f"np.load({name!r}){view}"
+
+
+def text_of(value: object) -> str:
+    """Return a parameter of an equation as Python that makes it.
+
+    Raises:
+      Unwritable: if it has no such text, as programs and functions have none.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value) if not isinstance(value, enum.Enum) else _enum(value)
+    if isinstance(value, float):
+        return _number(np.float64(value))
+    if isinstance(value, enum.Enum):
+        return _enum(value)
+    if isinstance(value, np.dtype):
+        return f"np.dtype({value.name!r})"
+    if isinstance(value, np.generic):
+        return _scalar(np.asarray(value))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = [f"{name}={text_of(getattr(value, name))}" for name in value._fields]
+        return f"lax.{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, tuple | list):
+        texts = list(map(text_of, value))
+        if isinstance(value, list):
+            return f"[{', '.join(texts)}]"
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+    raise Unwritable(f"a parameter is {type(value).__name__}, which has no text")
+
+
+def _enum(value: enum.Enum) -> str:
+    return f"lax.{type(value).__name__}.{value.name}"
