@@ -29,6 +29,7 @@ __getattr__, __dir__ = _exports(
         "hlofront.inspect.memory_fit": "Fits fits",
         "hlofront.inspect.miscompile.find_miscompile": "find_miscompile",
         "hlofront.inspect.miscompile.report": "MiscompileReport",
+        "hlofront.inspect.miscompile.verify": "MiscompileError",
         "hlofront.inspect.nan.find_nan": "find_nan",
         "hlofront.inspect.nan.report": "NanReport",
         "hlofront.inspect.pass_times": "compile_times",

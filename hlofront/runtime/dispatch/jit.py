@@ -1,5 +1,6 @@
 """jit: trace a function once per kind of arguments, compile it, and call it through C++."""
 
+import importlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -438,11 +439,12 @@ class Jitted(Function):
         return stages.Traced(self, traced, *self._stages_where(traced, leaves)).out_info
 
 
-# The programs that captured values of an enclosing one, with their tables, keyed by the tables'
-# ids, which the references keep valid.
+# Programs that captured values of an enclosing one; references to tables keep their ids valid.
 EnclosedPrograms = dict[tuple[int, TracedKey], tuple[TracedProgram, TracedPrograms]]
 
 _unspecified: object = None
+# A module of the highest layer, which only functions that ask for it load.
+_VERIFY = "hlofront.inspect.miscompile.verify"
 
 
 def jit(
@@ -460,6 +462,7 @@ def jit(
     backend: str | None = None,
     inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
+    verify: bool | int = False,
 ) -> Any:
     """Compile a function with XLA on its first call for each kind of arguments.
 
@@ -482,6 +485,8 @@ def jit(
       inline: whether the function's operations, and not a call to it, are written into programs
         that call it: True for jaxprs, False for the choice of XLA, or a member of `jax.Inline`.
       compiler_options: XLA flags by name, for this function.
+      verify: whether the first two calls also run operation by operation, or how many do. If XLA's
+        results are further away than rounding explains, a MiscompileError names the operation.
 
     Returns:
       A function with the same arguments and results, and the methods `trace`, `lower`,
@@ -513,6 +518,7 @@ def jit(
             backend=backend,
             inline=inline,
             compiler_options=compiler_options,
+            verify=verify,
         )
     check_callable(fun, "jit")
     fun = as_cache_key(fun)
@@ -523,10 +529,10 @@ def jit(
     check_device(device, backend)
     if jit_shardings is not None:
         device = jit_shardings.one_device()
-    compiler_flags = tuple(sorted((compiler_options or {}).items()))
-    options = keep_unused, inline, compiler_flags, device, backend
+    options = keep_unused, inline, tuple(sorted((compiler_options or {}).items())), device, backend
     jitted = Jitted(fun, plan, *options, jit_shardings=jit_shardings, jit_layouts=jit_layouts)
-    return make_callable(jitted, (jitted.plan_key, *options, jit_shardings, jit_layouts))
+    function = make_callable(jitted, (jitted.plan_key, *options, jit_shardings, jit_layouts))
+    return importlib.import_module(_VERIFY).verified(function, verify) if verify else function
 
 
 def make_callable(
