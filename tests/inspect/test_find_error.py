@@ -36,6 +36,12 @@ def far_from_zero(x, far):
 points = np.linspace(0.1, 1, 7, dtype=f32)
 
 
+def test_captured_numpy_arrays_of_64_bits_are_narrowed_as_the_program_narrows_them():
+    captured = np.arange(3)
+    report = find_error(lambda x: jnp.maximum(captured, 1) * x)(np.ones(3, f32))
+    assert not report
+
+
 # ---- the kinds of losses -------------------------------------------------------------------------
 
 

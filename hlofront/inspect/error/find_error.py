@@ -94,8 +94,12 @@ def find_error(
         if isinstance(reference, OtherJaxlib):
             # Both sides run on CPUs.
             arrays = [device_put(x, reference.host) for x in arrays]
+        # It is prepared as it was traced: captured constants may have 64 bits while these are off.
+        used = (True,) * len(traced.jaxpr.out_avals)
+        lean, _ = dead_code_program(traced.jaxpr, used, True)
+        program = discharge_program(lean).program
         with reference.running():
-            return _report(traced, arrays, reference, tolerance)
+            return _report(traced, program, arrays, reference, tolerance)
 
     return search_on_values("find_error", fun, search)
 
@@ -132,7 +136,11 @@ def _is_narrow(dtype: DType) -> bool:
 
 
 def _report(
-    traced: Traced, leaves: list[ArrayLike], reference: Reference, tolerance: float | None
+    traced: Traced,
+    prepared: ClosedJaxpr,
+    leaves: list[ArrayLike],
+    reference: Reference,
+    tolerance: float | None,
 ) -> ErrorReport:
     program = traced.jaxpr
     tolerated = [tolerance or _tolerance(aval.dtype) for aval in program.out_avals]
@@ -140,8 +148,7 @@ def _report(
     search = LoopErrorSearch(reference, least)
     names, paths = names_of(program)
     args = [search.input_value(x, name) for name, x in zip(names, leaves, strict=True)]
-    lean, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
-    results = search.run(discharge_program(lean).program, args)[: len(program.out_avals)]
+    results = search.run(prepared, args)[: len(program.out_avals)]
     errors = _result_errors(program, leaves, search, results, paths, tolerated)
     trails: dict[Start, Trail] = {}
     for value, each in zip(results, errors, strict=True):

@@ -109,8 +109,7 @@ class BoundedRun(StepwiseRun[Bounded]):
 
     def record(self, level: Level[Bounded], program: ClosedJaxpr, args: Sequence[Bounded]) -> None:
         """Run a program as `run` does, and leave the values of all variables in its level."""
-        for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
-            level.values[var] = self.input_value(const, "a constant that the function captured")
+        level.values.update(self.captured(program))
         level.values.update(zip(program.jaxpr.invars, args, strict=True))
         for equation in program.jaxpr.eqns:
             operands = [self.read(level, atom) for atom in equation.invars]

@@ -117,6 +117,17 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
             return self.literal_value(atom.operand, f"the constant {np.asarray(atom.val)[()]}")
         return level.values[atom]
 
+    def captured(self, program: ClosedJaxpr) -> dict[Atom, V]:
+        """Return the values of a program's constants."""
+        values: dict[Atom, V] = {}
+        for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
+            # With 64-bit dtypes off, those of NumPy are narrowed when they are used.
+            dtype = getattr(var.aval, "dtype", None)
+            if isinstance(const, np.ndarray) and const.dtype != dtype:
+                const = const.astype(dtype)
+            values[var] = self.input_value(const, "a constant that the function captured")
+        return values
+
     def run(
         self, program: ClosedJaxpr, args: Sequence[V], inside: tuple[Inside, ...] = ()
     ) -> list[V]:
@@ -124,8 +135,7 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
         jaxpr = program.jaxpr
         level: Level[V] = Level(jaxpr, inside)
         values = level.values
-        for var, const in zip(jaxpr.constvars, program.consts, strict=True):
-            values[var] = self.input_value(const, "a constant that the function captured")
+        values.update(self.captured(program))
         values.update(zip(jaxpr.invars, args, strict=True))
         steps = self.steps.get(jaxpr)
         if steps is None:
