@@ -81,7 +81,7 @@ def find_miscompile(
                 )
             report, found = search.run(isolated is None)
             if found is not None and found.part.equations:
-                tell("looking for what cures it")
+                tell("compiling what is wrong without passes and with options")
                 report = _with_cures(report, found, search, jaxlibs)
                 if folder is not None:
                     report = replace(report, files=written(report, found, trials, folder))
@@ -115,7 +115,10 @@ def _with_cures(
         passes=tuple(passes),
         cures=tuple(cures.curing(options, run, is_right, run_whole, search.is_right)),
         jaxlibs=tuple(
-            (version, _verdict(version, found, trials, operands, is_right))
+            (
+                report.jaxlib if version == "current" else version,
+                _verdict(version, found, trials, operands, is_right),
+            )
             for version in (cures.known_jaxlibs() if jaxlibs is None else jaxlibs)
         ),
         trials=trials.count,

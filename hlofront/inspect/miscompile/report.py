@@ -39,7 +39,7 @@ class WrongValue:
     stepwise: str
     """That element, computed operation by operation."""
     float64: str
-    """That element in float64; "" where the program has it in float64 itself."""
+    """That element in float64; "" if that is the same text."""
 
     def __str__(self) -> str:
         where = f" at [{', '.join(map(str, self.index))}]" if self.index else ""

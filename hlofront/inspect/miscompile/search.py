@@ -148,7 +148,7 @@ class Search:
                 return self._right(program, level), None
             found = self._of_wrong_part(run.wrong)
             return self._described(found, ()), found
-        self.tell("looking for the smallest part that is wrong")
+        self.tell("compiling smaller parts of the program")
         found = self._narrowed(program, level, wrong, whole)
         self.expected = [level.values.get(atom) for atom in program.jaxpr.outvars]
         results = () if whole.kind != "values" else self._results(program, level, wrong, whole)
@@ -344,6 +344,10 @@ def _wrong_value(name: str, found: ArrayLike, value: Bounded) -> WrongValue:
     first = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
     index = first[: len(shape)]
     exact = value.samples[0] if value.samples else None
+    stepwise = _text(value.array, first)
+    float64 = ""
+    if exact is not None and typed(exact)[0] != typed(found)[0]:
+        float64 = _text(exact, first)
     return WrongValue(
         name,
         facts(name, value.array).type,
@@ -351,8 +355,8 @@ def _wrong_value(name: str, found: ArrayLike, value: Bounded) -> WrongValue:
         int(wrong.size),
         index,
         _text(found, first),
-        _text(value.array, first),
-        _text(exact, first) if exact is not None and typed(exact)[0] != typed(found)[0] else "",
+        stepwise,
+        "" if float64 == stepwise else float64,
     )
 
 
