@@ -25,6 +25,7 @@ from hlofront.inspect.miscompile.bounds import (
     by_numpy,
     exceeds_rounding,
     has_numpy,
+    is_product,
     is_sum,
     moved,
     stored,
@@ -80,11 +81,20 @@ class BoundedRun(StepwiseRun[Bounded]):
       reference: the operations in float64.
       samples: the number of runs with random roundings.
       seed: of their random numbers.
+      is_coarse: whether products are rounded to fewer digits than their dtype has.
       single: runs operations first that may end the process; None if there are none.
     """
 
-    def __init__(self, reference: Reference, samples: int, seed: int, single: Single | None = None):
+    def __init__(
+        self,
+        reference: Reference,
+        samples: int,
+        seed: int,
+        is_coarse: bool,
+        single: Single | None = None,
+    ):
         super().__init__()
+        self.is_coarse = is_coarse
         self.reference = reference
         self.single = single
         self.random = [np.random.default_rng((seed, i)) for i in range(samples)]
@@ -153,7 +163,7 @@ class BoundedRun(StepwiseRun[Bounded]):
             return values
         exact = self.reference.bind(equation, [self.sampled(v, 0) for v in operands])
         arrays = [v.array for v in operands]
-        rounding = Rounding(equation, arrays, results, exact)
+        rounding = Rounding(equation, arrays, results, exact, self.is_coarse)
         samples: list[Sequence[ArrayLike]] = [exact]
         for number, random in enumerate(self.random, 1):
             mine = [v.sample(number) for v in operands]
@@ -169,7 +179,10 @@ class BoundedRun(StepwiseRun[Bounded]):
             Bounded(x, equation, self._kept(x, others))
             for x, others in zip(results, zip(*samples, strict=True), strict=True)
         ]
-        if self.wrong is None and equation.primitive.name in TRUSTED:
+        is_trusted = equation.primitive.name in TRUSTED
+        if self.is_coarse and is_product(equation):
+            is_trusted = False
+        if self.wrong is None and is_trusted:
             self._check(level, equation, operands, values)
         return values
 

@@ -53,6 +53,11 @@ _BY_NUMPY: dict[str, Callable[..., NumPyArray]] = {
 }
 
 
+_PRODUCTS = frozenset(("conv_general_dilated", "dot_general"))
+# The relative rounding of products on GPUs and TPUs, which may have the digits of bfloat16.
+_COARSE = 2.0**-8
+
+
 class Bounded(StepValue):
     """An array of the running program, and what it would be with other roundings."""
 
@@ -101,7 +106,7 @@ def wrong_elements(ours: ArrayLike, value: Bounded) -> NumPyArray:
 
 
 def is_undetermined(value: Bounded) -> bool:
-    """Return whether rounding moves a value by as much as it is large, so that it says little."""
+    """Return whether rounding may move most of a value by more than it is large."""
     array = stored(value.array)
     others = [stored(x) for x in value.samples if x is not value.array]
     if not others or not array.size:
@@ -145,9 +150,14 @@ def by_numpy(equation: Equation, operands: Sequence[ArrayLike]) -> NumPyArray | 
         return np.asarray(compute(stored(operands[0]), **equation.params))
 
 
+def is_product(equation: Equation) -> bool:
+    """Return whether an operation is a product of matrices or a convolution."""
+    return equation.primitive.name in _PRODUCTS
+
+
 def is_sum(equation: Equation) -> bool:
-    """Return whether an operation adds numbers up, or products of them."""
-    return equation.primitive.name in _SUMS | {"add", "add_any", "sub"}
+    """Return whether an operation adds several numbers up, or products of them."""
+    return equation.primitive.name in _SUMS
 
 
 def exceeds_rounding(
@@ -189,6 +199,7 @@ class Rounding:
       operands: its operands.
       results: its results.
       exact: its results in float64.
+      is_coarse: whether products are rounded to fewer digits than their dtype has.
     """
 
     def __init__(
@@ -197,6 +208,7 @@ class Rounding:
         operands: Sequence[ArrayLike],
         results: Sequence[ArrayLike],
         exact: Sequence[ArrayLike],
+        is_coarse: bool = False,
     ):
         name = equation.primitive.name
         self.terms = _terms_of(equation, operands, results)
@@ -219,6 +231,8 @@ class Rounding:
         self.is_exact = not any(np.any(mask) for mask in self.rounded)
         # A sum is rounded as often as it has terms: random signs leave the square root of that.
         self.relative = 2.0 * float(np.sqrt(self.terms))
+        if is_coarse and name in _PRODUCTS and inexact:
+            self.relative *= max(1.0, _COARSE / epsilon(typed(results[0])[0]))
 
     def moved_operands(
         self, operands: Sequence[ArrayLike], random: np.random.Generator

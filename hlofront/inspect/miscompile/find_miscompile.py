@@ -47,8 +47,8 @@ def find_miscompile(
       isolated: whether all programs run in a process of their own, on one CPU; by default, if the
         first one ends it.
       seconds: the time that a program may take in that process.
-      jaxlibs: the versions of jaxlib under which a wrong part is tried, as in ("0.8.3",); by
-        default those that `compare` has made environments for.
+      jaxlibs: the versions of jaxlib under which a wrong part is tried, on CPUs, as in
+        ("0.8.3",); by default those that `compare` has made environments for.
       folder: a folder for files that reproduce what is wrong, by StableHLO and by jax.
       tell: called with a line of text before each slow step.
 
@@ -107,6 +107,9 @@ def _with_cures(
     def is_right(outcome: Outcome) -> bool:
         return outcome.kind == "values" and not found.differs(outcome)
 
+    if search.platform != "cpu":
+        # Other jaxlibs have CPUs only.
+        jaxlibs = ()
     passes = cures.curing_passes(run, is_right)
     options = cures.candidates(search.platform, passes)
     return replace(

@@ -66,7 +66,7 @@ class MiscompileReport:
     results: tuple[WrongValue, ...] = ()
     """The wrong results of the function."""
     undetermined: tuple[str, ...] = ()
-    """The results that rounding moves by as much as they are large, so that nothing is known."""
+    """The results that rounding may move by so much that nothing is known of them."""
     operations: tuple[OperationStep, ...] = ()
     """The operations of the smallest part that is wrong, in order."""
     is_alone: bool = False
@@ -106,9 +106,8 @@ class MiscompileReport:
             )
             if self.undetermined:
                 text += (
-                    f", but rounding alone moves {', '.join(self.undetermined)} by as much as "
-                    "they are large, so that nothing is known of these. find_error says where "
-                    "they lose their digits"
+                    f", but rounding may move {', '.join(self.undetermined)} by so much that "
+                    "nothing is known of them. find_error says where they lose their digits"
                 )
             return text
         title = f"XLA of jaxlib {self.jaxlib} {_WORDS[self.kind]} {self.function}"

@@ -168,7 +168,7 @@ class Search:
     ) -> "tuple[BoundedRun, Level[Bounded], Found | None]":
         """Run a program operation by operation; one that fails by itself is the last result."""
         single = self.trials.run if self.trials.isolated else None
-        run = BoundedRun(self.reference, self.samples, self.seed, single)
+        run = BoundedRun(self.reference, self.samples, self.seed, self.platform != "cpu", single)
         with self.reference.running():
             names = names_of(self.traced.jaxpr)[0]
             labels = names if len(names) == len(arrays) else [""] * len(arrays)

@@ -22,6 +22,7 @@ ROUNDING = {
     "decisions": lambda x: (jnp.floor(x * 3.3 / 1.1), jnp.argmax(x * 0.1 + (3 - x) * 0.1)),
     "chaos": logistic_map,
     "few digits": lambda x: jnp.tanh(x.astype(jnp.bfloat16) @ x.T.astype(jnp.bfloat16)) * 3 + 1,
+    "differences of few digits": lambda x: 1 - (x / 7).astype(jnp.bfloat16),
     "nans and infinities": lambda x: (jnp.log(x), 1 / (x - x), jnp.exp(x * 100), x % 0),
     "an overflow on the way": lambda x: jnp.exp(x + 90) / jnp.exp(x + 91),
     "small numbers": lambda x: (x * 1e-38 * 0.1 + 1e-39, jnp.sqrt(abs(x) * 1e-45)),
