@@ -31,6 +31,13 @@ from hlofront.pallas.memory import VMEM_SHARED as VMEM_SHARED
 from hlofront.pallas.memory import SemaphoreType as SemaphoreType
 from hlofront.pallas.memory import TpuMemorySpace as MemorySpace
 from hlofront.pallas.memory import dma_semaphore as dma_semaphore
+from hlofront.pallas.packing import join_bits as join_bits
+from hlofront.pallas.packing import pack_elementwise as pack_elementwise
+from hlofront.pallas.packing import pack_fp6 as pack_fp6
+from hlofront.pallas.packing import split_bits as split_bits
+from hlofront.pallas.packing import stochastic_round as stochastic_round
+from hlofront.pallas.packing import unpack_elementwise as unpack_elementwise
+from hlofront.pallas.packing import unpack_fp6 as unpack_fp6
 from hlofront.pallas.pipeline import emit_pipeline as emit_pipeline
 from hlofront.pallas.tpu_operations import bitcast as bitcast
 from hlofront.pallas.tpu_operations import reciprocal as reciprocal
@@ -61,13 +68,20 @@ __all__ = [
     "emit_pipeline",
     "force_tpu_interpret_mode",
     "get_barrier_semaphore",
+    "join_bits",
     "load",
     "make_async_copy",
     "make_async_remote_copy",
+    "pack_elementwise",
+    "pack_fp6",
     "reciprocal",
     "reset_tpu_interpret_mode_state",
     "roll",
     "set_tpu_interpret_mode",
+    "split_bits",
+    "stochastic_round",
     "store",
     "sync_copy",
+    "unpack_elementwise",
+    "unpack_fp6",
 ]

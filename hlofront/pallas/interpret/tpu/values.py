@@ -196,6 +196,9 @@ def _converted(params: Any, aval: Any, x: NumPyArray) -> Any:
     old, new = x.dtype, aval.dtype
     if new == bool_:
         return x != 0
+    if bit_width(old) < 8:
+        # NumPy does not convert these to one another.
+        x = x.astype(np.float32 if issubdtype(old, np.floating) else np.int8)
     if not (issubdtype(old, np.floating) and issubdtype(new, np.integer)):
         return x.astype(new)
     info = iinfo(new)
