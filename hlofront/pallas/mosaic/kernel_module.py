@@ -27,6 +27,7 @@ _RULES = (
     "control_flow",
     "elementwise",
     "kernel_operations",
+    "packing",
     "products",
     "reducing",
     "references",
