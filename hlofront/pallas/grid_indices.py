@@ -10,9 +10,10 @@ from hlofront.base.typing import Array
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import AbstractRef
 from hlofront.core.trace import interpreting_with
 from hlofront.pallas.grid_mapping import GridSizes
-from hlofront.transforms.stage import StagingTrace
+from hlofront.transforms.stage import JitTracer, StagingTrace
 
 # The index of the step along the axis `axis` of the grid that the kernel sees.
 program_id_p = Primitive("program_id")
@@ -36,11 +37,13 @@ class _Kernel(NamedTuple):
     Attributes:
       trace: the interpreter that writes the kernel's jaxpr.
       grid: the sizes of the grid.
+      own: references to buffers that no parameter of the kernel names, by what they are for.
       indices: the index of the step along each axis of a pipeline; None for the kernel's own grid.
     """
 
     trace: StagingTrace
     grid: tuple[Any, ...]
+    own: dict[str, JitTracer]
     indices: tuple[Any, ...] | None = None
 
 
@@ -50,7 +53,7 @@ _kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being trace
 @contextmanager
 def tracing_kernel(trace: StagingTrace, grid: GridSizes) -> Iterator[None]:
     """Let `program_id` be an operation of the kernel whose jaxpr an interpreter writes."""
-    token = _kernel.set(_Kernel(trace, grid))
+    token = _kernel.set(_Kernel(trace, grid, {}))
     try:
         yield
     finally:
@@ -72,6 +75,27 @@ def tracing_pipeline(grid: tuple[Any, ...], indices: tuple[Any, ...]) -> Iterato
         yield
     finally:
         _kernel.reset(token)
+
+
+def own_reference(purpose: str, aval: AbstractRef) -> JitTracer:
+    """Return a reference to a buffer of the current kernel, which is made when it is first asked.
+
+    It is a scratch buffer after those that the kernel takes, so that it keeps its contents from
+    step to step.
+
+    Args:
+      purpose: the function that asks, for messages; each has a buffer of its own.
+      aval: the type of the reference.
+
+    Raises:
+      ValueError: outside of kernels.
+    """
+    kernel = _kernel.get()
+    if kernel is None or not kernel.trace.alive:
+        raise ValueError(f"`{purpose}` can only be called in a kernel, which pallas_call traces")
+    if purpose not in kernel.own:
+        kernel.own[purpose] = kernel.trace.new_arg(aval)
+    return kernel.own[purpose]
 
 
 def _kernel_of(name: str, axis: int) -> _Kernel:

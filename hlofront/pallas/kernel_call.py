@@ -22,6 +22,7 @@ from hlofront.higher_order.mapping import map as map_in_order
 from hlofront.higher_order.selecting import where
 from hlofront.pallas.block_specs import CostEstimate, squeezed
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping
+from hlofront.pallas.hints import KernelEffect
 from hlofront.primitives.arrays.creation import empty
 from hlofront.primitives.rules.batching import to_front
 from hlofront.primitives.rules.derivatives import instantiate
@@ -55,7 +56,9 @@ def _(*avals: AbstractValue, out_avals: Sequence[ShapedArray], **_: object) -> l
 
 @rules.effects(pallas_call_p)
 def _(*avals: AbstractValue, jaxpr: Jaxpr, **_: object) -> Effects:
-    return frozenset(effect for effect in jaxpr.effects if not isinstance(effect, RefEffect))
+    return frozenset(
+        effect for effect in jaxpr.effects if not isinstance(effect, RefEffect | KernelEffect)
+    )
 
 
 @rules.subprograms(pallas_call_p)

@@ -252,6 +252,9 @@ class _Call:
         out_args = out_refs if isinstance(out_refs, tuple) else (out_refs,)
         positional = (*scalar_refs, *in_refs, *out_args, *scratch)
         jaxpr = self._kernel_jaxpr(positional, named_scratch, mapping)
+        # Those after the parameters of the kernel are its own: see own_reference.
+        scratch_refs = jaxpr.invars[mapping.slice_scratch_ops]
+        mapping = mapping.replace(scratch_avals=tuple([var.aval for var in scratch_refs]))
         aliases = self._checked_aliases(avals, paths)
         out_avals = tuple([out.inner_aval for out in self.out_shapes])
         return _Kernel(jaxpr, mapping, aliases, out_avals, self.out_tree)

@@ -24,6 +24,7 @@ from hlofront.pallas.cost import estimate_cost as estimate_cost
 from hlofront.pallas.grid_indices import num_programs as num_programs
 from hlofront.pallas.grid_indices import program_id as program_id
 from hlofront.pallas.grid_specs import GridSpec as GridSpec
+from hlofront.pallas.hints import delay as delay
 from hlofront.pallas.kernel_call import pallas_call_p as pallas_call_p
 from hlofront.pallas.memory import ANY as ANY
 from hlofront.pallas.memory import HOST as HOST
@@ -60,6 +61,7 @@ __all__ = [
     "align_to",
     "cdiv",
     "debug_print",
+    "delay",
     "ds",
     "dslice",
     "empty",

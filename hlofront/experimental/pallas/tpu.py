@@ -14,6 +14,8 @@ from hlofront.pallas.copies import make_async_copy as make_async_copy
 from hlofront.pallas.copies import make_async_remote_copy as make_async_remote_copy
 from hlofront.pallas.copies import sync_copy as sync_copy
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from hlofront.pallas.hints import touch as touch
+from hlofront.pallas.hints import trace_value as trace_value
 from hlofront.pallas.interpret_params import InterpretParams as InterpretParams
 from hlofront.pallas.interpret_params import force_tpu_interpret_mode as force_tpu_interpret_mode
 from hlofront.pallas.interpret_params import (
@@ -39,9 +41,17 @@ from hlofront.pallas.packing import stochastic_round as stochastic_round
 from hlofront.pallas.packing import unpack_elementwise as unpack_elementwise
 from hlofront.pallas.packing import unpack_fp6 as unpack_fp6
 from hlofront.pallas.pipeline import emit_pipeline as emit_pipeline
+from hlofront.pallas.prng import prng_random_bits as prng_random_bits
+from hlofront.pallas.prng import prng_seed as prng_seed
 from hlofront.pallas.tpu_operations import bitcast as bitcast
 from hlofront.pallas.tpu_operations import reciprocal as reciprocal
 from hlofront.pallas.tpu_operations import roll as roll
+from hlofront.random.kernels import sample_block as sample_block
+from hlofront.random.kernels import stateful_bernoulli as stateful_bernoulli
+from hlofront.random.kernels import stateful_bits as stateful_bits
+from hlofront.random.kernels import stateful_normal as stateful_normal
+from hlofront.random.kernels import stateful_uniform as stateful_uniform
+from hlofront.random.kernels import to_pallas_key as to_pallas_key
 
 __all__ = [
     "ARBITRARY",
@@ -74,14 +84,24 @@ __all__ = [
     "make_async_remote_copy",
     "pack_elementwise",
     "pack_fp6",
+    "prng_random_bits",
+    "prng_seed",
     "reciprocal",
     "reset_tpu_interpret_mode_state",
     "roll",
+    "sample_block",
     "set_tpu_interpret_mode",
     "split_bits",
+    "stateful_bernoulli",
+    "stateful_bits",
+    "stateful_normal",
+    "stateful_uniform",
     "stochastic_round",
     "store",
     "sync_copy",
+    "to_pallas_key",
+    "touch",
+    "trace_value",
     "unpack_elementwise",
     "unpack_fp6",
 ]

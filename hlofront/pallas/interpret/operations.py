@@ -9,6 +9,7 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.references import NDIndexer
 from hlofront.lowering.core.builder import Builder
+from hlofront.pallas.hints import delay_p, trace_value_p
 from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
@@ -66,3 +67,8 @@ def _(build: Builder, x: Any, **params: Any) -> Any:
 
 def _reciprocal(x: ArrayLike) -> ArrayLike:
     return div(full_like(x, 1), x)
+
+
+@rules.lower(delay_p, trace_value_p)
+def _(build: Builder, x: Any, **_: object) -> list[Any]:
+    return []

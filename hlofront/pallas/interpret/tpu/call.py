@@ -1,6 +1,7 @@
 """The lowering of kernels that the interpreter of TPUs runs: a call to the host."""
 
 import copy
+import importlib
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ from hlofront.pallas.semaphores import semaphore_signal_p
 from hlofront.primitives.collectives.collectives import axis_index_p
 from hlofront.primitives.elementwise.elementwise import add, mul
 from hlofront.primitives.references.references import addupdate_p, get_p, swap_p
+
+for _module in ("core_steps",):
+    importlib.import_module(f"hlofront.pallas.interpret.tpu.{_module}")
 
 # The operations of a core on a reference, which is their first operand.
 _ACCESSES = (get_p, swap_p, addupdate_p, masked_load_p, masked_swap_p)

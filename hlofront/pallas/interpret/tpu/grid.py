@@ -55,9 +55,9 @@ class ModeledKernel(NamedTuple):
         info = self.jaxpr.debug_info
         names = info.arg_names if info is not None else None
         count = len(self.jaxpr.invars)
-        if names is None or len(names) != count:
-            return tuple([f"reference {number}" for number in range(count)])
-        return tuple(names)
+        names = names or ()
+        # Those after the parameters are the kernel's own: see own_reference.
+        return (*names, *[f"reference {number}" for number in range(len(names), count)])
 
     def run(self, operands: dict[int, Sequence[NumPyArray]]) -> dict[int, list[NumPyArray]]:
         """Run the kernel on devices of some numbers with their operands; return their results.

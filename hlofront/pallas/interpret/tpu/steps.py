@@ -360,7 +360,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 # ---- indices -------------------------------------------------------------------------------------
 
 
-def _at_once(function: Callable[..., Sequence[Value]]) -> StepRule:
+def at_once(function: Callable[..., Sequence[Value]]) -> StepRule:
     """Return the rule of an operation that does not wait."""
 
     def rule(self: GridStep, equation: Equation, *operands: Value) -> Results:
@@ -371,19 +371,19 @@ def _at_once(function: Callable[..., Sequence[Value]]) -> StepRule:
 
 
 @step(program_id_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     return [np.int32(self.indices[equation.params["axis"]])]
 
 
 @step(num_programs_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     return [np.int32(self.sizes[equation.params["axis"]])]
 
 
 @step(axis_index_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     axes = self.surroundings.mesh_axes
     names = [name for name, _ in axes]
@@ -392,13 +392,13 @@ def _(self: GridStep, equation: Equation) -> Sequence[Value]:
 
 
 @step(debug_print_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     return print_now(*operands, **equation.params)
 
 
 @step(debug_callback_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     return equation.params["callback"](*operands)
 
@@ -407,14 +407,14 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 
 
 @step(get_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, ref: Buffer, *indices: Value) -> Sequence[Value]:
     transforms = equation.params["tree"].unflatten(indices)
     return [self.read(ref, transforms, line_of(equation))]
 
 
 @step(swap_p)
-@_at_once
+@at_once
 def _(
     self: GridStep, equation: Equation, ref: Buffer, value: Value, *indices: Value
 ) -> Sequence[Value]:
@@ -436,7 +436,7 @@ def _old(
 
 
 @step(addupdate_p)
-@_at_once
+@at_once
 def _(
     self: GridStep, equation: Equation, ref: Buffer, value: Value, *indices: Value
 ) -> Sequence[Value]:
@@ -447,14 +447,14 @@ def _(
 
 
 @step(masked_load_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms, mask, _ = equation.params["args_tree"].unflatten(operands)
     return [self.read(ref, transforms, line_of(equation), mask)]
 
 
 @step(masked_swap_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms, value, mask = equation.params["args_tree"].unflatten(operands)
     old = _old(self, equation, ref, transforms, mask)
@@ -466,7 +466,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 
 
 @step(dma_start_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     copy: CopyOperands = equation.params["tree"].unflatten(operands)
     kind, line = equation.params["device_id_type"], line_of(equation)
@@ -517,7 +517,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 
 
 @step(semaphore_signal_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms, inc, device, core = equation.params["args_tree"].unflatten(operands)
     line = line_of(equation)
@@ -538,7 +538,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 
 
 @step(semaphore_read_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
     ref, transforms = equation.params["args_tree"].unflatten(operands)
     ref, number = self.semaphore(ref, transforms, line_of(equation))
@@ -549,7 +549,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Sequence[Value]:
 
 
 @step(get_barrier_semaphore_p)
-@_at_once
+@at_once
 def _(self: GridStep, equation: Equation) -> Sequence[Value]:
     number = self.surroundings.collective_id
     if number is None:

@@ -1,0 +1,122 @@
+"""Random bits in kernels of TPUs: prng_seed and prng_random_bits.
+
+A core of a TPU has a generator with a state, which steps of a grid change one after another.
+Kernels that are interpreted have it in a scratch buffer: a key of Threefry, and how often it has
+been used.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.elements import int32, uint32
+from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.jaxpr import Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.references import AbstractRef, read_effect, write_effect
+from hlofront.core.sizes.dimensions import canonical_shape
+from hlofront.core.trace import Tracer
+from hlofront.pallas.grid_indices import own_reference
+from hlofront.pallas.memory import TpuMemorySpace
+from hlofront.primitives.arrays.creation import full, iota
+from hlofront.primitives.arrays.shaping import reshape, squeeze
+from hlofront.primitives.arrays.slicing import slice_in_dim, stack
+from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
+from hlofront.primitives.elementwise.elementwise import add, bitwise_xor
+from hlofront.primitives.random.bits import threefry2x32
+from hlofront.primitives.references.rules import Discharged
+from hlofront.primitives.rules.derivatives import no_derivative
+
+# Operands: the reference to the state, and integers.
+prng_seed_p = Primitive("prng_seed", multiple_results=True)
+# The operand is the reference to the state; the result has the parameter `shape`.
+prng_random_bits_p = Primitive("prng_random_bits")
+
+for _primitive in (prng_seed_p, prng_random_bits_p):
+    _primitive.ref_primitive = True
+    rules.effects(_primitive)(lambda *_, **__: frozenset((read_effect, write_effect)))
+no_derivative(prng_seed_p, prng_random_bits_p)
+
+# The two words of a key, and how often it has been used.
+_STATE = AbstractRef(ShapedArray((3,), uint32), TpuMemorySpace.SMEM)
+
+
+def _state() -> Tracer:
+    return own_reference("the random numbers of a kernel", _STATE)
+
+
+def prng_seed(*seeds: ArrayLike) -> None:
+    """Seed the generator of the core, on which the kernel runs.
+
+    Steps of a grid that draw the same numbers in any order seed it by their indices, too, as in
+    `prng_seed(seed, pl.program_id(0))`.
+
+    Args:
+      *seeds: scalars of integers, which are mixed.
+
+    Raises:
+      ValueError: without seeds, for one that is not a scalar of integers, and outside of kernels.
+    """
+    for seed in seeds:
+        aval = typeof(seed)
+        if aval.shape or not np.issubdtype(aval.dtype, np.integer):
+            raise ValueError(
+                f"prng_seed: All seed data must be scalar integers. Got {aval.str_short()}"
+            )
+    if not seeds:
+        raise ValueError("prng_seed takes one or more integers, and got none")
+    prng_seed_p.bind(_state(), *[convert(seed, int32, False) for seed in seeds])
+
+
+def prng_random_bits(shape: ShapeLike) -> Array:
+    """Return random bits of the generator of the core, as int32.
+
+    The bits of a seed are those of the device: interpreted kernels have others than TPUs.
+
+    Args:
+      shape: the shape of the result.
+
+    Raises:
+      ValueError: outside of kernels.
+    """
+    return prng_random_bits_p.bind(_state(), shape=canonical_shape(shape))
+
+
+@rules.infer(prng_seed_p)
+def _(state: AbstractRef, *seeds: ShapedArray) -> list[ShapedArray]:
+    return []
+
+
+@rules.infer(prng_random_bits_p)
+def _(state: AbstractRef, *, shape: Shape) -> ShapedArray:
+    return ShapedArray(shape, int32)
+
+
+# ---- discharge -----------------------------------------------------------------------------------
+
+
+def _words(state: ArrayLike) -> list[Array]:
+    return [squeeze(slice_in_dim(state, i, i + 1), (0,)) for i in range(3)]
+
+
+@rules.discharge(prng_seed_p)
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+    key: list[Any] = [np.uint32(0), np.uint32(0)]
+    for place, seed in enumerate(operands[1:]):
+        key = threefry2x32(key, (bitcast_convert_type(seed, uint32), np.uint32(place)))
+    state = stack([*key, np.uint32(0)])
+    return [state, *[None] * len(operands[1:])], []
+
+
+@rules.discharge(prng_random_bits_p)
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+    shape: Shape = equation.params["shape"]
+    *key, used = _words(operands[0])
+    size = ShapedArray(shape, int32).size
+    counts = (full((size,), used, uint32), iota(uint32, size))
+    bits = bitwise_xor(*threefry2x32(key, counts))
+    state = stack([*key, add(used, np.uint32(1))])
+    return [state], bitcast_convert_type(reshape(bits, shape), int32)
