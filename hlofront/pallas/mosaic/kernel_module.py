@@ -25,6 +25,7 @@ from hlofront.pallas.mosaic.types import memory_of, memref_type, value_type
 # The modules with rules, which register them.
 _RULES = (
     "control_flow",
+    "core_operations",
     "elementwise",
     "kernel_operations",
     "packing",

@@ -1,0 +1,43 @@
+"""Mosaic rules of random bits, delays, and what profiles show."""
+
+from hlofront.bridge.mlir import Value
+from hlofront.lowering.core.types import string
+from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
+from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef
+from hlofront.pallas.mosaic.rules import mosaic
+from hlofront.pallas.prng import prng_random_bits_p, prng_seed_p
+
+
+@mosaic(delay_p)
+def _(build: KernelBuilder, nanos: Value) -> list[Value]:
+    build.effect("tpu.delay", (nanos,))
+    return []
+
+
+@mosaic(touch_p)
+def _(build: KernelBuilder, ref: KernelRef) -> list[Value]:
+    return []
+
+
+@mosaic(trace_value_p)
+def _(build: KernelBuilder, value: Value, *, label: str) -> list[Value]:
+    build.effect("tpu.trace_value", (value,), label=string(label))
+    return []
+
+
+@mosaic(prng_seed_p)
+def _(build: KernelBuilder, state: KernelRef, *seeds: Value) -> list[Value]:
+    # The state is that of the core.
+    build.effect("tpu.prng_set_seed_32", seeds)
+    return []
+
+
+@mosaic(prng_random_bits_p)
+def _(build: KernelBuilder, state: KernelRef, *, shape: tuple[int, ...]) -> Value:
+    if len(shape) < 2:
+        build.refuse(
+            f"prng_random_bits({shape}): random_bits only supports rank>=2 outputs. Draw bits of "
+            f"shape {(1, *shape) if shape else (8, 128)}, and read a row",
+            NotImplementedError,
+        )
+    return build.op("tpu.prng_random_bits", ())
