@@ -20,6 +20,7 @@ from hlofront.primitives.elementwise.elementwise import add
 from hlofront.primitives.references.references import RefLike, indexed
 from hlofront.primitives.references.rules import Discharged
 from hlofront.primitives.references.updates import read_at, write_at
+from hlofront.primitives.rules.derivatives import unknown_derivative
 
 if TYPE_CHECKING:
     from hlofront.core.programs.print import Printing
@@ -33,6 +34,11 @@ dma_wait_p = Primitive("dma_wait", multiple_results=True)
 for _primitive in (dma_start_p, dma_wait_p):
     _primitive.ref_primitive = True
     rules.effects(_primitive)(lambda *_, **__: frozenset((read_effect, write_effect)))
+    unknown_derivative(
+        _primitive,
+        "a copy has one semaphore, and its tangent would need another. Define the derivatives of "
+        "the function around pallas_call by jax.custom_jvp or jax.custom_vjp",
+    )
 
 Transforms = Sequence[NDIndexer]
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
 
 from hlofront.base import tree
-from hlofront.base.dtypes import float0
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
@@ -23,6 +22,7 @@ from hlofront.higher_order.selecting import where
 from hlofront.pallas.block_specs import CostEstimate, squeezed
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping
 from hlofront.pallas.hints import KernelEffect
+from hlofront.pallas.memory import has_tangent
 from hlofront.primitives.arrays.creation import empty
 from hlofront.primitives.rules.batching import to_front
 from hlofront.primitives.rules.derivatives import instantiate
@@ -71,10 +71,6 @@ def _(*, jaxpr: Jaxpr, grid_mapping: GridMapping, **_: object) -> tuple[Subprogr
 # ---- tangents: the kernel of primals and tangents ------------------------------------------------
 
 
-def _has_tangent(aval: AbstractValue) -> bool:
-    return getattr(aval.to_tangent_aval(), "dtype", float0) != float0
-
-
 @rules.jvp(pallas_call_p)
 def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
@@ -89,15 +85,13 @@ def _(
     of_inputs = tangents[sizes + scalars :]
     # An output starts with the value of an input that shares its memory, and its tangent likewise.
     moving_in = [
-        type(tangent) is not Zero or (number in aliased and _has_tangent(typeof(primal)))
+        type(tangent) is not Zero or (number in aliased and has_tangent(typeof(primal)))
         for number, (primal, tangent) in enumerate(
             zip(primals[sizes + scalars :], of_inputs, strict=True)
         )
     ]
-    moving_out = [_has_tangent(aval) for aval in out_avals]
-    moving_scratch = [
-        _has_tangent(aval.inner_aval) and aval.dtype.kind != "V" for aval in mapping.scratch_avals
-    ]
+    moving_out = [has_tangent(aval) for aval in out_avals]
+    moving_scratch = [has_tangent(aval.inner_aval) for aval in mapping.scratch_avals]
     kernel = _kernel_of_tangents(
         params["jaxpr"], scalars, inputs, moving_in, moving_out, moving_scratch
     )

@@ -19,10 +19,12 @@ from hlofront.core.references import (
     shape_after,
     write_effect,
 )
+from hlofront.core.symbolic_zeros import Tangent, Zero
 from hlofront.primitives.elementwise.compare import select_n
 from hlofront.primitives.references.references import RefLike, indexed
-from hlofront.primitives.references.rules import Discharged
+from hlofront.primitives.references.rules import Discharged, is_nonzero, not_differentiated
 from hlofront.primitives.references.updates import read_at, write_at
+from hlofront.primitives.rules.derivatives import instantiate
 
 if TYPE_CHECKING:
     from hlofront.core.programs.print import Printing
@@ -162,3 +164,36 @@ def _(equation: Equation, printing: "Printing") -> str:
     (result,) = equation.outvars
     part, new = reference_text(printing, ref, transforms), printing.used(value)
     return f"{printing.bound(result)}, {part} <- {part}, {new}{_masked(printing, mask)}"
+
+
+# ---- tangents ------------------------------------------------------------------------------------
+
+
+@rules.jvp(masked_load_p)
+def _(
+    primals: Sequence[Any], tangents: Sequence[Tangent], **params: Any
+) -> tuple[ArrayLike, Tangent]:
+    value = masked_load_p.bind(*primals, **params)
+    if type(tangents[0]) is Zero:
+        return value, Zero.of(value)
+    return value, masked_load_p.bind(tangents[0], *primals[1:], **params)
+
+
+@rules.jvp(masked_swap_p)
+def _(
+    primals: Sequence[Any], tangents: Sequence[Tangent], **params: Any
+) -> tuple[ArrayLike, Tangent]:
+    ref, value = tangents[0], _position_of_value(params["args_tree"], len(primals))
+    if type(ref) is Zero and is_nonzero(tangents[value]):
+        not_differentiated("a store", primals[0])
+    old = masked_swap_p.bind(*primals, **params)
+    if type(ref) is Zero:
+        return old, Zero.of(old)
+    rest = [instantiate(tangents[i]) if i == value else x for i, x in enumerate(primals)]
+    return old, masked_swap_p.bind(ref, *rest[1:], **params)
+
+
+def _position_of_value(structure: PyTreeDef, count: int) -> int:
+    """Return the position of the new value among the operands of a masked store."""
+    _, _, value, _ = structure.unflatten(range(count))
+    return value

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.dtypes import canonicalize_dtype, iinfo, issubdtype
+from hlofront.base.dtypes import canonicalize_dtype, float0, iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, NumPyDType, bool_, extended, int32
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, DType, DTypeLike
-from hlofront.core.aval import MemorySpace, ShapedArray
+from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray
 from hlofront.core.references import AbstractRef
 from hlofront.primitives.arrays.creation import empty, full
 from hlofront.primitives.elementwise.converting import convert
@@ -258,3 +258,9 @@ def uninitialized(aval: ShapedArray) -> Array:
         return full(aval.shape, False, dtype)
     lowest = iinfo(dtype).min if issubdtype(dtype, np.integer) else np.nan
     return full(aval.shape, lowest, dtype)
+
+
+def has_tangent(aval: AbstractValue) -> bool:
+    """Return whether an array or buffer has a tangent: integers and semaphores have none."""
+    dtype = getattr(aval.to_tangent_aval(), "dtype", float0)
+    return dtype != float0 and not is_semaphore(dtype)

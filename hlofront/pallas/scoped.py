@@ -6,19 +6,23 @@ from typing import Any
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue
 from hlofront.core.effects import Effects
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import Subprogram
+from hlofront.core.symbolic_zeros import Tangent
 from hlofront.core.trace import is_eager
-from hlofront.pallas.memory import ref_aval_of, uninitialized
+from hlofront.higher_order.selecting import nonzero, nonzero_flags, with_zeros
+from hlofront.pallas.memory import has_tangent, ref_aval_of, uninitialized
 from hlofront.primitives.references.rules import Discharged
 from hlofront.transforms.arguments import Signature
 from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.flatten import result_paths, stage_tree
+from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.simplify import constants_as_inputs
 
 # Operands: the values that the function closes over. Parameters: `jaxpr`, an open jaxpr, whose
@@ -125,3 +129,26 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
     rest = iter(results[count:])
     new_arrays = [next(rest) if is_written else None for is_written in written]
     return new_arrays[: len(operands)], results[:count]
+
+
+@rules.jvp(run_scoped_p)
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, jaxpr: Jaxpr, **params: object
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    moving = [*nonzero_flags(tangents), *[has_tangent(var.aval) for var in jaxpr.invars]]
+    opened = constants_as_inputs(ClosedJaxpr(jaxpr, [None] * len(jaxpr.constvars)))
+    program, present = jvp_program(ClosedJaxpr(opened), moving)
+    inner = program.jaxpr
+    # Values that the function closes over, new buffers, and the tangents of both.
+    closed, all_ = len(primals), len(moving)
+    moved = all_ + sum(moving[:closed])
+    inputs = inner.invars
+    with_tangents = inner.replace(
+        constvars=(*inner.constvars, *inputs[:closed], *inputs[all_:moved]),
+        invars=(*inputs[closed:all_], *inputs[moved:]),
+    )
+    results = run_scoped_p.bind(
+        *program.consts, *primals, *nonzero(tangents), jaxpr=with_tangents, **params
+    )
+    count = len(present)
+    return results[:count], with_zeros(results[count:], present, jaxpr.out_avals)

@@ -20,6 +20,7 @@ from hlofront.primitives.elementwise.elementwise import add, neg
 from hlofront.primitives.references.references import RefLike, indexed
 from hlofront.primitives.references.rules import Discharged
 from hlofront.primitives.references.updates import read_at, write_at
+from hlofront.primitives.rules.derivatives import no_derivative
 
 if TYPE_CHECKING:
     from hlofront.core.programs.print import Printing
@@ -43,6 +44,7 @@ semaphore_read_p = Primitive("semaphore_read")
 for _primitive in (semaphore_signal_p, semaphore_wait_p, semaphore_read_p):
     _primitive.ref_primitive = True
     rules.effects(_primitive)(lambda *_, **__: frozenset((write_effect,)))
+    no_derivative(_primitive)
 
 
 def semaphore_at(ref: RefLike, function: str) -> tuple[RefLike, tuple[NDIndexer, ...]]:

@@ -162,6 +162,50 @@ def test_tangents_pass_through_scratch_aliases_prefetched_scalars_and_indices():
     np.testing.assert_array_equal(tangent, (1 + 2 * scale * x) * (x + 1))
 
 
+def test_tangents_pass_through_masked_loads_and_stores():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = jnp.zeros(8)
+        some = jnp.arange(8) % 2 == 0
+        pltpu.store(o_ref, jnp.sin(pltpu.load(x_ref, mask=some)), mask=some)
+
+    function = pl.pallas_call(kernel, out(8), interpret=True)
+    value, tangent = hlofront.jvp(function, (x,), (x + 1,))
+    some = np.arange(8) % 2 == 0
+    np.testing.assert_allclose(value, np.where(some, np.sin(x), 0), rtol=1e-6)
+    np.testing.assert_allclose(tangent, np.where(some, np.cos(x) * (x + 1), 0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("interpret", [True, pltpu.InterpretParams()], ids=["xla", "modeled"])
+def test_tangents_pass_through_buffers_of_a_part_of_a_kernel(interpret):
+    def kernel(x_ref, o_ref):
+        def body(buffer, count, semaphore):
+            count[0] = 2
+            pl.semaphore_signal(semaphore)
+            buffer[...] = x_ref[...] * x_ref[...]
+            o_ref[...] = buffer[...] * count[0].astype(jnp.float32)
+            pl.semaphore_wait(semaphore)
+            return jnp.sum(buffer[...])
+
+        types = (pltpu.VMEM((8,), jnp.float32), pltpu.SMEM((1,), jnp.int32))
+        total = pl.run_scoped(body, *types, pltpu.SemaphoreType.REGULAR)
+        o_ref[...] += total
+
+    function = pl.pallas_call(kernel, out(8), interpret=interpret)
+    value, tangent = hlofront.jvp(function, (x,), (x + 1,))
+    np.testing.assert_allclose(value, 2 * x**2 + np.sum(x**2), rtol=1e-6)
+    moved = 2 * x * (x + 1)
+    np.testing.assert_allclose(tangent, 2 * moved + moved.sum(), rtol=1e-6)
+
+
+def test_a_copy_without_tangents_says_where_to_define_them():
+    def kernel(x_ref, o_ref):
+        pltpu.sync_copy(x_ref, o_ref)
+
+    function = pl.pallas_call(kernel, out(8), interpret=True)
+    with pytest.raises(NotImplementedError, match=r"'dma_start'.*jax.custom_jvp or jax.custom_vjp"):
+        hlofront.jvp(function, (x,), (x,))
+
+
 def test_integers_that_start_with_their_operand_have_no_tangent():
     call = pl.pallas_call(
         lambda n_ref, x_ref, m_ref, o_ref: double(x_ref, o_ref),

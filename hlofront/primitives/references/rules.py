@@ -98,7 +98,8 @@ def _(equation: Equation, operands: Values) -> Discharged:
 # ---- tangents ------------------------------------------------------------------------------------
 
 
-def _not_differentiated(operation: str, ref: ArrayLike) -> NoReturn:
+def not_differentiated(operation: str, ref: ArrayLike) -> NoReturn:
+    """Raise the error that a value with a tangent is written to a reference without one."""
     raise Exception(  # JAX raises this class.
         f"performing {operation} operation with a differentiated value on a non-differentiated "
         f"array reference of type {typeof(ref)}. Move the array reference to be an argument of the "
@@ -156,8 +157,8 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     ref_tangent, tangent = tangents[:2]
     if type(ref_tangent) is Zero:
-        if _is_nonzero(tangent):
-            _not_differentiated("a set/swap", primals[0])
+        if is_nonzero(tangent):
+            not_differentiated("a set/swap", primals[0])
         old = swap_p.bind(*primals, tree=tree)
         return old, Zero.of(old)
     old = swap_p.bind(*primals, tree=tree)
@@ -167,15 +168,16 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 @rules.jvp(addupdate_p)
 def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     ref_tangent, tangent = tangents[:2]
-    if type(ref_tangent) is Zero and _is_nonzero(tangent):
-        _not_differentiated("an addupdate", primals[0])
+    if type(ref_tangent) is Zero and is_nonzero(tangent):
+        not_differentiated("an addupdate", primals[0])
     addupdate_p.bind(*primals, tree=tree)
     if type(ref_tangent) is not Zero and type(tangent) is not Zero:
         addupdate_p.bind(ref_tangent, tangent, *primals[2:], tree=tree)
     return [], []
 
 
-def _is_nonzero(tangent: Tangent) -> bool:
+def is_nonzero(tangent: Tangent) -> bool:
+    """Return whether a tangent may be other than zero."""
     return type(tangent) is not Zero and typeof(tangent).dtype != float0
 
 
