@@ -1,7 +1,9 @@
 """Named axes in scope, whose names `psum(x, "i")` may use, and their sizes."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
+from types import MappingProxyType
 from typing import Any, cast
 
 from hlofront.bridge import state
@@ -121,6 +123,30 @@ class axes_in_scope:
 
     def __exit__(self, *_: object) -> None:
         _set(self.before)
+
+
+# Functions that return the index along named axes, where no operation of its own computes it.
+_index_functions: ContextVar[Mapping[Hashable, Callable[[], Any]]] = ContextVar(
+    "index_functions", default=MappingProxyType({})
+)
+
+
+@contextmanager
+def indexed_axes_in_scope(
+    axes: Sequence[tuple[Hashable, Any]], functions: Mapping[Hashable, Callable[[], Any]]
+) -> Generator[None, None, None]:
+    """Add named axes whose index functions return, such as those of a grid, to those in scope."""
+    token = _index_functions.set({**_index_functions.get(), **functions})
+    try:
+        with axes_in_scope(axes):
+            yield
+    finally:
+        _index_functions.reset(token)
+
+
+def index_function(name: Hashable) -> Callable[[], Any] | None:
+    """Return the function that gives the index along a named axis, or None for most axes."""
+    return _index_functions.get().get(name)
 
 
 def current_axes() -> tuple[tuple[Hashable, Any], ...]:

@@ -1,14 +1,16 @@
 """The index of a step in the grid of a kernel: program_id and num_programs."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
+from hlofront.core.axes import indexed_axes_in_scope
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.trace import interpreting_with
@@ -51,11 +53,28 @@ _kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being trace
 
 
 @contextmanager
-def tracing_kernel(trace: StagingTrace, grid: GridSizes) -> Iterator[None]:
-    """Let `program_id` be an operation of the kernel whose jaxpr an interpreter writes."""
+def tracing_kernel(
+    trace: StagingTrace, grid: GridSizes, names: Sequence[Hashable]
+) -> Iterator[None]:
+    """Let `program_id` be an operation of the kernel whose jaxpr an interpreter writes.
+
+    Args:
+      trace: the interpreter.
+      grid: the sizes of the grid that the kernel sees.
+      names: the names of its axes, whose `axis_index` is the `program_id`; None for others.
+    """
+
+    def index(axis: int) -> Array:
+        with interpreting_with(trace):
+            return program_id_p.bind(axis=axis)
+
     token = _kernel.set(_Kernel(trace, grid, {}))
+    named = {name: axis for axis, name in enumerate(names) if name is not None}
+    axes = [(name, grid[axis]) for name, axis in named.items()]
+    functions = {name: partial(index, axis) for name, axis in named.items()}
     try:
-        yield
+        with indexed_axes_in_scope(axes, functions):
+            yield
     finally:
         _kernel.reset(token)
 

@@ -300,7 +300,8 @@ class _Call:
                 )
             return []
 
-        with tracing_kernel(trace, tuple([mapping.grid[i] for i in mapping.kernel_axes])):
+        # vmap adds axes to the grids of traced kernels only, so that these are all.
+        with tracing_kernel(trace, mapping.grid, mapping.grid_names or ()):
             program = stage(flat, avals, info, trace=trace)
         if program.consts:
             raise ValueError(_captures(signature.where, program))

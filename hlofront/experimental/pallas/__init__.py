@@ -20,6 +20,7 @@ from hlofront.pallas.control import multiple_of as multiple_of
 from hlofront.pallas.control import next_power_of_2 as next_power_of_2
 from hlofront.pallas.control import strides_from_shape as strides_from_shape
 from hlofront.pallas.control import when as when
+from hlofront.pallas.core_meshes import kernel as kernel
 from hlofront.pallas.cost import estimate_cost as estimate_cost
 from hlofront.pallas.grid_indices import num_programs as num_programs
 from hlofront.pallas.grid_indices import program_id as program_id
@@ -67,6 +68,7 @@ __all__ = [
     "empty",
     "empty_like",
     "estimate_cost",
+    "kernel",
     "loop",
     "multiple_of",
     "next_power_of_2",

@@ -13,6 +13,10 @@ from hlofront.pallas.copies import async_remote_copy as async_remote_copy
 from hlofront.pallas.copies import make_async_copy as make_async_copy
 from hlofront.pallas.copies import make_async_remote_copy as make_async_remote_copy
 from hlofront.pallas.copies import sync_copy as sync_copy
+from hlofront.pallas.core_meshes import CoreType as CoreType
+from hlofront.pallas.core_meshes import TensorCoreMesh as TensorCoreMesh
+from hlofront.pallas.core_meshes import core_barrier as core_barrier
+from hlofront.pallas.core_meshes import run_on_first_core as run_on_first_core
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from hlofront.pallas.hints import touch as touch
 from hlofront.pallas.hints import trace_value as trace_value
@@ -65,15 +69,18 @@ __all__ = [
     "VMEM",
     "VMEM_SHARED",
     "CompilerParams",
+    "CoreType",
     "GridDimensionSemantics",
     "InterpretParams",
     "MemorySpace",
     "PrefetchScalarGridSpec",
     "SemaphoreType",
     "SideEffectType",
+    "TensorCoreMesh",
     "async_copy",
     "async_remote_copy",
     "bitcast",
+    "core_barrier",
     "dma_semaphore",
     "emit_pipeline",
     "force_tpu_interpret_mode",
@@ -89,6 +96,7 @@ __all__ = [
     "reciprocal",
     "reset_tpu_interpret_mode_state",
     "roll",
+    "run_on_first_core",
     "sample_block",
     "set_tpu_interpret_mode",
     "split_bits",

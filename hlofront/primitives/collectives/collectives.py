@@ -410,6 +410,9 @@ def axis_index(axis_name: object) -> Array | np.int32:
     """
     if not is_tuple_or_list(axis_name):
         named.axis_size(axis_name)
+        own_index = named.index_function(axis_name)
+        if own_index is not None:
+            return own_index()
         return process(axis_index_p, (), {"axis_name": axis_name})
     index: Array | np.int32 | None = None
     for name in axis_name:
