@@ -1,38 +1,22 @@
 """Kernels of Pallas, interpreted: blocks, grids, aliases, scratch, prefetch, copies, errors."""
 
 import functools
-import importlib
 
 import numpy as np
 
-from tests.against_jax.describe import Anything, Corpus
+from tests.against_jax.describe import Corpus
 from tests.against_jax.inputs import floats, ints
+from tests.against_jax.pallas_kit import kit_of
 
 
 def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
-    pallas = jax
-    if not isinstance(jax, Anything):
-        pallas = importlib.import_module(f"{jax.__name__}.experimental.pallas")
-        importlib.import_module(f"{jax.__name__}.experimental.pallas.tpu")
-    kit = Kit(jax, jnp, lax, pallas, pallas.tpu)
+    kit = kit_of(jax, jnp, lax)
     for add in (blocks, dtypes, grids, aliases, scratch, prefetch, control, copies, batches):
         add(corpus, kit)
     tangents(corpus, kit)
     errors(corpus, kit)
     return corpus
-
-
-class Kit:
-    """The namespaces of one side, and a shorter pallas_call."""
-
-    def __init__(self, jax, jnp, lax, pl, pltpu):
-        self.jax, self.jnp, self.lax, self.pl, self.pltpu = jax, jnp, lax, pl, pltpu
-
-    def call(self, kernel, shape, *args, dtype=np.float32, **options):
-        """The result of a kernel of one output, interpreted."""
-        out = self.jax.ShapeDtypeStruct(shape, dtype)
-        return self.pl.pallas_call(kernel, out, interpret=True, **options)(*args)
 
 
 def copy(x_ref, o_ref):

@@ -54,6 +54,8 @@ CORPORA = (
     "corpus_generators",
     "corpus_linalg",
     "corpus_pallas",
+    "corpus_pallas_kernels",
+    "corpus_pallas_programs",
     "corpus_references",
     "corpus_reported",
     "corpus_scipy_linalg",
