@@ -90,6 +90,10 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_enable_custom_prng": (False, "makes PRNGKey return typed keys"),
     "jax_enable_x64": (False, "keeps 64-bit types, which are otherwise narrowed to 32 bits"),
     "jax_exec_time_optimization_effort": (0.0, "is XLA's effort on run time, from -1 to 1"),
+    "jax_pallas_enable_debug_checks": (
+        False,
+        "checks bounds and pl.debug_check in kernels that are interpreted",
+    ),
     "hlofront_jax_api": (
         "0.10.2",
         "is the version of JAX that is followed where two versions contradict each other",

@@ -63,8 +63,7 @@ OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, Option
     "jax_mosaic_allow_hlo": (False, "is of Pallas kernels"),
     "jax_mutable_array_checks": (True, "checks that references do not alias or escape"),
     "jax_num_generated_cases": (10, "is of JAX's own tests"),
-    "jax_pallas_enable_debug_checks": (False, "is of Pallas kernels"),
-    "jax_pallas_poison_buffers": (False, "is of Pallas kernels"),
+    "jax_pallas_poison_buffers": (False, "fills buffers of compiled kernels with NaN"),
     "jax_pallas_use_mosaic_gpu": (True, "is of Pallas kernels"),
     "jax_pallas_verbose_errors": (False, "is of Pallas kernels"),
     "jax_persistent_cache_enable_xla_caches": (

@@ -13,6 +13,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from hlofront.core.references import AbstractRef
 from hlofront.core.trace import Tracer
 from hlofront.pallas.block_specs import BlockSpec, CostEstimate, NoBlockSpec, no_block_spec
+from hlofront.pallas.debug_checks import checking_indices, makes_checks
 from hlofront.pallas.grid_indices import tracing_kernel
 from hlofront.pallas.grid_mapping import GridMapping, block_mapping, dynamic_grid_dim
 from hlofront.pallas.grid_specs import (
@@ -176,10 +177,14 @@ class _Call:
     def __call__(self, args: tuple[PyTree, ...], params: Mapping[str, Any]) -> PyTree:
         leaves, in_tree = tree.tree_flatten(args)
         avals = tuple([ShapedArray(aval.shape, aval.dtype) for aval in map(typeof, leaves)])
-        key = (in_tree, avals, _trace_context())
+        interpret = forced_params() or params["interpret"]
+        # Models of TPUs check by themselves.
+        checks = interpret is True and makes_checks()
+        key = (in_tree, avals, checks, _trace_context())
         traced = self.table.get(key)
         if traced is None:
-            traced = self.table[key] = self._traced(in_tree, avals)
+            with checking_indices(checks):
+                traced = self.table[key] = self._traced(in_tree, avals)
         sizes = [size for size in self.grid_spec.grid if not is_static(size)]
         results = pallas_call_p.bind(
             *sizes,
@@ -188,7 +193,7 @@ class _Call:
             grid_mapping=traced.grid_mapping,
             input_output_aliases=traced.aliases,
             out_avals=traced.out_avals,
-            **{**params, "interpret": forced_params() or params["interpret"]},
+            **{**params, "interpret": interpret},
         )
         return traced.out_tree.unflatten(results)
 

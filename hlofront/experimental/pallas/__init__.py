@@ -22,6 +22,9 @@ from hlofront.pallas.control import strides_from_shape as strides_from_shape
 from hlofront.pallas.control import when as when
 from hlofront.pallas.core_meshes import kernel as kernel
 from hlofront.pallas.cost import estimate_cost as estimate_cost
+from hlofront.pallas.debug_checks import debug_check as debug_check
+from hlofront.pallas.debug_checks import enable_debug_checks as enable_debug_checks
+from hlofront.pallas.debug_checks import enable_poison_buffers as enable_poison_buffers
 from hlofront.pallas.grid_indices import num_programs as num_programs
 from hlofront.pallas.grid_indices import program_id as program_id
 from hlofront.pallas.grid_specs import GridSpec as GridSpec
@@ -61,12 +64,15 @@ __all__ = [
     "Squeezed",
     "align_to",
     "cdiv",
+    "debug_check",
     "debug_print",
     "delay",
     "ds",
     "dslice",
     "empty",
     "empty_like",
+    "enable_debug_checks",
+    "enable_poison_buffers",
     "estimate_cost",
     "kernel",
     "loop",

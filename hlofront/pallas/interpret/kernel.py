@@ -14,6 +14,7 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.higher_order.while_loop import fori_loop
 from hlofront.lowering.core.builder import Builder
 from hlofront.pallas.control import multiple_of_p
+from hlofront.pallas.debug_checks import check_block, makes_checks
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.grid_mapping import GridMapping, dynamic_grid_dim
 from hlofront.pallas.interpret.blocks import Blocks, uninitialized_blocks
@@ -156,6 +157,10 @@ class _Interpreter:
             )
             for blocks in self.blocks
         ]
+        if makes_checks():
+            for blocks, start in zip(self.blocks, starts, strict=True):
+                name = blocks.mapping.origin
+                check_block(name, start, blocks.sizes, blocks.padded_aval.shape, indices)
         count = len(self.blocks)
         seen = [
             blocks.read(array, start)

@@ -1,6 +1,7 @@
 """Primitives on mutable references: new_ref, empty_ref, freeze, free_ref, get, swap, addupdate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -70,6 +71,11 @@ class RefLike(Protocol):
     @property
     def dtype(self) -> DType: ...
 
+
+# What is called with each reference that is indexed, and the index: kernels check bounds by it.
+index_check: ContextVar[Callable[[RefLike, NDIndexer], None] | None] = ContextVar(
+    "index_check", default=None
+)
 
 # One entry of an index of a reference, for one axis or, if it is an ellipsis, for several.
 RefIndexEntry = ArrayLike | Slice | slice | EllipsisType
@@ -170,6 +176,9 @@ def indexed(ref: RefLike, index: RefIndex, function: str) -> tuple[RefLike, tupl
     if index is None or index is Ellipsis or (type(index) is tuple and not index):
         return ref, transforms
     indexer = _indexer(index, shape_after(ref.shape, transforms))
+    check = index_check.get()
+    if check is not None:
+        check(ref, indexer)
     return ref, (*transforms, indexer)
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from hlofront.base.typing import NumPyArray
 from hlofront.core.jaxpr import Equation
+from hlofront.higher_order.checking import check_p
+from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
 from hlofront.pallas.interpret.tpu.memory import Buffer
 from hlofront.pallas.interpret.tpu.steps import GridStep, at_once, line_of, step
@@ -60,3 +62,11 @@ def _(self: GridStep, equation: Equation, state: Buffer) -> Sequence[Any]:
     x, y = threefry((words[0:1], words[1:2]), np.full_like(places, words[2]), places)
     self.write(state, (), words + np.array([0, 0, 1], np.uint32), line)
     return [(x ^ y).view(np.int32).reshape(shape)]
+
+
+@step(check_p)
+@at_once
+def _(self: GridStep, equation: Equation, failed: Any, *operands: Any) -> Sequence[Any]:
+    if failed and makes_checks():
+        raise RuntimeError(f"{message_of(equation)}: debug_check failed at {line_of(equation)}")
+    return []
