@@ -1,7 +1,10 @@
 """Mosaic rules of random bits, delays, and what profiles show."""
 
+from hlofront.base.elements import bool_
 from hlofront.bridge.mlir import Value
+from hlofront.higher_order.checking import check_p
 from hlofront.lowering.core.types import string
+from hlofront.pallas.debug_checks import makes_checks, message_of
 from hlofront.pallas.hints import delay_p, touch_p, trace_value_p
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef
 from hlofront.pallas.mosaic.rules import mosaic
@@ -41,3 +44,18 @@ def _(build: KernelBuilder, state: KernelRef, *, shape: tuple[int, ...]) -> Valu
             NotImplementedError,
         )
     return build.op("tpu.prng_random_bits", ())
+
+
+@mosaic(check_p)
+def _(
+    build: KernelBuilder, failed: Value, code: Value, *_: Value, debug: bool, **__: object
+) -> list[Value]:
+    if not debug:
+        build.refuse(
+            "Non-debug checks are not supported by the Mosaic backend: use pl.debug_check",
+            NotImplementedError,
+        )
+    if makes_checks():
+        holds = build.op("arith.xori", (failed, build.constant(True, bool_)), failed.type)
+        build.effect("cf.assert", (holds,), msg=string(message_of(build.equation)))
+    return []
