@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.aval import AbstractHolder, ShapedArray, Split
 from hlofront.core.effects import Effect, OwnEffect
 from hlofront.core.sharding.mesh import AbstractMesh
@@ -201,6 +201,38 @@ class NDIndexer:
         return f"NDIndexer(indices={self.indices}, shape={self.shape})"
 
 
+class RefView(NDIndexer):
+    """An indexer that selects all elements, and shows them in another shape, or as another dtype.
+
+    Attributes:
+      new_shape: the shape in which they are seen.
+      dtype: the dtype as which their bits are seen; None for their own. Elements of another width
+        are packed, or unpacked, along the last axis but one.
+    """
+
+    __slots__ = ("dtype", "new_shape")
+
+    def __init__(
+        self, shape: tuple[int, ...], new_shape: tuple[int, ...], dtype: DType | None = None
+    ):
+        super().__init__(tuple(map(full_slice, shape)), shape, ())
+        self.new_shape = new_shape
+        self.dtype = dtype
+
+    def get_indexer_shape(self) -> tuple[int, ...]:
+        return self.new_shape
+
+    def __repr__(self) -> str:
+        if self.dtype is not None:
+            return f"{{bitcast({self.dtype})}}"
+        return f"{{reshape({list(self.new_shape)})}}"
+
+
+tree.register_pytree_node(
+    RefView,
+    lambda view: ((), (view.shape, view.new_shape, view.dtype)),
+    lambda static, _: RefView(*static),
+)
 tree.register_pytree_node(
     NDIndexer,
     lambda indexer: ((indexer.indices,), (indexer.shape, indexer.int_indexer_shape)),
@@ -218,6 +250,14 @@ def shape_after(shape: tuple[int, ...], transforms: Sequence[NDIndexer]) -> tupl
     return transforms[-1].get_indexer_shape() if transforms else shape
 
 
+def dtype_after(dtype: DType, transforms: Sequence[NDIndexer]) -> DType:
+    """Return the dtype of the part of an array that indexers, applied in order, select."""
+    for indexer in transforms:
+        if isinstance(indexer, RefView) and indexer.dtype is not None:
+            dtype = indexer.dtype
+    return dtype
+
+
 def indexers_text(transforms: Sequence[NDIndexer], text: Callable[[object], str]) -> str:
     """Return the text of indexers behind a name, such as `[0,:][1:3]`; `[...]` if there are none.
 
@@ -227,7 +267,12 @@ def indexers_text(transforms: Sequence[NDIndexer], text: Callable[[object], str]
     """
     if not transforms:
         return "[...]"
-    return "".join(f"[{','.join(_index_texts(indexer, text))}]" for indexer in transforms)
+    return "".join(
+        str(indexer)
+        if isinstance(indexer, RefView)
+        else f"[{','.join(_index_texts(indexer, text))}]"
+        for indexer in transforms
+    )
 
 
 def _index_texts(indexer: NDIndexer, text: Callable[[object], str]) -> Iterator[str]:

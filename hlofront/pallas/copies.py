@@ -11,7 +11,13 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.primitive import Primitive
-from hlofront.core.references import NDIndexer, read_effect, shape_after, write_effect
+from hlofront.core.references import (
+    NDIndexer,
+    dtype_after,
+    read_effect,
+    shape_after,
+    write_effect,
+)
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, SemaphoreType
 from hlofront.pallas.scoped import run_scoped
@@ -307,7 +313,7 @@ def async_remote_copy(
 def _(*avals: Any, tree: PyTreeDef, **_: object) -> list[ShapedArray]:
     copy: CopyOperands = tree.unflatten(avals)
     src, dst = (
-        (shape_after(ref.shape, transforms), ref.dtype)
+        (shape_after(ref.shape, transforms), dtype_after(ref.dtype, transforms))
         for ref, transforms in (
             (copy.src, copy.src_transforms),
             (copy.dst, copy.dst_transforms),

@@ -14,6 +14,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.references import (
     AbstractRef,
     NDIndexer,
+    dtype_after,
     indexers_text,
     read_effect,
     shape_after,
@@ -93,7 +94,7 @@ def _selected(
                 f"the mask of `{name}` has the shape of the elements, {shape}: got {mask.shape}. "
                 f"Masks are not broadcast: use jnp.broadcast_to(mask, {shape})"
             )
-    return ref.inner_aval.update(shape=shape)
+    return ref.inner_aval.update(shape=shape, dtype=dtype_after(ref.dtype, transforms))
 
 
 @rules.infer(masked_load_p)
@@ -114,8 +115,9 @@ def _(*avals: Any, args_tree: PyTreeDef, **_: object) -> ShapedArray:
         )
     if value.dtype != selected.dtype:
         raise ValueError(
-            f"Invalid dtype for `swap`. Ref dtype: {ref.dtype.name}. Value dtype: "
-            f"{value.dtype.name}. Values are not converted: use value.astype({ref.dtype.name!r})."
+            f"Invalid dtype for `swap`. Ref dtype: {selected.dtype.name}. Value dtype: "
+            f"{value.dtype.name}. Values are not converted: use "
+            f"value.astype({selected.dtype.name!r})."
         )
     return selected
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -335,6 +335,7 @@ def _of_references(name: str, function: Callable[..., object]) -> property:
 ARRAY_METHODS = {"at": property(_at, doc=AtIndex.__doc__), "__setitem__": _assign}
 # Methods of tracers of mutable references.
 REFERENCE_METHODS = {
+    "bitcast": _of_references("bitcast", references.bitcasted),
     "get": _of_references("get", references.get),
     "set": _of_references("set", lambda ref, value, index=None: references.set(ref, index, value)),
     "swap": _of_references(
@@ -344,3 +345,15 @@ REFERENCE_METHODS = {
         "addupdate", lambda ref, value, index=None: references.addupdate(ref, index, value)
     ),
 }
+
+
+def reshape_of(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method `reshape` of tracers of arrays, for tracers of references, too."""
+
+    @wraps(method)
+    def reshape(self: Any, *shape: Any, **options: Any) -> Any:
+        if is_reference(self.aval):
+            return references.reshaped(self, *shape, **options)
+        return method(self, *shape, **options)
+
+    return reshape

@@ -213,6 +213,7 @@ def plug_in() -> None:
             arrays[name] = method
             tracers[name] = getattr(method, "when_traced", method)
     tracers |= updating.REFERENCE_METHODS
+    tracers["reshape"] = updating.reshape_of(tracers["reshape"])
     plug_in_operators(tracers, (Array, ArrayImpl), arrays)
     plug_in_key_operators(tracers, arrays)
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from hlofront.base.dtypes import bit_width
 from hlofront.base.elements import int32
 from hlofront.base.typing import ArrayLike, DType
 from hlofront.core import rules
@@ -12,10 +11,10 @@ from hlofront.lowering.core.builder import Builder
 from hlofront.pallas.hints import delay_p, trace_value_p
 from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.arrays.creation import broadcasted_iota, full_like
-from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, transpose
-from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
+from hlofront.primitives.arrays.shaping import broadcast_in_dim
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import add, div, mul, rem, sub
-from hlofront.primitives.references.updates import read_at
+from hlofront.primitives.references.updates import read_at, with_bits_as
 
 
 @rules.lower(roll_p)
@@ -44,20 +43,7 @@ def _(build: Builder, x: Any, **params: Any) -> Any:
 
 
 def _bitcast(x: ArrayLike, ty: DType, dim: int) -> ArrayLike:
-    aval: Any = typeof(x)
-    shape = list(aval.shape)
-    narrow, wide = sorted((bit_width(aval.dtype), bit_width(ty)))
-    count = wide // narrow
-    if bit_width(ty) < bit_width(aval.dtype):
-        # The parts of an element are a new last axis, which moves behind the axis `dim`.
-        parts = bitcast_convert_type(x, ty)
-        order = [*range(dim + 1), len(shape), *range(dim + 1, len(shape))]
-        shape[dim] *= count
-        return reshape(transpose(parts, order), shape)
-    if count > 1:
-        split = reshape(x, [*shape[:dim], shape[dim] // count, count, *shape[dim + 1 :]])
-        x = transpose(split, [*range(dim + 1), *range(dim + 2, len(shape) + 1), dim + 1])
-    return bitcast_convert_type(x, ty)
+    return with_bits_as(x, ty, dim)
 
 
 @rules.lower(reciprocal_p)

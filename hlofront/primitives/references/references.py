@@ -1,5 +1,7 @@
 """Primitives on mutable references: new_ref, empty_ref, freeze, free_ref, get, swap, addupdate."""
 
+import math
+import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import EllipsisType
@@ -8,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.dtypes import dtype_of
+from hlofront.base.dtypes import bit_width, canonicalize_dtype, dtype_of
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.effects import Effects
@@ -20,8 +22,10 @@ from hlofront.core.references import (
     AbstractRef,
     AxisIndex,
     NDIndexer,
+    RefView,
     accumulate_effect,
     allocation_effect,
+    dtype_after,
     indexers_text,
     is_reference,
     read_effect,
@@ -106,7 +110,7 @@ class TransformedRef:
 
     @property
     def dtype(self) -> DType:
-        return self.ref.dtype
+        return dtype_after(self.ref.dtype, self.transforms)
 
     @property
     def ndim(self) -> int:
@@ -133,6 +137,14 @@ class TransformedRef:
     def addupdate(self, value: ArrayLike, index: RefIndex = None) -> None:
         """Add a value to the elements at an index of the part."""
         addupdate(self, index, value)
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> "TransformedRef":
+        """Return a view of the part in another shape: see `reshaped`."""
+        return reshaped(self, *shape)
+
+    def bitcast(self, dtype: DTypeLike) -> "TransformedRef":
+        """Return a view of the bits of the part as another dtype: see `bitcasted`."""
+        return bitcasted(self, dtype)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -180,6 +192,59 @@ def indexed(ref: RefLike, index: RefIndex, function: str) -> tuple[RefLike, tupl
     if check is not None:
         check(ref, indexer)
     return ref, (*transforms, indexer)
+
+
+def reshaped(ref: RefLike, *shape: int | tuple[int, ...]) -> TransformedRef:
+    """Return a view of a reference in another shape, with its elements in row-major order.
+
+    Args:
+      ref: a reference, or a view of a part.
+      *shape: the sizes, one of which may be -1, for what is left; or a tuple of them.
+
+    Raises:
+      ValueError: if the shape has another number of elements.
+    """
+    ref, transforms = indexed(ref, None, "reshape")
+    first = shape[0] if len(shape) == 1 else shape
+    sizes = [operator.index(size) for size in (first if isinstance(first, tuple) else (first,))]  # pyright: ignore[reportArgumentType]
+    old = shape_after(ref.shape, transforms)
+    count = math.prod(old)
+    if sizes.count(-1) == 1:
+        rest = math.prod([size for size in sizes if size != -1])
+        sizes[sizes.index(-1)] = count // rest if rest else 0
+    if math.prod(sizes) != count or min(sizes, default=0) < 0:
+        raise ValueError(
+            f"cannot reshape ref of shape {old} into shape {shape}: it has {count} elements"
+        )
+    return TransformedRef(ref, (*transforms, RefView(old, tuple(sizes))))
+
+
+def bitcasted(ref: RefLike, dtype: DTypeLike) -> TransformedRef:
+    """Return a view of the bits of a reference as elements of another dtype.
+
+    Elements of a narrower dtype are so many rows as are packed into one, the lowest bits first; the
+    last axis but one is longer by that factor, and shorter for a wider dtype.
+
+    Args:
+      ref: a reference, or a view of a part.
+      dtype: the dtype.
+
+    Raises:
+      ValueError: if the reference has too few axes, or its rows do not divide into what is packed.
+    """
+    ref, transforms = indexed(ref, None, "bitcast")
+    new = canonicalize_dtype(dtype)
+    old_shape, old = shape_after(ref.shape, transforms), dtype_after(ref.dtype, transforms)
+    shape = list(old_shape)
+    if bit_width(old) != bit_width(new):
+        if len(shape) < 2 or shape[-2] * bit_width(old) % bit_width(new):
+            raise ValueError(
+                f"cannot bitcast ref of shape {old_shape} from {old} to {new}: rows are packed or "
+                "unpacked along the last axis but one, whose size must be a multiple of "
+                f"{max(bit_width(new) // bit_width(old), 1)}"
+            )
+        shape[-2] = shape[-2] * bit_width(old) // bit_width(new)
+    return TransformedRef(ref, (*transforms, RefView(old_shape, tuple(shape), new)))
 
 
 def _indexer(index: RefIndex, shape: tuple[int, ...]) -> NDIndexer:
@@ -440,7 +505,8 @@ def _selected(
 ) -> ShapedArray:
     """Return the aval of the elements that indexers select."""
     transforms = tree.tree_unflatten(structure, indices)
-    return ref.inner_aval.update(shape=shape_after(ref.shape, transforms))
+    dtype = dtype_after(ref.dtype, transforms)
+    return ref.inner_aval.update(shape=shape_after(ref.shape, transforms), dtype=dtype)
 
 
 @rules.infer(get_p)
@@ -477,8 +543,9 @@ def _checked(
         )
     if value.dtype != selected.dtype:
         raise ValueError(
-            f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype.name}. Value dtype: "
-            f"{value.dtype.name}. Values are not converted: use value.astype({ref.dtype.name!r})."
+            f"Invalid dtype for `{name}`. Ref dtype: {selected.dtype.name}. Value dtype: "
+            f"{value.dtype.name}. Values are not converted: use "
+            f"value.astype({selected.dtype.name!r})."
         )
     return selected
 

@@ -12,7 +12,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import Equation
-from hlofront.core.references import AbstractRef, AxisIndex, NDIndexer, full_slice
+from hlofront.core.references import AbstractRef, AxisIndex, NDIndexer, RefView, full_slice
 from hlofront.core.rules import BatchResult, Results, Tangents
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.core.symbolic_zeros import (
@@ -148,7 +148,8 @@ def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
 def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     value = get_p.bind(*primals, tree=tree)
     tangent = tangents[0]
-    if type(tangent) is Zero:
+    # A view of bits as integers has no tangent.
+    if type(tangent) is Zero or typeof(value).to_tangent_aval().dtype == float0:
         return value, Zero.of(value)
     return value, get_p.bind(tangent, *primals[1:], tree=tree)
 
@@ -390,6 +391,10 @@ class _BatchedPart:
             return _Axis(next(batch_axes))
 
         for indexer in transforms:
+            if isinstance(indexer, RefView):
+                raise NotImplementedError(  # JAX raises this class.
+                    f"a view {indexer} of a reference under vmap: reshape what is read of it"
+                )
             # Leaves are in the order of the axes: an index, or the start of a slice.
             batched_indices = [tree.tree_map(next_axis, index) for index in indexer.indices]
             indexer, order = self._batched(indexer, batched_indices, order)

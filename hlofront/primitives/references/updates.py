@@ -6,20 +6,21 @@ from typing import Any, cast
 
 import numpy as np
 
+from hlofront.base.dtypes import bit_width
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.aval import typeof
-from hlofront.core.references import NDIndexer, is_known_integer
+from hlofront.core.references import NDIndexer, RefView, is_known_integer
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.primitives.arrays.creation import full_like
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.arrays.scattering import ScatterDimensionNumbers, scatter, scatter_add
-from hlofront.primitives.arrays.shaping import reshape
+from hlofront.primitives.arrays.shaping import reshape, transpose
 from hlofront.primitives.arrays.slicing import concatenate
 from hlofront.primitives.arrays.slicing import slice as static_slice
 from hlofront.primitives.elementwise.compare import lt, select_n
-from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
 from hlofront.primitives.elementwise.elementwise import add
 
 Update = Callable[[ArrayLike], ArrayLike]
@@ -28,6 +29,9 @@ Update = Callable[[ArrayLike], ArrayLike]
 def read_at(array: ArrayLike, transforms: Sequence[NDIndexer]) -> ArrayLike:
     """Return the part of an array that indexers, applied in order, select."""
     for indexer in transforms:
+        if isinstance(indexer, RefView):
+            array = _seen(array, indexer)
+            continue
         part = _Part.of(indexer)
         array = part.gathered(part.squeezed(part.strided(part.window(array))))
     return array
@@ -61,8 +65,12 @@ def _updated(
     """
     if not transforms:
         return update(array)
-    part = _Part.of(transforms[0])
-    rest = transforms[1:]
+    first, rest = transforms[0], transforms[1:]
+    if isinstance(first, RefView):
+        new = _updated(_seen(array, first), rest, update, scattered, value)
+        own = None if first.dtype is None else typeof(array).dtype
+        return _seen(new, RefView(first.new_shape, first.shape, own))
+    part = _Part.of(first)
     window = part.window(array)
     strided = part.strided(window)
     squeezed = part.squeezed(strided)
@@ -76,6 +84,32 @@ def _updated(
         new = part.scattered(scattered, squeezed, value)
     new = reshape(new, typeof(strided).shape) if new is not squeezed else strided
     return part.with_window(array, part.with_strided(window, new))
+
+
+def _seen(array: ArrayLike, view: RefView) -> ArrayLike:
+    """Return an array in the shape, or with the bits as the dtype, of a view."""
+    if view.dtype is None:
+        return reshape(array, view.new_shape)
+    return with_bits_as(array, view.dtype, len(view.shape) - 2)
+
+
+def with_bits_as(array: ArrayLike, dtype: DType, axis: int) -> ArrayLike:
+    """Return the bits of an array as a dtype, with elements packed or unpacked along an axis."""
+    aval: Any = typeof(array)
+    shape = list(aval.shape)
+    old, new = bit_width(aval.dtype), bit_width(dtype)
+    rank = len(shape)
+    if new < old:
+        # The parts of an element are a new last axis, which moves behind the axis.
+        parts = bitcast_convert_type(array, dtype)
+        shape[axis] *= old // new
+        order = [*range(axis + 1), rank, *range(axis + 1, rank)]
+        return reshape(transpose(parts, order), shape)
+    if new > old:
+        count = new // old
+        split = reshape(array, [*shape[:axis], shape[axis] // count, count, *shape[axis + 1 :]])
+        array = transpose(split, [*range(axis + 1), *range(axis + 2, rank + 1), axis + 1])
+    return bitcast_convert_type(array, dtype)
 
 
 class _Part(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hlofront.base.typing import ArrayLike, DType
+from hlofront.base.typing import ArrayLike, DType, DTypeLike
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import Array
 from hlofront.core import rules
@@ -14,12 +14,15 @@ from hlofront.primitives.elementwise.converting import convert, copy_p
 from hlofront.primitives.references.references import (
     RefIndex,
     RefIndexer,
+    TransformedRef,
     addupdate,
+    bitcasted,
     empty_ref_p,
     free_ref_p,
     freeze_p,
     get,
     new_ref_p,
+    reshaped,
 )
 from hlofront.primitives.references.references import set as set_elements
 
@@ -121,6 +124,14 @@ class Ref(metaclass=RefMeta):
     def unsafe_buffer_pointer(self) -> int:
         """Return the address of the array in the memory of its device."""
         return self.array.unsafe_buffer_pointer()
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> TransformedRef:
+        """Return a view of the reference in another shape."""
+        return reshaped(self, *shape)
+
+    def bitcast(self, dtype: DTypeLike) -> TransformedRef:
+        """Return a view of the bits of the reference as elements of another dtype."""
+        return bitcasted(self, dtype)
 
     def addupdate(self, value: ArrayLike, index: RefIndex = None) -> None:
         """Add a value to the elements at an index; None is all of them."""

@@ -10,7 +10,7 @@ from hlofront.base.dtypes import bit_width, iinfo, issubdtype
 from hlofront.base.elements import bool_
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray, Shape
-from hlofront.core.references import NDIndexer
+from hlofront.core.references import NDIndexer, RefView
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.pallas.interpret.tpu.clocks import Key, Thread
 from hlofront.pallas.interpret_params import InterpretParams
@@ -81,6 +81,11 @@ def part_of(shape: Shape, transforms: Sequence[NDIndexer]) -> BufferPart:
     axes = list(range(len(shape)))
     outside = None
     for indexer in transforms:
+        if isinstance(indexer, RefView):
+            raise ValueError(
+                f"a view {indexer} of a reference: models of TPUs read and write by them, and copy "
+                "without"
+            )
         if indexer.int_indexer_shape:
             raise ValueError(
                 "Advanced indexers are not supported on TPU: index a reference with integers and "
@@ -104,6 +109,80 @@ def part_of(shape: Shape, transforms: Sequence[NDIndexer]) -> BufferPart:
         axes = kept
     kept_shape = tuple([sizes[axis] for axis in axes])
     return BufferPart(tuple(starts), tuple(sizes), tuple(strides), kept_shape, outside)
+
+
+def before_views(
+    transforms: Sequence[NDIndexer],
+) -> tuple[Sequence[NDIndexer], Sequence[NDIndexer]]:
+    """Return the indexers before the first view in another shape or dtype, and the others."""
+    views = [place for place, each in enumerate(transforms) if isinstance(each, RefView)]
+    count = views[0] if views else len(transforms)
+    return transforms[:count], transforms[count:]
+
+
+def selected(values: NumPyArray, transforms: Sequence[NDIndexer]) -> NumPyArray:
+    """Return what indexers and views, applied in order, select of an array.
+
+    Raises:
+      IndexError: if an index is out of bounds.
+    """
+    for each in transforms:
+        if isinstance(each, RefView):
+            values = _seen(values, each)
+        else:
+            part = _checked_part(values, each)
+            values = values[part.slices].reshape(part.shape)
+    return values
+
+
+def with_selected(
+    values: NumPyArray, transforms: Sequence[NDIndexer], new: NumPyArray
+) -> NumPyArray:
+    """Return an array with other elements where indexers and views select.
+
+    Raises:
+      IndexError: if an index is out of bounds.
+    """
+    if not transforms:
+        return new
+    first, rest = transforms[0], transforms[1:]
+    if isinstance(first, RefView):
+        changed = with_selected(_seen(values, first), rest, new)
+        own = None if first.dtype is None else values.dtype
+        return _seen(changed, RefView(first.new_shape, first.shape, own))
+    part = _checked_part(values, first)
+    result = values.copy()
+    place = result[part.slices]
+    place[...] = with_selected(place.reshape(part.shape), rest, new).reshape(place.shape)
+    return result
+
+
+def _checked_part(values: NumPyArray, indexer: NDIndexer) -> BufferPart:
+    part = part_of(values.shape, [indexer])
+    if part.outside is not None:
+        raise IndexError(f"Out-of-bounds {part.outside} of a view of shape {values.shape}")
+    return part
+
+
+def _seen(values: NumPyArray, view: RefView) -> NumPyArray:
+    """Return an array in the shape, or with the bits as the dtype, of a view."""
+    if view.dtype is None:
+        return values.reshape(view.new_shape)
+    dtype: Any = view.dtype
+    old, new = values.dtype.itemsize, dtype.itemsize
+    if bit_width(values.dtype) < 8 or bit_width(view.dtype) < 8:
+        raise ValueError(
+            f"a view of {values.dtype} as {view.dtype}: models of TPUs have views of whole bytes"
+        )
+    if old == new:
+        return np.ascontiguousarray(values).view(dtype)
+    # The rows that are packed together stand next to each other in memory.
+    count = old // new or new // old
+    if new < old:
+        words = np.ascontiguousarray(values)[..., None].view(dtype)
+        return np.swapaxes(words, -1, -2).reshape(view.new_shape)
+    split = values.reshape(*values.shape[:-2], values.shape[-2] // count, count, values.shape[-1])
+    return np.ascontiguousarray(np.swapaxes(split, -1, -2)).view(dtype)[..., 0]
 
 
 def _inside(part: BufferPart, shape: Shape) -> tuple[Any, Any]:

@@ -37,7 +37,14 @@ from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.interpret.tpu.clocks import Key, Semaphore, Semaphores, semaphores
 from hlofront.pallas.interpret.tpu.machine import Copy, Core, Waiting
-from hlofront.pallas.interpret.tpu.memory import Buffer, Held, part_of
+from hlofront.pallas.interpret.tpu.memory import (
+    Buffer,
+    Held,
+    before_views,
+    part_of,
+    selected,
+    with_selected,
+)
 from hlofront.pallas.interpret.tpu.values import as_integer, compute
 from hlofront.pallas.masked import masked_load_p, masked_swap_p
 from hlofront.pallas.memory import ANY, HBM, is_semaphore
@@ -150,6 +157,9 @@ class GridStep:
           RuntimeError: if it has not been written, and `uninitialized_memory` is "raise".
         """
         self.core.machine.go_on()
+        transforms, views = before_views(transforms)
+        if views:
+            return selected(self.read(ref, transforms, line), views)
         part = part_of(ref.shape, transforms)
         values, written = ref.read(part, self.core.thread, line, mask)
         if written is not None:
@@ -171,6 +181,15 @@ class GridStep:
     ) -> None:
         """Write to a part of a buffer."""
         self.core.machine.go_on()
+        transforms, views = before_views(transforms)
+        if views:
+            # All of what is seen is written again, with the new elements.
+            part = part_of(ref.shape, transforms)
+            old, _ = ref.read(part, self.core.thread, line, None)
+            if mask is not None:
+                value = np.where(mask, value, selected(old, views))
+            self.write(ref, transforms, with_selected(old, views, value), line)
+            return
         part = part_of(ref.shape, transforms)
         ref.write(part, Held(value, None), self.core.thread, line, mask)
 
