@@ -11,7 +11,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import Literal
-from hlofront.core.references import NDIndexer
+from hlofront.core.references import NDIndexer, RefView
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.lowering.core.types import attribute
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Shape
@@ -70,7 +70,7 @@ def part_of(build: KernelBuilder, ref: KernelRef, transforms: Sequence[Any]) -> 
     for transform in transforms[:-1]:
         ref = view(build, ref, transform)
     last = transforms[-1] if transforms else None
-    if last is not None and not isinstance(last, NDIndexer):
+    if last is not None and (isinstance(last, RefView) or not isinstance(last, NDIndexer)):
         ref, last = view(build, ref, last), None
     return _indexed(build, ref, last)
 
@@ -117,7 +117,24 @@ def view(build: KernelBuilder, ref: KernelRef, transform: Any) -> KernelRef:
         build.refuse(
             f"{type(transform).__name__} of a reference in a kernel of a TPU", NotImplementedError
         )
+    if isinstance(transform, RefView):
+        return _seen(build, view_of_part(build, _indexed(build, ref, None)), transform)
     return view_of_part(build, _indexed(build, ref, transform))
+
+
+def _seen(build: KernelBuilder, ref: KernelRef, seen: RefView) -> KernelRef:
+    """Return a reference to the same memory in another shape, or as another dtype."""
+    dtype = ref.dtype if seen.dtype is None else seen.dtype
+    if len(ref.shape) < 2 and ref.shape != seen.new_shape:
+        build.refuse(
+            f"a view {seen} of a reference of shape {ref.shape}: TPUs see references of two or "
+            "more axes in another shape",
+            NotImplementedError,
+        )
+    name = "tpu.memref_reshape" if seen.dtype is None else "tpu.memref_bitcast"
+    value = build.op(name, (ref.value,), memref_type(seen.new_shape, dtype, ref.memory))
+    inner = ref.aval.inner_aval.update(shape=seen.new_shape, dtype=dtype)
+    return KernelRef(value, ref.aval.update(inner_aval=inner), seen.new_shape)
 
 
 def view_of_part(build: KernelBuilder, part: RefPart) -> KernelRef:
