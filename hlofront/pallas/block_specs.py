@@ -33,7 +33,30 @@ class Squeezed:
 
 squeezed = Squeezed()
 
-BlockDim = Blocked | Element | Squeezed
+
+@dataclasses.dataclass(frozen=True)
+class BoundedSlice:
+    """An axis of a pipeline whose index map returns a `pl.ds(start, size)` of at most a size.
+
+    Attributes:
+      block_size: the greatest size, which buffers have.
+    """
+
+    block_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Indirect:
+    """An axis that an array of indices selects from, for kernels of SparseCores.
+
+    Attributes:
+      block_size: the number of indices.
+    """
+
+    block_size: int
+
+
+BlockDim = Blocked | Element | Squeezed | BoundedSlice | Indirect
 
 
 class RevisitMode(enum.Enum):
@@ -121,26 +144,34 @@ class CostEstimate:
         return f"{{{fields}}}".encode("ascii")
 
 
-def block_dim(entry: object, origin: str) -> BlockDim:
+def block_dim(entry: object, origin: str, in_pipeline: bool = False) -> BlockDim:
     """Return an entry of a block shape as a BlockDim.
 
     Args:
       entry: what the user gave.
       origin: the operand or result, for messages.
+      in_pipeline: whether it is a block of emit_pipeline, rather than of pallas_call.
 
     Raises:
       ValueError: if it is neither a size nor a mode.
     """
     if entry is None:
         return squeezed
-    if isinstance(entry, Blocked | Element | Squeezed):
+    if isinstance(entry, BoundedSlice) and not in_pipeline:
+        raise ValueError(
+            f"Unsupported block dim type: {type(entry)} in the block shape of {origin}: blocks of "
+            "pallas_call have one size. Use pl.Element for blocks that begin at any element, or "
+            "pltpu.emit_pipeline in the kernel"
+        )
+    if isinstance(entry, Blocked | Element | Squeezed | BoundedSlice):
         dim = entry
     elif isinstance(entry, int) and not isinstance(entry, bool):
         dim = Blocked(entry)
     else:
         raise ValueError(
             f"Unsupported block dimension type: {type(entry)} in the block shape of {origin}. "
-            "Allowed types: `pl.Squeezed`, `pl.Blocked`, `pl.Element`, `int`, `None`."
+            "Allowed types: `pl.Squeezed`, `pl.Blocked`, `pl.Element`, `int`, `None`; "
+            "`pl.Indirect` is for SparseCores, which hlofront has no kernels for."
         )
     if block_size(dim) < 1:
         raise ValueError(

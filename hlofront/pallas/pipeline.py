@@ -13,6 +13,7 @@ from hlofront.pallas.block_specs import (
     BlockDim,
     Blocked,
     BlockSpec,
+    BoundedSlice,
     Squeezed,
     block_dim,
     block_size,
@@ -45,7 +46,7 @@ class _Window:
         entries = shape if spec.block_shape is None else spec.block_shape
         self.ref = ref
         self.spec = spec
-        self.dims: tuple[BlockDim, ...] = tuple([block_dim(entry, name) for entry in entries])
+        self.dims: tuple[BlockDim, ...] = tuple([block_dim(entry, name, True) for entry in entries])
         if len(self.dims) != len(shape):
             raise ValueError(
                 f"Block shape for {name} of the pipeline (= {self.dims}) must have the same number "
@@ -68,23 +69,46 @@ class _Window:
         shape = (self.slots, *ref_shape(self.dims))
         return buffer_type(shape, self.ref.dtype, space), SemaphoreType.DMA((self.slots,))
 
-    def index(self, indices: Indices) -> list[Any]:
-        """Return the index of the block of a step."""
+    def _entries(self, indices: Indices) -> list[Any]:
+        """Return what the index map gives for a step: a Slice for a BoundedSlice."""
         if self.spec.index_map is None:
-            return [0] * len(self.dims)
+            return [
+                Slice(0, dim.block_size) if isinstance(dim, BoundedSlice) else 0
+                for dim in self.dims
+            ]
         index = self.spec.index_map(*indices)
-        return list(index) if isinstance(index, tuple | list) else [index]
+        entries = list(index) if isinstance(index, tuple | list) else [index]
+        for dim, entry in zip(self.dims, entries, strict=True):
+            if isinstance(dim, BoundedSlice):
+                _check_bounded(dim, entry)
+        return entries
+
+    def index(self, indices: Indices) -> list[Any]:
+        """Return the index of the block of a step; the start of a BoundedSlice."""
+        entries = self._entries(indices)
+        return [entry.start if isinstance(entry, Slice) else entry for entry in entries]
 
     def block(self, indices: Indices) -> TransformedRef:
         """Return a view of the block of a step."""
         parts: list[Any] = []
-        for dim, index in zip(self.dims, self.index(indices), strict=True):
-            if isinstance(dim, Squeezed):
+        for dim, index in zip(self.dims, self._entries(indices), strict=True):
+            if isinstance(dim, Squeezed | BoundedSlice):
                 parts.append(index)
             else:
                 start = index * dim.block_size if isinstance(dim, Blocked) else index
                 parts.append(Slice(start, block_size(dim)))
         return TransformedRef(self.ref, [NDIndexer(parts, self.ref.shape, ())])
+
+    def filled(self, buffer: TransformedRef, indices: Indices) -> TransformedRef:
+        """Return a view of what the block of a step fills of a buffer."""
+        sizes = [
+            entry.size if isinstance(entry, Slice) else block_size(dim)
+            for dim, entry in zip(self.dims, self._entries(indices), strict=True)
+            if not isinstance(dim, Squeezed)
+        ]
+        if tuple(sizes) == buffer.shape:
+            return buffer
+        return buffer.at[tuple([Slice(0, size) for size in sizes])]
 
     def differs(self, indices: Indices, others: Indices) -> Any:
         """Return whether two steps see different blocks."""
@@ -95,6 +119,19 @@ class _Window:
             elif index != other:
                 return True
         return result
+
+
+def _check_bounded(dim: BoundedSlice, entry: object) -> None:
+    if not isinstance(entry, Slice):
+        raise ValueError(
+            f"Must return a ds from the index_map for a BoundedSlice dimension, {dim}: got "
+            f"{entry!r}. Return pl.ds(start, size)"
+        )
+    if not is_known_integer(entry.size) or entry.size > dim.block_size:
+        raise ValueError(
+            f"the index map of a {dim} returned a slice of size {entry.size}: the size must be an "
+            f"int of at most {dim.block_size}"
+        )
 
 
 def _count(buffers: int | tuple[int, int]) -> int:
@@ -115,11 +152,13 @@ class _Buffers:
 
     def read(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
         """Return the copy of the block of a step to a buffer."""
-        return make_async_copy(self.window.block(indices), self.at(slot), self.semaphores.at[slot])
+        buffer = self.window.filled(self.at(slot), indices)
+        return make_async_copy(self.window.block(indices), buffer, self.semaphores.at[slot])
 
     def write(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
         """Return the copy of a buffer to the block of a step."""
-        return make_async_copy(self.at(slot), self.window.block(indices), self.semaphores.at[slot])
+        buffer = self.window.filled(self.at(slot), indices)
+        return make_async_copy(buffer, self.window.block(indices), self.semaphores.at[slot])
 
 
 def emit_pipeline(

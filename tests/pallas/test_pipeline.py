@@ -98,6 +98,33 @@ def test_a_pipeline_of_a_traced_grid_with_scratch_buffers():
     assert np.isnan(result[3]).all()
 
 
+def test_blocks_of_a_bounded_size_begin_anywhere():
+    # The rows 1:3 and 2:4 of an array, twice.
+    bounded = pl.BlockSpec((pl.BoundedSlice(3), 8), lambda i: (pl.ds(i + 1, 2), 0))
+
+    def twice(x_ref, o_ref):
+        o_ref[...] = x_ref[:2] * 2
+
+    pairs = pl.BlockSpec((2, 8), lambda i: (i, 0))
+    pipeline = pltpu.emit_pipeline(twice, grid=(2,), in_specs=[bounded], out_specs=[pairs])
+    np.testing.assert_array_equal(run(pipeline), np.concatenate([m[1:3], m[2:4]]) * 2)
+
+
+def test_what_a_bounded_slice_needs_is_told():
+    def pipeline(index_map):
+        spec = pl.BlockSpec((pl.BoundedSlice(3), 8), index_map)
+        return pltpu.emit_pipeline(double, grid=(2,), in_specs=[spec], out_specs=[rows])
+
+    with pytest.raises(ValueError, match="Must return a ds from the index_map"):
+        run(pipeline(lambda i: (i, 0)))
+    with pytest.raises(ValueError, match="must be an int of at most 3"):
+        run(pipeline(lambda i: (pl.ds(i, 4), 0)))
+    for dim, match in ((pl.BoundedSlice(3), "Use pl.Element"), (pl.Indirect(3), "SparseCores")):
+        spec = pl.BlockSpec((dim, 8), lambda: (0, 0))
+        with pytest.raises(ValueError, match=match):
+            pl.pallas_call(double, m, in_specs=[spec], interpret=True)(m)
+
+
 def test_wrong_pipelines_say_what_to_do():
     def wrong(match, *args, **options):
         with pytest.raises(ValueError, match=match):

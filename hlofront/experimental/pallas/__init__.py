@@ -6,9 +6,11 @@ from hlofront.core.sizes.computed_slices import ds as dslice
 from hlofront.pallas.block_specs import BlockDim as BlockDim
 from hlofront.pallas.block_specs import Blocked as Blocked
 from hlofront.pallas.block_specs import BlockSpec as BlockSpec
+from hlofront.pallas.block_specs import BoundedSlice as BoundedSlice
 from hlofront.pallas.block_specs import Buffered as Buffered
 from hlofront.pallas.block_specs import CostEstimate as CostEstimate
 from hlofront.pallas.block_specs import Element as Element
+from hlofront.pallas.block_specs import Indirect as Indirect
 from hlofront.pallas.block_specs import RevisitMode as RevisitMode
 from hlofront.pallas.block_specs import Squeezed as Squeezed
 from hlofront.pallas.block_specs import no_block_spec as no_block_spec
@@ -52,11 +54,13 @@ __all__ = [
     "BlockDim",
     "BlockSpec",
     "Blocked",
+    "BoundedSlice",
     "Buffered",
     "CostEstimate",
     "DeviceIdType",
     "Element",
     "GridSpec",
+    "Indirect",
     "MemoryRef",
     "MemorySpace",
     "RevisitMode",
