@@ -6,13 +6,14 @@ from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_known_integer
 from hlofront.higher_order.cond import cond
 from hlofront.higher_order.while_loop import fori_loop
+from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.rules.batching import batch_elementwise
 
 # The operand; the compiler may assume that `values` divide it.
@@ -187,3 +188,25 @@ def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(stride)
         stride *= size
     return tuple(reversed(strides))
+
+
+def broadcast_to(a: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return an array repeated along axes that it lacks, or along which it has one element.
+
+    Args:
+      a: the array.
+      shape: the shape of the result; the last axes are those of the array.
+
+    Raises:
+      ValueError: if the array does not broadcast to the shape.
+    """
+    own = typeof(a).shape
+    first = len(shape) - len(own)
+    if first < 0 or any(n not in (1, shape[first + i]) for i, n in enumerate(own)):
+        raise ValueError(
+            f"cannot broadcast an array of shape {own} to {shape}: only axes of size 1 are repeated"
+        )
+    kept = [i for i, n in enumerate(own) if n == shape[first + i]]
+    return broadcast_in_dim(
+        reshape(a, [own[i] for i in kept]), shape, tuple([first + i for i in kept])
+    )

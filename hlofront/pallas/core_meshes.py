@@ -37,6 +37,11 @@ def _cores_of_a_device() -> int:
     return getattr(default_device(), "num_cores", None) or 1
 
 
+def is_tpu_device() -> bool:
+    """Return whether the default device is a TPU."""
+    return default_device().platform == "tpu"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TensorCoreMesh:
     """The TensorCores of a device, each of which runs a kernel of `pl.kernel`.

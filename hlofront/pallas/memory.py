@@ -3,7 +3,7 @@
 import builtins
 import dataclasses
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray
 from hlofront.core.references import AbstractRef
 from hlofront.primitives.arrays.creation import empty, full
 from hlofront.primitives.elementwise.converting import convert
+from hlofront.primitives.references.references import RefLike, freeze, new_ref
 
 
 class semaphore_dtype(extended):
@@ -242,6 +243,41 @@ def empty_like(x: PyTree) -> PyTree:
       x: a pytree of arrays, or of other objects with a shape and a dtype.
     """
     return tree.tree_map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
+
+
+def empty_ref_like(x: MemoryRef | ShapedArray) -> RefLike:
+    """Return a reference to a new buffer of undefined elements.
+
+    Args:
+      x: the type of the buffer, such as `pltpu.VMEM((8, 128), jnp.float32)`, or a shape and dtype:
+        a `jax.ShapeDtypeStruct`, for a buffer in any memory.
+    """
+    space = x.memory_space if isinstance(x, MemoryRef) else KernelMemorySpace.ANY
+    return new_ref(empty(x.shape, x.dtype), memory_space=space)
+
+
+def run_state(f: Callable[[PyTree], None]) -> Callable[[PyTree], PyTree]:
+    """Return a function of arrays that lets another one change them, as references.
+
+    Args:
+      f: a function of a pytree of references.
+
+    Returns:
+      A function of a pytree of arrays, whose result is what the references hold in the end.
+
+    Example:
+      >>> def double_first(refs):
+      ...     refs[0] = refs[0] * 2
+      >>> pl.run_state(double_first)(jnp.arange(1.0, 4.0))
+      Array([2., 2., 3.], dtype=float32)
+    """
+
+    def run(x: PyTree) -> PyTree:
+        refs = tree.tree_map(new_ref, x)
+        f(refs)
+        return tree.tree_map(freeze, refs)
+
+    return run
 
 
 def uninitialized(aval: ShapedArray) -> Array:

@@ -343,3 +343,36 @@ def test_a_batch_costs_as_much_as_its_examples_and_a_tangent_doubles_the_cost():
 
     assert cost_of(hlofront.vmap(call), np.ones((3, 8), np.float32)) == 24
     assert cost_of(lambda x: hlofront.jvp(call, (x,), (x,)), x) == 16
+
+
+def test_a_function_of_references_becomes_one_of_arrays():
+    def swap_and_double(refs):
+        a, b = refs["a"][...], refs["b"][...]
+        refs["a"][...] = b
+        refs["b"][...] = a * 2
+
+    function = pl.run_state(swap_and_double)
+    for each in (function, hlofront.jit(function)):
+        result = each({"a": x, "b": x + 1})
+        np.testing.assert_array_equal(result["a"], x + 1)
+        np.testing.assert_array_equal(result["b"], x * 2)
+
+
+def test_an_array_is_broadcast_along_axes_that_it_lacks():
+    column = np.arange(3.0, dtype=np.float32).reshape(3, 1)
+    np.testing.assert_array_equal(
+        pl.broadcast_to(column, (2, 3, 4)), np.broadcast_to(column, (2, 3, 4))
+    )
+    with pytest.raises(ValueError, match="only axes of size 1 are repeated"):
+        pl.broadcast_to(column, (2, 4))
+
+
+def test_a_reference_is_made_for_a_type():
+    @hlofront.jit
+    def f(x):
+        ref = pl.empty_ref_like(hlofront.ShapeDtypeStruct((8,), jnp.float32))
+        ref[...] = x * 2
+        return ref[...]
+
+    np.testing.assert_array_equal(f(x), x * 2)
+    assert not pltpu.is_tpu_device()

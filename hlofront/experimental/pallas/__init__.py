@@ -16,6 +16,7 @@ from hlofront.pallas.block_specs import Squeezed as Squeezed
 from hlofront.pallas.block_specs import no_block_spec as no_block_spec
 from hlofront.pallas.block_specs import squeezed as squeezed
 from hlofront.pallas.control import align_to as align_to
+from hlofront.pallas.control import broadcast_to as broadcast_to
 from hlofront.pallas.control import cdiv as cdiv
 from hlofront.pallas.control import loop as loop
 from hlofront.pallas.control import multiple_of as multiple_of
@@ -37,6 +38,8 @@ from hlofront.pallas.memory import HOST as HOST
 from hlofront.pallas.memory import KernelMemorySpace as MemorySpace
 from hlofront.pallas.memory import MemoryRef as MemoryRef
 from hlofront.pallas.memory import empty_like as empty_like
+from hlofront.pallas.memory import empty_ref_like as empty_ref_like
+from hlofront.pallas.memory import run_state as run_state
 from hlofront.pallas.memory import semaphore as semaphore
 from hlofront.pallas.pallas_call import pallas_call as pallas_call
 from hlofront.pallas.scoped import run_scoped as run_scoped
@@ -67,6 +70,7 @@ __all__ = [
     "Slice",
     "Squeezed",
     "align_to",
+    "broadcast_to",
     "cdiv",
     "debug_check",
     "debug_print",
@@ -75,6 +79,7 @@ __all__ = [
     "dslice",
     "empty",
     "empty_like",
+    "empty_ref_like",
     "enable_debug_checks",
     "enable_poison_buffers",
     "estimate_cost",
@@ -88,6 +93,7 @@ __all__ = [
     "pallas_call_p",
     "program_id",
     "run_scoped",
+    "run_state",
     "semaphore",
     "semaphore_read",
     "semaphore_signal",

@@ -16,6 +16,7 @@ from hlofront.pallas.copies import sync_copy as sync_copy
 from hlofront.pallas.core_meshes import CoreType as CoreType
 from hlofront.pallas.core_meshes import TensorCoreMesh as TensorCoreMesh
 from hlofront.pallas.core_meshes import core_barrier as core_barrier
+from hlofront.pallas.core_meshes import is_tpu_device as is_tpu_device
 from hlofront.pallas.core_meshes import run_on_first_core as run_on_first_core
 from hlofront.pallas.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from hlofront.pallas.hints import touch as touch
@@ -85,6 +86,7 @@ __all__ = [
     "emit_pipeline",
     "force_tpu_interpret_mode",
     "get_barrier_semaphore",
+    "is_tpu_device",
     "join_bits",
     "load",
     "make_async_copy",
