@@ -1,14 +1,15 @@
 """The semaphore that the devices of a kernel share: get_barrier_semaphore."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.pallas.memory import BARRIER_SEMAPHORE_DTYPE, TpuMemorySpace
+from hlofront.primitives.references.references import RefLike
 from hlofront.primitives.references.rules import Discharged
 
 # The result is a reference to the semaphore of the kernel's `collective_id`.
@@ -24,13 +25,13 @@ def _() -> AbstractRef:
 
 
 @rules.discharge(get_barrier_semaphore_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     raise NotImplementedError(  # JAX raises this class.
         "a kernel that is interpreted runs on one device, and has no barrier of several"
     )
 
 
-def get_barrier_semaphore(tag: Hashable = None) -> Any:
+def get_barrier_semaphore(tag: Hashable = None) -> RefLike:
     """Return a reference to a semaphore that the same kernels on other devices have too.
 
     They signal it, and wait for it, before they write to one another's memory. The kernel's

@@ -105,7 +105,7 @@ class BlockSpec:
     index_map: IndexMap | None = None
     pipeline_mode: Buffered | None = None
     _: dataclasses.KW_ONLY
-    memory_space: Any = None
+    memory_space: object = None
 
     def replace(self, **changes: Any) -> "BlockSpec":
         """Return a copy with some attributes replaced."""

@@ -72,7 +72,7 @@ class CompilerParams:
     vmem_limit_bytes: int | None = None
     collective_id: int | None = None
     has_side_effects: bool | SideEffectType = False
-    flags: Mapping[str, Any] | None = None
+    flags: Mapping[str, bool | float | str] | None = None
     internal_scratch_in_bytes: int | None = None
     serialization_format: int = 1
     disable_bounds_checks: bool = False
@@ -83,7 +83,7 @@ class CompilerParams:
     use_tc_tiling_on_sc: bool | None = None
     needs_layout_passes: bool = True
     fuse_transposed_lhs_in_matmul: bool = False
-    opt_level: Any = None
+    opt_level: object = None
 
     def __post_init__(self) -> None:
         for name in ("dimension_semantics", "allow_input_fusion"):

@@ -8,7 +8,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import (
@@ -21,7 +21,7 @@ from hlofront.core.references import (
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, SemaphoreType
 from hlofront.pallas.scoped import run_scoped
-from hlofront.pallas.semaphores import DeviceIdType, added, semaphore_at
+from hlofront.pallas.semaphores import DeviceId, DeviceIdType, added, semaphore_at
 from hlofront.primitives.elementwise.elementwise import add
 from hlofront.primitives.references.references import RefLike, indexed
 from hlofront.primitives.references.rules import Discharged
@@ -249,7 +249,7 @@ def make_async_remote_copy(
     dst_ref: RefLike,
     send_sem: RefLike,
     recv_sem: RefLike,
-    device_id: Any,
+    device_id: DeviceId | None,
     device_id_type: DeviceIdType | None = None,
 ) -> AsyncCopyDescriptor:
     """Return a copy to a reference of another device, which is not started yet.
@@ -285,21 +285,12 @@ def async_remote_copy(
     dst_ref: RefLike,
     send_sem: RefLike,
     recv_sem: RefLike,
-    device_id: Any,
+    device_id: DeviceId | None,
     device_id_type: DeviceIdType | None = None,
 ) -> AsyncCopyDescriptor:
     """Start a copy to a reference of another device, and return it, to wait for.
 
-    Args:
-      src_ref: the reference that is read, or a view `ref.at[...]`.
-      dst_ref: the other device's reference that is written to: the kernel's own has its name.
-      send_sem: a reference to a semaphore of type DMA, signaled when the copy has been sent.
-      recv_sem: one that the receiver signals when the copy has arrived.
-      device_id: the device that receives it.
-      device_id_type: how the device is named; by default by its coordinates in the mesh.
-
-    Raises:
-      ValueError: if shapes or dtypes differ, or a semaphore is not one of type DMA.
+    The arguments, and the errors, are those of `make_async_remote_copy`.
     """
     copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
     copy.start()
@@ -310,7 +301,7 @@ def async_remote_copy(
 
 
 @rules.infer(dma_start_p)
-def _(*avals: Any, tree: PyTreeDef, **_: object) -> list[ShapedArray]:
+def _(*avals: AbstractValue, tree: PyTreeDef, **_: object) -> list[ShapedArray]:
     copy: CopyOperands = tree.unflatten(avals)
     src, dst = (
         (shape_after(ref.shape, transforms), dtype_after(ref.dtype, transforms))
@@ -329,11 +320,11 @@ def _(*avals: Any, tree: PyTreeDef, **_: object) -> list[ShapedArray]:
 
 
 @rules.infer(dma_wait_p)
-def _(*avals: Any, **_: object) -> list[ShapedArray]:
+def _(*avals: AbstractValue, **_: object) -> list[ShapedArray]:
     return []
 
 
-def _on_one_device(equation: Equation, operands: Sequence[Any]) -> CopyOperands:
+def _on_one_device(equation: Equation, operands: Sequence[ArrayLike]) -> CopyOperands:
     copy: CopyOperands = equation.params["tree"].unflatten(operands)
     if copy.device_id is not None:
         raise ValueError(
@@ -378,7 +369,7 @@ def _per_operand(equation: Equation, new: dict[Atom, ArrayLike]) -> list[ArrayLi
 
 
 @rules.discharge(dma_start_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     copy = _on_one_device(equation, operands)
     value = read_at(copy.src, copy.src_transforms)
     if equation.params["add"]:
@@ -390,7 +381,7 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
 
 
 @rules.discharge(dma_wait_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     copy = _on_one_device(equation, operands)
     name = "src_sem" if equation.params["is_wait_send"] else "dst_sem"
     return _per_operand(equation, _signaled(equation, copy, -_size(copy), name)), []

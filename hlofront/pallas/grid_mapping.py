@@ -1,7 +1,7 @@
 """GridMapping: the grid of a traced kernel, and which block of each array a step sees."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -70,7 +70,7 @@ class BlockMapping(NamedTuple):
         return self.block_aval
 
     @property
-    def memory_space(self) -> Any:
+    def memory_space(self) -> object:
         """The memory of the block."""
         return self.block_aval.memory_space
 
@@ -112,7 +112,7 @@ class GridMapping(NamedTuple):
     """
 
     grid: GridSizes
-    grid_names: tuple[Any, ...] | None
+    grid_names: tuple[Hashable, ...] | None
     block_mappings: tuple[BlockMapping, ...]
     index_map_tree: PyTreeDef
     index_map_avals: tuple[Any, ...]

@@ -1,6 +1,7 @@
 """GridSpec and PrefetchScalarGridSpec: the grid of a kernel with the specs of all its blocks."""
 
 import dataclasses
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class GridSpec:
     """
 
     grid: tuple[Any, ...]
-    grid_names: tuple[Any, ...] | None
+    grid_names: tuple[Hashable, ...] | None
     in_specs: BlockSpecTree
     out_specs: BlockSpecTree
     scratch_shapes: ScratchShapeTree = ()
@@ -94,7 +95,7 @@ def _is_named(entry: object) -> bool:
     return isinstance(entry, tuple) and len(entry) == 2  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _grid_and_names(grid: Grid) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+def _grid_and_names(grid: Grid) -> tuple[tuple[Any, ...], tuple[Hashable, ...] | None]:
     """Return the sizes of a grid, and their names if it was given as pairs of both."""
     entries: tuple[Any, ...] = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     names = None

@@ -8,7 +8,7 @@ from hlofront.base.dtypes import bool_
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import (
@@ -98,13 +98,13 @@ def _selected(
 
 
 @rules.infer(masked_load_p)
-def _(*avals: Any, args_tree: PyTreeDef, **_: object) -> ShapedArray:
+def _(*avals: AbstractValue, args_tree: PyTreeDef, **_: object) -> ShapedArray:
     ref, transforms, mask, _ = args_tree.unflatten(avals)
     return _selected("load", ref, transforms, mask)
 
 
 @rules.infer(masked_swap_p)
-def _(*avals: Any, args_tree: PyTreeDef, **_: object) -> ShapedArray:
+def _(*avals: AbstractValue, args_tree: PyTreeDef, **_: object) -> ShapedArray:
     ref, transforms, value, mask = args_tree.unflatten(avals)
     selected = _selected("store", ref, transforms, mask)
     if value.shape != selected.shape:
@@ -123,13 +123,13 @@ def _(*avals: Any, args_tree: PyTreeDef, **_: object) -> ShapedArray:
 
 
 @rules.discharge(masked_load_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     array, transforms, _, _ = equation.params["args_tree"].unflatten(operands)
     return [None] * len(operands), read_at(array, transforms)
 
 
 @rules.discharge(masked_swap_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     array, transforms, value, mask = equation.params["args_tree"].unflatten(operands)
     old = read_at(array, transforms)
     new = value if mask is None else select_n(mask, old, value)
@@ -173,7 +173,7 @@ def _(equation: Equation, printing: "Printing") -> str:
 
 @rules.jvp(masked_load_p)
 def _(
-    primals: Sequence[Any], tangents: Sequence[Tangent], **params: Any
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
 ) -> tuple[ArrayLike, Tangent]:
     value = masked_load_p.bind(*primals, **params)
     if type(tangents[0]) is Zero:
@@ -183,7 +183,7 @@ def _(
 
 @rules.jvp(masked_swap_p)
 def _(
-    primals: Sequence[Any], tangents: Sequence[Tangent], **params: Any
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
 ) -> tuple[ArrayLike, Tangent]:
     ref, value = tangents[0], _position_of_value(params["args_tree"], len(primals))
     if type(ref) is Zero and is_nonzero(tangents[value]):

@@ -91,7 +91,7 @@ class MemoryRef:
     """
 
     inner_aval: ShapedArray
-    memory_space: Any
+    memory_space: object
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from hlofront.core.references import AbstractRef
 from hlofront.core.trace import Tracer
 from hlofront.pallas.block_specs import BlockSpec, CostEstimate, NoBlockSpec, no_block_spec
+from hlofront.pallas.compiler_params import CompilerParams
 from hlofront.pallas.debug_checks import checking_indices, makes_checks
 from hlofront.pallas.grid_indices import tracing_kernel
 from hlofront.pallas.grid_mapping import GridMapping, block_mapping, dynamic_grid_dim
@@ -55,7 +56,7 @@ class _Kernel(NamedTuple):
 @boundary
 def pallas_call(
     kernel: Callable[..., None],
-    out_shape: Any,
+    out_shape: PyTree,
     *,
     grid_spec: GridSpec | None = None,
     grid: Grid = (),
@@ -64,9 +65,9 @@ def pallas_call(
     scratch_shapes: ScratchShapeTree = (),
     input_output_aliases: Mapping[int, int] = {},
     debug: bool = False,
-    interpret: Any = False,
+    interpret: bool | InterpretParams = False,
     name: str | None = None,
-    compiler_params: Any = None,
+    compiler_params: CompilerParams | None = None,
     cost_estimate: CostEstimate | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Callable[..., Any]:
@@ -159,7 +160,7 @@ class _Call:
     def __init__(
         self,
         kernel: Callable[..., None],
-        out_shape: Any,
+        out_shape: PyTree,
         grid_spec: GridSpec,
         aliases: Mapping[int, int],
     ):

@@ -1,11 +1,10 @@
 """Buffers that a kernel allocates for a part of it: run_scoped."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTree
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue
@@ -34,11 +33,11 @@ run_scoped_p.ref_primitive = True
 
 @boundary
 def run_scoped(
-    f: Callable[..., Any],
-    *types: Any,
+    f: Callable[..., PyTree],
+    *types: PyTree,
     collective_axes: Hashable | tuple[Hashable, ...] = (),
-    **kw_types: Any,
-) -> Any:
+    **kw_types: PyTree,
+) -> PyTree:
     """Call a function of references to new buffers, which exist until it returns.
 
     Args:
@@ -64,7 +63,7 @@ def run_scoped(
     )
     avals, in_tree = tree.tree_flatten(refs)
     signature = Signature(f)
-    out_tree: Any = None
+    out_tree: PyTreeDef | None = None
     info = DebugInfo(
         "run_scoped",
         signature.find_where,
@@ -81,8 +80,10 @@ def run_scoped(
 
 
 def with_scoped(
-    *types: Any, collective_axes: Hashable | tuple[Hashable, ...] = (), **kw_types: Any
-) -> Callable[[Callable[..., Any]], Callable[[], Any]]:
+    *types: PyTree,
+    collective_axes: Hashable | tuple[Hashable, ...] = (),
+    **kw_types: PyTree,
+) -> Callable[[Callable[..., PyTree]], Callable[[], PyTree]]:
     """Return a decorator of functions of references to new buffers: see run_scoped.
 
     Args:
@@ -94,7 +95,7 @@ def with_scoped(
       A decorator, whose results are functions without arguments.
     """
 
-    def decorator(f: Callable[..., Any]) -> Callable[[], Any]:
+    def decorator(f: Callable[..., PyTree]) -> Callable[[], PyTree]:
         def run() -> PyTree:
             return run_scoped(f, *types, collective_axes=collective_axes, **kw_types)
 
@@ -104,22 +105,22 @@ def with_scoped(
 
 
 @rules.infer(run_scoped_p)
-def _(*avals: AbstractValue, jaxpr: Any, **_: object) -> list[AbstractValue]:
+def _(*avals: AbstractValue, jaxpr: Jaxpr, **_: object) -> list[AbstractValue]:
     return jaxpr.out_avals
 
 
 @rules.effects(run_scoped_p)
-def _(*avals: AbstractValue, jaxpr: Any, **_: object) -> Effects:
+def _(*avals: AbstractValue, jaxpr: Jaxpr, **_: object) -> Effects:
     return jaxpr.effects
 
 
 @rules.subprograms(run_scoped_p)
-def _(*, jaxpr: Any, **_: object) -> tuple[Subprogram]:
+def _(*, jaxpr: Jaxpr, **_: object) -> tuple[Subprogram]:
     return (Subprogram(jaxpr, "jaxpr", "alternative"),)
 
 
 @rules.discharge(run_scoped_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     jaxpr = equation.params["jaxpr"]
     opened = constants_as_inputs(ClosedJaxpr(jaxpr, [None] * len(jaxpr.constvars)))
     program, written = discharge_program(ClosedJaxpr(opened))

@@ -1,15 +1,15 @@
 """Semaphores of kernels: semaphore_signal, semaphore_wait and semaphore_read."""
 
 import enum
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from hlofront.base import tree
 from hlofront.base.elements import int32
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import NDIndexer, shape_after, write_effect
@@ -32,6 +32,9 @@ class DeviceIdType(enum.Enum):
     MESH = "mesh"
     LOGICAL = "logical"
 
+
+# What users give for a device: its number, or its coordinates in the mesh, by axis or by name.
+DeviceId = ArrayLike | Sequence[ArrayLike] | Mapping[Hashable, ArrayLike]
 
 # Operands: the leaves of (semaphore, indexers, increment, device, core), whose structure is the
 # parameter `args_tree`; the device and the core are None for the kernel's own.
@@ -88,7 +91,7 @@ def semaphore_signal(
     sem_or_view: RefLike,
     inc: ArrayLike = 1,
     *,
-    device_id: Any = None,
+    device_id: DeviceId | None = None,
     device_id_type: DeviceIdType | None = None,
     core_index: ArrayLike | None = None,
 ) -> None:
@@ -146,19 +149,19 @@ def semaphore_read(sem_or_view: RefLike) -> Array:
 
 
 @rules.infer(semaphore_signal_p, semaphore_wait_p)
-def _(*avals: Any, **_: object) -> list[ShapedArray]:
+def _(*avals: AbstractValue, **_: object) -> list[ShapedArray]:
     return []
 
 
 @rules.infer(semaphore_read_p)
-def _(*avals: Any, args_tree: PyTreeDef) -> ShapedArray:
+def _(*avals: AbstractValue, args_tree: PyTreeDef) -> ShapedArray:
     return ShapedArray((), int32)
 
 
 # ---- discharge: one device, which runs the kernel in order, waits for nothing --------------------
 
 
-def added(array: Any, transforms: Sequence[NDIndexer], number: ArrayLike) -> Array:
+def added(array: ArrayLike, transforms: Sequence[NDIndexer], number: ArrayLike) -> Array:
     """Return an array of semaphores, one of whose counts is greater by a number."""
     dtype = typeof(array).dtype
     count = convert(read_at(array, transforms), int32, False)
@@ -167,7 +170,7 @@ def added(array: Any, transforms: Sequence[NDIndexer], number: ArrayLike) -> Arr
 
 
 @rules.discharge(semaphore_signal_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     array, transforms, inc, device, _ = equation.params["args_tree"].unflatten(operands)
     if device is not None:
         raise ValueError(
@@ -178,14 +181,14 @@ def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
 
 
 @rules.discharge(semaphore_wait_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     array, transforms, value = equation.params["args_tree"].unflatten(operands)
     new = added(array, transforms, neg(value)) if equation.params["decrement"] else None
     return [new, *[None] * len(operands[1:])], []
 
 
 @rules.discharge(semaphore_read_p)
-def _(equation: Equation, operands: Sequence[Any]) -> Discharged:
+def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     array, transforms = equation.params["args_tree"].unflatten(operands)
     return [None] * len(operands), convert(read_at(array, transforms), int32, False)
 

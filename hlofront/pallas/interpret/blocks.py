@@ -1,7 +1,6 @@
 """Blocks of arrays: padding of arrays to whole blocks, and reads and writes of a step's block."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.elements import int32
 from hlofront.base.typing import Array, ArrayLike
@@ -91,6 +90,6 @@ class Blocks:
         return dynamic_update_slice(array, reshape(block, self.sizes), starts)
 
 
-def uninitialized_blocks(blocks: Blocks) -> Any:
+def uninitialized_blocks(blocks: Blocks) -> Array:
     """Return a padded array whose elements are undefined."""
     return uninitialized(blocks.padded_aval)

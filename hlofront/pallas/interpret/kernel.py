@@ -16,7 +16,7 @@ from hlofront.lowering.core.builder import Builder
 from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.debug_checks import check_block, makes_checks
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
-from hlofront.pallas.grid_mapping import GridMapping, dynamic_grid_dim
+from hlofront.pallas.grid_mapping import GridMapping
 from hlofront.pallas.interpret.blocks import Blocks, uninitialized_blocks
 from hlofront.pallas.interpret.tpu.call import modeled
 from hlofront.pallas.interpret_params import InterpretParams
@@ -100,7 +100,7 @@ class _Interpreter:
         arrays = self._first_arrays(operands)
         carried = [array for array, kept in zip(arrays, self.kept, strict=True) if kept]
 
-        def step(number: Any, carry: Arrays) -> Arrays:
+        def step(number: ArrayLike, carry: Arrays) -> Arrays:
             rest = iter(carry)
             current = [
                 next(rest) if kept else array for array, kept in zip(arrays, self.kept, strict=True)
@@ -118,11 +118,11 @@ class _Interpreter:
             for blocks, array in zip(self.blocks[outputs], final[outputs], strict=True)
         ]
 
-    def _sizes(self, dynamic: Sequence[ArrayLike]) -> list[Any]:
+    def _sizes(self, dynamic: Sequence[ArrayLike]) -> Arrays:
         """Return the sizes of the grid: integers, and scalars of int32 for traced ones."""
         rest = iter(dynamic)
         return [
-            convert(next(rest), int32, False) if size is dynamic_grid_dim else size
+            size if isinstance(size, int) else convert(next(rest), int32, False)
             for size in self.mapping.grid
         ]
 
@@ -145,8 +145,8 @@ class _Interpreter:
 
     def _step(
         self,
-        indices: Sequence[Any],
-        sizes: Sequence[Any],
+        indices: Arrays,
+        sizes: Arrays,
         scalars: Sequence[ArrayLike],
         arrays: Arrays,
     ) -> Arrays:
@@ -185,20 +185,21 @@ class _Interpreter:
         return kept
 
 
-def _product(sizes: Sequence[Any]) -> Any:
+def _product(sizes: Arrays) -> ArrayLike:
     """Return the number of steps of a grid: none if a size is not positive."""
-    if all(isinstance(size, int) for size in sizes):
-        return math.prod([size if size > 0 else 0 for size in sizes])
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return math.prod([size if size > 0 else 0 for size in known])
     steps = convert(1, int32, False)
     for size in sizes:
         steps = mul(steps, max(convert(size, int32, False), convert(0, int32, False)))
     return steps
 
 
-def _indices(number: Any, sizes: Sequence[Any]) -> list[Any]:
+def _indices(number: ArrayLike, sizes: Arrays) -> Arrays:
     """Return the indices of the step of a number: the last axis of the grid is the fastest."""
     number = convert(number, int32, False)
-    indices: list[Any] = []
+    indices: Arrays = []
     for size in reversed(sizes):
         size = convert(size, int32, False)
         indices.append(rem(number, size))
