@@ -353,6 +353,30 @@ def test_large_constants_are_arguments_of_the_module():
     assert "tensor<5000xf32>" in text and len(text) < 4000
 
 
+@pytest.mark.parametrize("first", [0, -7])
+@pytest.mark.parametrize("array", [np.asarray, hlofront.numpy.asarray])
+def test_large_constants_that_count_are_an_iota_of_the_module(first, array):
+    places = array(np.arange(first, first + 1000, dtype=np.int32))
+    f = hlofront.jit(lambda x: lax.mul(lax.add(x, places), places))
+    x = np.full(1000, 2, np.int32)
+    counted = np.asarray(places)
+    for _ in range(3):  # by Python, then by C++
+        np.testing.assert_array_equal(f(x), (x + counted) * counted)
+    text = f.lower(x).as_text()
+    assert "stablehlo.iota" in text and "%arg1" not in text
+
+
+def test_large_constants_that_do_not_count_by_one_are_arguments():
+    for array in (
+        np.arange(0, 2000, 2),
+        np.arange(1000)[::-1],
+        np.arange(1000) // 2,
+        np.zeros(1000),
+    ):
+        f = hlofront.jit(lambda x, array=array: lax.add(x, array.astype(np.int32)))
+        assert "%arg1: tensor<1000xi32>" in f.lower(np.zeros(1000, np.int32)).as_text(), array
+
+
 def test_closed_over_arrays_are_constants_of_the_trace():
     b = hlofront.jit(lambda x: x)(np.array([1, 2, 3]))
     f = hlofront.jit(lambda x: lax.add(x, b))

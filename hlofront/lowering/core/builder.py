@@ -32,6 +32,7 @@ from hlofront.core.sharding.mesh import NamedAxes
 from hlofront.core.sharding.sharded_types import plain_aval
 from hlofront.core.sizes.symbolic import has_symbolic_size
 from hlofront.lowering.core import types
+from hlofront.lowering.core.counting_constants import first_of_counting
 from hlofront.lowering.core.emitter import Emitter
 from hlofront.lowering.core.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.core.frontend_attributes import marked
@@ -187,6 +188,10 @@ class Builder(Emitter):
             return argument
         if isinstance(dtype, ExtendedDType):
             return self.constant(np.asarray(value._live_base()))
+        first = first_of_counting(value)
+        if first is not None:
+            aval = ShapedArray(value.shape, dtype)
+            return self.op("stablehlo.add", (self.iota(aval, 0), self.full(first, aval)), aval)
         return self.constant(np.asarray(value), dtype)
 
     def lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
@@ -561,7 +566,8 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
             )
         if aval == token_aval:
             continue
-        if aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES:
+        is_large = aval.size * aval.dtype.itemsize > LARGE_CONSTANT_BYTES
+        if is_large and first_of_counting(const) is None:
             unique[id(const)] = Constant(const, aval)
     for inner in closed_programs_in(live_equations(program.jaxpr)):
         unique.update((id(constant.value), constant) for constant in large_constants(inner))
