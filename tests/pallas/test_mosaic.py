@@ -11,48 +11,27 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.bridge.mosaic import has_operation
-from hlofront.core.programs.subprograms import all_equations
 from hlofront.experimental import pallas as pl
 from hlofront.experimental.pallas import tpu as pltpu
-from hlofront.pallas.kernel_call import pallas_call_p
-from hlofront.pallas.mosaic.kernel_module import kernel_module
-from hlofront.sharding import Mesh, SingleDeviceSharding
+from hlofront.sharding import Mesh
 from hlofront.sharding import PartitionSpec as P
+from tests.pallas.mosaic_modules import (
+    ANYWHERE,
+    BF16,
+    BOOL,
+    F32,
+    I8,
+    I32,
+    SCALARS,
+    X,
+    array,
+    call,
+    map_elements,
+    module_of,
+    on_tpu,
+)
 
-F32, BF16, I32, I8, BOOL = jnp.float32, jnp.bfloat16, jnp.int32, jnp.int8, jnp.bool_
 WHOLE = pl.BlockSpec()
-SCALARS = pl.BlockSpec(memory_space=pltpu.SMEM)
-ANYWHERE = pl.BlockSpec(memory_space=pl.ANY)
-X = jax.ShapeDtypeStruct((16, 128), F32)
-V5E = jax.target("tpu:v5e:1x1")
-
-
-def array(shape, dtype=F32):
-    return jax.ShapeDtypeStruct(shape, dtype)
-
-
-def module_of(function, *avals):
-    """Return the text of the verified module of the kernel that a function calls."""
-    program = jax.make_jaxpr(function)(*avals)
-    (equation,) = (e for e in all_equations(program) if e.primitive is pallas_call_p)
-    params = equation.params
-    kernel = kernel_module(params["jaxpr"], params["grid_mapping"], params["name"] or "k")
-    return kernel.ir_module.operation.get_asm(use_local_scope=True)
-
-
-def call(kernel, *avals, out=X, **options):
-    """Return the text of the module of a kernel on whole arrays."""
-    return module_of(lambda *args: pl.pallas_call(kernel, out, **options)(*args), *avals)
-
-
-def map_elements(function, *avals):
-    """Return the text of the module of a kernel that computes a function of its inputs."""
-
-    def kernel(*refs):
-        refs[-1][...] = function(*[ref[...] for ref in refs[:-1]])
-
-    out = jax.eval_shape(function, *avals)
-    return call(kernel, *avals, out=array(out.shape, out.dtype))
 
 
 # ---- operations ----------------------------------------------------------------------------------
@@ -372,16 +351,6 @@ def test_what_kernels_cannot_do_says_the_operation_and_the_way_out(kernel, optio
 
 
 # ---- custom calls --------------------------------------------------------------------------------
-
-
-def on_tpu(function, *avals):
-    """Return a function of arrays as it is lowered for an absent TPU."""
-    try:
-        place = SingleDeviceSharding(V5E.devices[0])
-    except RuntimeError as error:
-        pytest.skip(str(error))
-    avals = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=place) for a in avals]
-    return jax.jit(function).lower(*avals)
 
 
 def config_of(text):
