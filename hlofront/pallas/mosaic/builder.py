@@ -13,7 +13,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import bool_, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
-from hlofront.base.typing import DType
+from hlofront.base.typing import Array, DType
 from hlofront.bridge.mlir import Operation, Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
@@ -22,8 +22,9 @@ from hlofront.core.programs.liveness import variables_read
 from hlofront.core.references import AbstractRef
 from hlofront.lowering.core.locations import Locations
 from hlofront.lowering.core.types import attribute, unknown
-from hlofront.pallas.mosaic.rules import mosaic
-from hlofront.pallas.mosaic.types import memory_of, parsed, value_type
+from hlofront.pallas.mosaic.rules import instead_of, mosaic
+from hlofront.pallas.mosaic.types import memory_of, no_elements, parsed, value_type
+from hlofront.transforms.stage import stage
 
 _create = Operation.create
 Shape = tuple[int, ...]
@@ -104,6 +105,7 @@ class KernelBuilder:
         "ip",
         "kernel",
         "loc",
+        "origin",
         "variables_read",
     )
 
@@ -118,6 +120,8 @@ class KernelBuilder:
         self.ip = ip
         self.grid_indices = tuple(grid_indices)
         self.loc: ir.Location = kernel.locations.unknown
+        # The equation that traced equations implement: their location and messages are its own.
+        self.origin: Equation | None = None
         # Scalars that this block or one around it has, by type and value.
         self.constants: dict[Hashable, Value] = {}
         # The variables of the program that is emitted which it reads.
@@ -164,6 +168,7 @@ class KernelBuilder:
             inner = type(self)(self.kernel, ir.InsertionPoint(block), self.grid_indices)
             inner.loc, inner.equation = self.loc, self.equation
             inner.avals_in, inner.avals_out = self.avals_in, self.avals_out
+            inner.origin = self.origin
             inner.constants = dict(self.constants)
             body(inner, *block.arguments)
         return list(operation.results)
@@ -280,21 +285,49 @@ class KernelBuilder:
             self.equation, (self.avals_in, self.avals_out) = around[1], avals
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
+    def by_tracing(
+        self,
+        function: Callable[..., Sequence[Array]],
+        avals: Sequence[ShapedArray],
+        args: Sequence[Operand],
+        **params: object,
+    ) -> tuple[list[Operand], list[ShapedArray]]:
+        """Trace a function of arrays and emit its equations here, for the current equation.
+
+        Args:
+          avals: the avals of the operands `args`.
+          params: keyword arguments of the function.
+
+        Returns:
+          The results and their avals.
+        """
+        program = stage(lambda *arrays: function(*arrays, **params), avals)
+        around, self.origin = self.origin, self.origin or self.equation
+        try:
+            return self.call(program, args), program.out_avals
+        finally:
+            self.origin = around
+
     def lower_equation(self, equation: Equation, environment: Environment) -> None:
         """Emit one equation, with operands read from `environment` and results written to it."""
         primitive, outvars = equation.primitive, equation.outvars
         self.equation = equation
-        name = path_of((*equation.name_stack, primitive.name))
-        self.loc = self.kernel.locations.of(name, equation.traceback)
+        if self.origin is None:
+            name = path_of((*equation.name_stack, primitive.name))
+            self.loc = self.kernel.locations.of(name, equation.traceback)
         self.avals_in = [atom.aval for atom in equation.invars]
         self.avals_out = [var.aval for var in outvars]
         rule = mosaic.get(primitive)
         if rule is None:
             self.refuse(
                 f"Unimplemented primitive in Pallas TPU lowering for tc: {primitive.name}. Kernels "
-                "of TPUs have no such operation: compute it outside of the kernel, or by others",
+                f"of TPUs have no such operation: {instead_of(primitive.name)}",
                 NotImplementedError,
             )
+        for aval in self.avals_out:
+            lacking = no_elements(aval.dtype) if isinstance(aval, ShapedArray) else None
+            if lacking:
+                self.refuse(f"{lacking}. Convert to another dtype before", TypeError)
         operands = [self.read(atom, environment) for atom in equation.invars]
         results = rule(self, *operands, **equation.params)
         if primitive.multiple_results:
@@ -322,7 +355,7 @@ class KernelBuilder:
 
     def place(self) -> str:
         """Return the equation and the kernel that are lowered, for the end of a message."""
-        equation = getattr(self, "equation", None)
+        equation = self.origin or getattr(self, "equation", None)
         if equation is None:
             return f" (in the kernel {self.kernel.name})"
         frame = user_frame(equation.traceback)

@@ -15,6 +15,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp_call_p
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
 from hlofront.higher_order.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.platform import Platforms, number_for, platform_index_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.selecting import three_parts
 from hlofront.higher_order.while_loop import while_p
@@ -57,14 +58,17 @@ def _(
     index: Value,
     *operands: Operand,
     branches: Sequence[ClosedJaxpr],
-    **params: object,
+    branches_platforms: Platforms | None = None,
+    **_: object,
 ) -> list[Operand]:
-    if params.get("branches_platforms") is not None:
-        build.refuse(
-            "platform_dependent in a kernel of a TPU: choose the branch outside of pallas_call",
-            NotImplementedError,
-        )
+    if branches_platforms is not None:
+        return build.call(branches[number_for("tpu", branches_platforms)], operands)
     return _branch(build, index, operands, branches, build.avals_in[0].dtype)
+
+
+@mosaic(platform_index_p)
+def _(build: KernelBuilder, *, platforms: Platforms) -> Value:
+    return build.constant(number_for("tpu", platforms), int32)
 
 
 def _branch(

@@ -1,25 +1,27 @@
 """Mosaic rules of elementwise operations: a table by kinds of elements, and a few formulas."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.elements import bool_, float32, int32, uint32
+from hlofront.base.elements import bfloat16, bool_, float32, int32, uint32
 from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
-from hlofront.bridge.mosaic import has_operation
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.core.types import attribute
 from hlofront.pallas.mosaic.builder import KernelBuilder, Shape
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
+from hlofront.primitives.calls.barriers import optimization_barrier_p
+from hlofront.primitives.collectives.varying import pvary_p
 from hlofront.primitives.elementwise import compare, converting
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise import special as s
 from hlofront.primitives.rules.derivatives import add_any_p
+from hlofront.primitives.sharding.placing import argument_sharding_p, sharding_constraint_p
+from hlofront.primitives.sharding.resharding import reshard_p
 
 # The operation on floats, signed integers, unsigned integers and booleans; "" where there is none.
 _OPERATIONS: dict[Primitive, tuple[str, str, str, str]] = {
@@ -77,6 +79,7 @@ def kind_of(dtype: DType) -> int:
     return 1 if issubdtype(dtype, np.integer) else 0
 
 
+_BFLOAT16 = np.dtype(bfloat16)
 # Operations on bits, which elements of any size have.
 _BITWISE = (e.and_p, e.or_p, e.xor_p)
 # Operations whose result on a wider element is another one.
@@ -84,45 +87,84 @@ _OF_SIZE = (e.clz_p, e.population_count_p)
 # Operations that bfloat16 does not have.
 _WIDE_ONLY = (e.rem_p, e.atan2_p)
 _EXTREMA = (e.max_p, e.min_p)
+# Operations that the unit of scalars does not have.
+_OF_VECTORS = ("math.ctpop", "math.powf")
 
 
-def _computed_in(primitive: Primitive, dtype: DType) -> DType:
+def _of_32_bits(dtype: DType) -> DType:
+    """Return the dtype of 32 bits and a dtype's kind of elements; bool for bool."""
+    return (float32, int32, uint32, dtype)[kind_of(dtype)]
+
+
+def floats_within(dtype: DType, shape: Shape) -> DType:
+    """Return the dtype in which floats are computed: only vectors may be of bfloat16."""
+    return dtype if kind_of(dtype) or (shape and _bits(dtype) > 8) else float32
+
+
+def _computed_in(primitive: Primitive, dtype: DType, shape: Shape) -> DType:
     """Return the dtype in which an operation on elements of a dtype is computed.
 
     Units of vectors compute with 32 bits, and libtpu computes with bfloat16 by them.
     """
     kind, bits = kind_of(dtype), _bits(dtype)
-    if kind == 3 or bits == 32 or (kind and primitive in _BITWISE):
+    if kind == 3 or bits == 32 or (shape and kind and primitive in _BITWISE):
         return dtype
+    if primitive in _EXTREMA and bits < 16 + kind:
+        # libtpu makes the maximum of extended elements that of short ones, which there is not.
+        return _BFLOAT16 if shape and not kind else float32
+    if not shape:
+        return _of_32_bits(dtype)
     if not kind:
-        return dtype if bits == 16 and primitive not in _WIDE_ONLY else float32
-    if primitive in _EXTREMA:
-        # libtpu makes the maximum of extended integers that of short ones, which there is not.
-        return float32
-    return int32 if kind == 1 else uint32
+        return float32 if primitive in _WIDE_ONLY else floats_within(dtype, shape)
+    return _of_32_bits(dtype)
 
 
 def _computed(
     build: KernelBuilder, primitive: Primitive, shape: Shape, dtype: DType, *operands: Value
 ) -> Value:
     """Emit an operation of the table on arrays of a shape and dtype."""
-    within = _computed_in(primitive, dtype)
+    within = _computed_in(primitive, dtype, shape)
     name = _OPERATIONS[primitive][kind_of(dtype) and kind_of(within)]
-    if not name or (within != dtype and primitive in _OF_SIZE):
+    if not name:
         build.refuse(
             f"kernels of TPUs have no {primitive.name} of {dtype.name}: convert to int32, or to "
             "float32",
             NotImplementedError,
         )
     args = [converted(build, x, shape, dtype, within) for x in operands]
-    result = build.op(name, args, value_type(shape, within))
+    type_, missing = value_type(shape, within), _bits(within) - _bits(dtype)
+    if primitive in _OF_SIZE and missing:
+        # The bits that the wider element has in front are zeros.
+        mask = build.constant((1 << _bits(dtype)) - 1, within, shape)
+        args = [build.op("arith.andi", (*args, mask), type_)]
+    result = _operation(build, name, args, shape, within)
+    if primitive is e.clz_p and missing:
+        result = build.op("arith.subi", (result, build.constant(missing, within, shape)), type_)
+    if within == _BFLOAT16 != dtype:
+        # libtpu would make it an operation on the short elements, which there is not.
+        result, within = converted(build, result, shape, within, float32), float32
     return converted(build, result, shape, within, dtype)
 
 
+def _operation(
+    build: KernelBuilder, name: str, args: Sequence[Value], shape: Shape, dtype: DType
+) -> Value:
+    """Emit an operation on arrays of a shape and dtype; on scalars some need vectors."""
+    if shape or name not in _OF_VECTORS:
+        return build.op(name, args, value_type(shape, dtype))
+    vectors = [build.broadcast(x, dtype, (), (1, 1)) for x in args]
+    result = build.op(name, vectors, value_type((1, 1), dtype))
+    return build.reshape(result, dtype, (1, 1), ())
+
+
 def _row(primitive: Primitive) -> Callable[..., Value]:
-    def rule(build: KernelBuilder, *operands: Value, **_: object) -> Value:
-        dtype, shape = build.avals_in[0].dtype, build.avals_out[0].shape
-        return _computed(build, primitive, shape, dtype, *alike(build, operands))
+    def rule(
+        build: KernelBuilder, *operands: Value, out_dtype: DType | None = None, **_: object
+    ) -> Value:
+        given, shape = build.avals_in[0].dtype, build.avals_out[0].shape
+        dtype = given if out_dtype is None else out_dtype
+        args = [converted(build, x, shape, given, dtype) for x in alike(build, operands)]
+        return _computed(build, primitive, shape, dtype, *args)
 
     return rule
 
@@ -167,14 +209,18 @@ def compared(
     """Compare two arrays of a shape and dtype, by the predicate for its kind of elements."""
     kind = kind_of(dtype)
     result = value_type(shape, bool_)
-    if not kind and _bits(dtype) < 16:
-        x, y = (converted(build, z, shape, dtype, float32) for z in (x, y))
+    if not kind:
+        within = floats_within(dtype, shape)
+        x, y = (converted(build, z, shape, dtype, within) for z in (x, y))
     if kind == 3:
         if predicates[1] < 2:
             differs = build.op("arith.xori", (x, y), result)
             return differs if predicates[1] else inverted(build, differs, shape)
-        x, y = (converted(build, z, shape, dtype, int32) for z in (x, y))
         kind = 1
+    if kind == 1 or (kind and not shape):
+        # libtpu makes a selection by short integers their maximum, which there is not.
+        within = int32 if kind == 1 else uint32
+        x, y = (converted(build, z, shape, dtype, within) for z in (x, y))
     name = "arith.cmpi" if kind else "arith.cmpf"
     return build.op(name, (x, y), result, predicate=attribute(f"{predicates[kind]} : i64"))
 
@@ -188,20 +234,25 @@ def inverted(build: KernelBuilder, x: Value, shape: Shape, dtype: DType = bool_)
 @mosaic(e.not_p)
 def _(build: KernelBuilder, x: Value) -> Value:
     aval = build.avals_in[0]
-    return inverted(build, x, aval.shape, aval.dtype)
+    within = aval.dtype if aval.shape else _of_32_bits(aval.dtype)
+    x = converted(build, x, aval.shape, aval.dtype, within)
+    return converted(build, inverted(build, x, aval.shape, within), aval.shape, within, aval.dtype)
 
 
 @mosaic(compare.select_n_p)
 def _(build: KernelBuilder, which: Value, *cases: Value) -> Value:
     of, out = build.avals_in[0], build.avals_out[0]
-    if of.dtype == bool_ and len(cases) <= 2:
-        return cases[0] if len(cases) == 1 else build.op("arith.select", (which, *cases[::-1]))
-    result = cases[0]
-    for number, case in enumerate(cases[1:], 1):
+    within = out.dtype if out.shape else _of_32_bits(out.dtype)
+    type_ = value_type(out.shape, within)
+    result, *others = [converted(build, x, out.shape, out.dtype, within) for x in cases]
+    if of.dtype == bool_ and len(others) == 1:
+        result = build.op("arith.select", (which, *others, result), type_)
+        return converted(build, result, out.shape, within, out.dtype)
+    for number, case in enumerate(others, 1):
         here = build.constant(number, of.dtype, of.shape)
         is_here = compared(build, EQUAL, which, here, of.shape, of.dtype)
-        result = build.op("arith.select", (is_here, case, result), build.type_of(out))
-    return result
+        result = build.op("arith.select", (is_here, case, result), type_)
+    return converted(build, result, out.shape, within, out.dtype)
 
 
 @mosaic(e.clamp_p)
@@ -277,113 +328,46 @@ def bitcast(build: KernelBuilder, x: Value, out: ShapedArray) -> Value:
     return build.op(name, (x,), build.type_of(out))
 
 
-@mosaic(converting.stop_gradient_p, converting.copy_p, converting.stage_p)
+# What says how arrays are differentiated, or where they are, changes no block.
+@mosaic(
+    converting.stop_gradient_p,
+    converting.copy_p,
+    converting.stage_p,
+    argument_sharding_p,
+    pvary_p,
+    reshard_p,
+    sharding_constraint_p,
+)
 def _(build: KernelBuilder, x: Value, **_: object) -> Value:
     return x
 
 
-# ---- formulas ------------------------------------------------------------------------------------
+@mosaic(optimization_barrier_p)
+def _(build: KernelBuilder, *xs: Value) -> Sequence[Value]:
+    return xs
 
 
-def _full(build: KernelBuilder, number: Any) -> Value:
-    """Return a constant of the type of the equation's operand, all of whose elements are equal."""
-    aval = build.avals_in[0]
-    return build.broadcast(build.constant(number, aval.dtype), aval.dtype, (), aval.shape)
-
-
-def _operation(build: KernelBuilder, primitive: Primitive, *operands: Value) -> Value:
-    """Emit an operation of the table on arrays of the type of the equation's operand."""
-    aval = build.avals_in[0]
-    return _computed(build, primitive, aval.shape, aval.dtype, *operands)
-
-
-@mosaic(e.neg_p)
-def _(build: KernelBuilder, x: Value) -> Value:
-    return _operation(build, e.sub_p, _full(build, 0), x)
-
-
-@mosaic(e.square_p)
-def _(build: KernelBuilder, x: Value) -> Value:
-    return _operation(build, e.mul_p, x, x)
-
-
-@mosaic(e.sign_p)
-def _(build: KernelBuilder, x: Value) -> Value:
-    aval = build.avals_in[0]
-    zero = _full(build, 0)
-    # NaN, and both zeros, are their own signs.
-    for primitive, sign in ((compare.gt_p, 1), (compare.lt_p, -1)):
-        if sign > 0 or kind_of(aval.dtype) != 2:
-            predicates = _PREDICATES[primitive]
-            is_so = compared(build, predicates, x, zero, aval.shape, aval.dtype)
-            x = build.op("arith.select", (is_so, _full(build, sign), x), build.type_of(aval))
-    return x
-
-
-@mosaic(e.integer_pow_p)
-def _(build: KernelBuilder, x: Value, *, y: int) -> Value:
-    result, factor, exponent = None, x, abs(y)
-    while exponent:
-        if exponent & 1:
-            result = factor if result is None else _operation(build, e.mul_p, result, factor)
-        exponent >>= 1
-        if exponent:
-            factor = _operation(build, e.mul_p, factor, factor)
-    if result is None:
-        return _full(build, 1)
-    return result if y > 0 else _operation(build, e.div_p, _full(build, 1), result)
+# ---- powers and rounding -------------------------------------------------------------------------
 
 
 @mosaic(e.pow_p)
 def _(build: KernelBuilder, x: Value, y: Value) -> Value:
-    aval, of = build.avals_in
-    if kind_of(of.dtype):
-        y = converted(build, y, of.shape, of.dtype, aval.dtype)
-    shape = build.avals_out[0].shape
-    y = build.broadcast(y, aval.dtype, of.shape, shape)
-    return build.op("math.powf", (build.broadcast(x, aval.dtype, aval.shape, shape), y))
-
-
-@mosaic(e.logistic_p)
-def _(build: KernelBuilder, x: Value, **_: object) -> Value:
-    if has_operation("tpu.logistic") and build.avals_in[0].shape:
-        return build.op("tpu.logistic", (x,))
-    negative = _operation(build, e.sub_p, _full(build, 0), x)
-    below = _operation(build, e.add_p, _full(build, 1), _operation(build, e.exp_p, negative))
-    return _operation(build, e.div_p, _full(build, 1), below)
-
-
-@mosaic(e.expm1_p)
-def _(build: KernelBuilder, x: Value, **_: object) -> Value:
-    """Emit 2 tanh(x/2) / (1 - tanh(x/2)), which loses no digits near 0, or exp(x) - 1 elsewhere."""
-    aval = build.avals_in[0]
-    half = _operation(build, e.tanh_p, _operation(build, e.mul_p, x, _full(build, 0.5)))
-    above = _operation(build, e.add_p, half, half)
-    near = _operation(build, e.div_p, above, _operation(build, e.sub_p, _full(build, 1), half))
-    far = _operation(build, e.sub_p, _operation(build, e.exp_p, x), _full(build, 1))
-    size = _operation(build, e.abs_p, x)
-    is_near = compared(
-        build, _PREDICATES[compare.lt_p], size, _full(build, 0.5), aval.shape, aval.dtype
-    )
-    return build.op("arith.select", (is_near, near, far))
-
-
-@mosaic(e.log2_p)
-def _(build: KernelBuilder, x: Value, **_: object) -> Value:
-    return _operation(
-        build, e.mul_p, _operation(build, e.log_p, x), _full(build, 1 / float(np.log(2)))
-    )
+    return _in_wide(build, "math.powf", (x, y))
 
 
 @mosaic(e.round_p)
 def _(build: KernelBuilder, x: Value, *, rounding_method: e.RoundingMethod) -> Value:
     away = rounding_method is e.RoundingMethod.AWAY_FROM_ZERO
-    return build.op("math.round" if away else "math.roundeven", (x,))
+    return _in_wide(build, "math.round" if away else "math.roundeven", (x,))
 
 
-@mosaic(e.is_finite_p)
-def _(build: KernelBuilder, x: Value) -> Value:
-    aval = build.avals_in[0]
-    size = _operation(build, e.abs_p, x)
-    infinity = _full(build, np.inf)
-    return compared(build, _PREDICATES[compare.lt_p], size, infinity, aval.shape, aval.dtype)
+def _in_wide(build: KernelBuilder, name: str, operands: Sequence[Value]) -> Value:
+    """Emit an operation on floats, in the dtype in which these are computed."""
+    out = build.avals_out[0]
+    within = floats_within(out.dtype, out.shape)
+    args = [
+        converted(build, x, out.shape, aval.dtype, within)
+        for x, aval in zip(alike(build, operands), build.avals_in, strict=True)
+    ]
+    result = _operation(build, name, args, out.shape, within)
+    return converted(build, result, out.shape, within, out.dtype)

@@ -20,15 +20,17 @@ from hlofront.pallas.block_specs import Blocked, Element, Squeezed, block_size
 from hlofront.pallas.grid_mapping import BlockMapping, GridMapping, padding_of
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, KernelState
 from hlofront.pallas.mosaic.shaping import array_attribute
-from hlofront.pallas.mosaic.types import memory_of, memref_type, value_type
+from hlofront.pallas.mosaic.types import memory_of, memref_type, no_elements, value_type
 
 # The modules with rules, which register them.
 _RULES = (
     "control_flow",
     "core_operations",
     "elementwise",
+    "formulas",
     "kernel_operations",
     "packing",
+    "printing",
     "products",
     "reducing",
     "references",
@@ -168,6 +170,7 @@ def _emit_kernel(
         shapes.append((aval.shape, ()))
     for place, block in enumerate(mapping.block_mappings, mapping.num_index_operands):
         shapes[place] = _window(block)
+    _check_elements(kernel, jaxpr, mapping)
     types = [
         memref_type(shape, aval.dtype, memory_of(aval))
         for aval, (shape, _) in zip(avals, shapes, strict=True)
@@ -195,6 +198,22 @@ def _emit_kernel(
         attributes["window_params"] = attribute(f"[{', '.join(windows)}]")
     arguments = [*_index_types(mapping), *types]
     _function(kernel, ir_module, kernel.name, arguments, (), body, len(mapping.grid), **attributes)
+
+
+def _check_elements(kernel: KernelState, jaxpr: Jaxpr, mapping: GridMapping) -> None:
+    """Raise TypeError for a reference to elements that TPUs lack, with its name."""
+    info = jaxpr.debug_info
+    at = info.func_src_info if info is not None else kernel.name
+    names = [f"prefetched scalar {n}" for n in range(mapping.num_index_operands)]
+    names += [block.origin for block in mapping.block_mappings]
+    names += [f"scratch {n}" for n in range(mapping.num_scratch_operands)]
+    for name, var in zip(names, jaxpr.invars, strict=True):
+        lacking = no_elements(var.aval.dtype)
+        if lacking:
+            raise TypeError(
+                f"{name} of the kernel {at}: {lacking}. Convert it to another dtype, and back in "
+                "or after the kernel"
+            )
 
 
 def _window(block: BlockMapping) -> tuple[tuple[int, ...], tuple[int, ...]]:

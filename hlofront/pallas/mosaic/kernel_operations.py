@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hlofront.base.elements import int32
+from hlofront.base.elements import bool_, int32
 from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import Jaxpr
-from hlofront.lowering.core.types import boolean, i32
+from hlofront.lowering.core.types import attribute, boolean, i32
 from hlofront.pallas.barrier import get_barrier_semaphore_p
 from hlofront.pallas.control import multiple_of_p
 from hlofront.pallas.copies import CopyOperands, dma_start_p, dma_wait_p
 from hlofront.pallas.grid_indices import num_programs_p, program_id_p
 from hlofront.pallas.masked import masked_load_p, masked_swap_p
-from hlofront.pallas.memory import is_semaphore
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Operand
 from hlofront.pallas.mosaic.elementwise import bitcast
 from hlofront.pallas.mosaic.references import (
+    allocated,
     leaves_of,
     load,
     part_of,
@@ -24,7 +24,7 @@ from hlofront.pallas.mosaic.references import (
     view_of_part,
 )
 from hlofront.pallas.mosaic.rules import mosaic
-from hlofront.pallas.mosaic.shaping import array_attribute
+from hlofront.pallas.mosaic.shaping import array_attribute, as_numbers
 from hlofront.pallas.mosaic.types import memory_of, memref_type, value_type
 from hlofront.pallas.scoped import run_scoped_p
 from hlofront.pallas.semaphores import (
@@ -86,23 +86,11 @@ def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, **_: object)
 @mosaic(run_scoped_p)
 def _(build: KernelBuilder, *consts: Operand, jaxpr: Jaxpr, **_: object) -> list[Value]:
     def body(inner: KernelBuilder) -> None:
-        buffers = [_allocated(inner, var.aval) for var in jaxpr.invars]
+        buffers = [allocated(inner, var.aval) for var in jaxpr.invars]
         inner.effect("tpu.yield", inner.inline(jaxpr, consts, buffers))
 
     types = [build.type_of(aval) for aval in build.avals_out]
     return build.with_regions("tpu.region", (), types, ((), body))
-
-
-def _allocated(build: KernelBuilder, aval: Any) -> KernelRef:
-    """Return a reference to a new buffer, or to new semaphores."""
-    type_ = memref_type(aval.shape, aval.dtype, memory_of(aval))
-    if is_semaphore(aval.dtype):
-        value = build.op("tpu.sem_alloc", (), type_)
-    else:
-        value = build.op(
-            "memref.alloca", (), type_, operandSegmentSizes=array_attribute((0, 0), 32)
-        )
-    return KernelRef(value, aval, aval.shape)
 
 
 # ---- semaphores ----------------------------------------------------------------------------------
@@ -300,10 +288,16 @@ def _(
     stride: int | None,
     stride_axis: int | None,
 ) -> Value:
-    strides = {} if stride is None else {"stride": i32(stride)}
-    if stride_axis is not None:
-        strides["stride_dimension"] = i32(stride_axis)
-    return build.op("tpu.dynamic_rotate", (x, shift), dimension=i32(axis), **strides)
+    numbers = {"dimension": axis, "stride": stride, "stride_dimension": stride_axis}
+    attributes = {k: attribute(f"{n} : si32") for k, n in numbers.items() if n is not None}
+    aval = build.avals_in[0]
+    return as_numbers(
+        build,
+        x,
+        aval,
+        aval,
+        lambda number, type_: build.op("tpu.dynamic_rotate", (number, shift), type_, **attributes),
+    )
 
 
 @mosaic(bitcast_p)
@@ -313,6 +307,12 @@ def _(build: KernelBuilder, x: Value, *, dim: int, **_: object) -> Value:
         build.refuse(
             f"pltpu.bitcast along axis {dim} of {aval.str_short()}: elements are packed along the "
             f"last axis but one, {aval.ndim - 2}: transpose first",
+            NotImplementedError,
+        )
+    if bool_ in (aval.dtype, out.dtype):
+        build.refuse(
+            f"pltpu.bitcast from {aval.str_short()} to {out.str_short()}: booleans have no bits of "
+            "their own. Convert by x.astype(jnp.int32), or x != 0",
             NotImplementedError,
         )
     return bitcast(build, x, out)

@@ -16,6 +16,12 @@ _WAYS = (
     "first of both operands"
 )
 
+# The elements that the unit multiplies.
+_ELEMENTS = frozenset(
+    ("float32", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz")
+    + ("float4_e2m1fn", "int8", "uint8", "int4", "uint4", "int2", "uint2")
+)
+
 
 @mosaic(dot_general_p)
 def _(
@@ -43,6 +49,14 @@ def _(
         build.refuse(
             f"a product of {avals[0].str_short()} and {avals[1].str_short()}: {_WAYS}, and its "
             "result has an axis. Use jnp.sum(x * y)",
+            NotImplementedError,
+        )
+    unknown = {aval.dtype.name for aval in avals} - _ELEMENTS
+    if unknown:
+        build.refuse(
+            f"a product of {avals[0].str_short()} and {avals[1].str_short()}: the unit of matrix "
+            f"products takes no {' and no '.join(sorted(unknown))}. Convert the operands to int8, "
+            "bfloat16 or float32",
             NotImplementedError,
         )
     free = [

@@ -77,6 +77,15 @@ def _computed_in(primitive: Primitive, dtype: DType) -> DType:
     return float32 if primitive is reducing.reduce_sum_p or dtype.itemsize < 2 else dtype
 
 
+def _other_sign(build: KernelBuilder, x: Value, shape: Shape) -> Value:
+    """Return unsigned integers as signed ones of the same order, or such as unsigned ones.
+
+    Units of vectors have no maximum of unsigned integers along an axis.
+    """
+    sign = build.constant(1 << 31, uint32, shape)
+    return build.op("arith.xori", (x, sign), value_type(shape, uint32))
+
+
 def _reduction(primitive: Primitive) -> Callable[..., Value]:
     def rule(build: KernelBuilder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
         aval, out = build.avals_in[0], build.avals_out[0]
@@ -86,9 +95,18 @@ def _reduction(primitive: Primitive) -> Callable[..., Value]:
         if kind_of(aval.dtype) == 3:
             of, within = _OF_BOOLEANS[primitive], float32
         if of not in _KINDS:
-            build.refuse(f"{primitive.name} of {aval.dtype.name}", NotImplementedError)
+            build.refuse(
+                f"{primitive.name} of {aval.dtype.name}: kernels of TPUs reduce booleans by it. "
+                "Compare first, as in (x != 0).any(axis)",
+                NotImplementedError,
+            )
         x = converted(build, x, aval.shape, aval.dtype, within)
-        total = reduced(build, of, x, aval.shape, within, tuple(axes))
+        if within != uint32 or of is reducing.reduce_sum_p:
+            total = reduced(build, of, x, aval.shape, within, tuple(axes))
+        else:
+            x = _other_sign(build, x, aval.shape)
+            total = reduced(build, of, x, aval.shape, int32, tuple(axes))
+            total = _other_sign(build, total, out.shape)
         return converted(build, total, out.shape, within, out.dtype)
 
     return rule

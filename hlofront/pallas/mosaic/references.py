@@ -11,16 +11,25 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import Literal
-from hlofront.core.references import NDIndexer, RefView
+from hlofront.core.references import AbstractRef, NDIndexer, RefView
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.lowering.core.types import attribute
+from hlofront.pallas.memory import is_semaphore
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Shape
 from hlofront.pallas.mosaic.elementwise import converted
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.shaping import array_attribute
-from hlofront.pallas.mosaic.types import memref_type, value_type
+from hlofront.pallas.mosaic.types import memory_of, memref_type, value_type
 from hlofront.primitives.elementwise.elementwise import add_p
-from hlofront.primitives.references.references import addupdate_p, get_p, swap_p
+from hlofront.primitives.references.references import (
+    addupdate_p,
+    empty_ref_p,
+    free_ref_p,
+    freeze_p,
+    get_p,
+    new_ref_p,
+    swap_p,
+)
 
 # An index that is known, or a value of MLIR.
 Index = Value | int
@@ -115,7 +124,9 @@ def view(build: KernelBuilder, ref: KernelRef, transform: Any) -> KernelRef:
     """Return a reference to the part of another that a transform selects."""
     if not isinstance(transform, NDIndexer):
         build.refuse(
-            f"{type(transform).__name__} of a reference in a kernel of a TPU", NotImplementedError
+            f"{type(transform).__name__} of a reference: kernels of TPUs have views by indices, as "
+            "in ref.at[0:8]. Read the elements, and change the value",
+            NotImplementedError,
         )
     if isinstance(transform, RefView):
         return _seen(build, view_of_part(build, _indexed(build, ref, None)), transform)
@@ -144,7 +155,8 @@ def view_of_part(build: KernelBuilder, part: RefPart) -> KernelRef:
         return ref
     if any(stride != 1 for stride in part.strides):
         build.refuse(
-            f"a view of a reference with strides {part.strides}: only reads and writes have them",
+            f"a view of a reference with strides {part.strides}: only reads and writes have them. "
+            "Take a view without strides, and read or write ref[::2, :]",
             NotImplementedError,
         )
     value = ref.value
@@ -161,6 +173,43 @@ def view_of_part(build: KernelBuilder, part: RefPart) -> KernelRef:
         )
     inner = ref.aval.inner_aval.update(shape=part.shape)
     return KernelRef(value, ref.aval.update(inner_aval=inner), part.shape)
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+def allocated(build: KernelBuilder, aval: AbstractRef) -> KernelRef:
+    """Return a reference to a new buffer, or to new semaphores."""
+    type_ = memref_type(aval.shape, aval.dtype, memory_of(aval))
+    if is_semaphore(aval.dtype):
+        value = build.op("tpu.sem_alloc", (), type_)
+    else:
+        value = build.op(
+            "memref.alloca", (), type_, operandSegmentSizes=array_attribute((0, 0), 32)
+        )
+    return KernelRef(value, aval, aval.shape)
+
+
+@mosaic(empty_ref_p)
+def _(build: KernelBuilder, **_: object) -> KernelRef:
+    return allocated(build, build.avals_out[0])
+
+
+@mosaic(new_ref_p)
+def _(build: KernelBuilder, x: Value, **_: object) -> KernelRef:
+    ref = allocated(build, build.avals_out[0])
+    store(build, part_of(build, ref, ()), x)
+    return ref
+
+
+@mosaic(freeze_p)
+def _(build: KernelBuilder, ref: KernelRef) -> Value:
+    return load(build, part_of(build, ref, ()))
+
+
+@mosaic(free_ref_p)
+def _(build: KernelBuilder, ref: KernelRef) -> list[Value]:
+    return []
 
 
 # ---- reads and writes ----------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """Mosaic rules of operations that move elements, or make arrays of their indices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from hlofront.base.elements import int32
+from hlofront.base.elements import bool_, float32, int32
 from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
@@ -43,6 +43,28 @@ def array_attribute(numbers: Sequence[int], bits: int) -> ir.Attribute:
     return attribute(f"array<i{bits}{listed}>")
 
 
+def _stored(dtype: DType) -> DType:
+    return float32 if dtype == bool_ else dtype
+
+
+def as_numbers(
+    build: KernelBuilder,
+    x: Value,
+    aval: ShapedArray,
+    out: ShapedArray,
+    move: Callable[[Value, ir.Type], Value],
+) -> Value:
+    """Move the elements of an array; those of booleans, which are masks, as the numbers 0 and 1.
+
+    Args:
+      move: takes an array and the type of the result, and returns the result.
+    """
+    stored = _stored(aval.dtype)
+    number = converted(build, x, aval.shape, aval.dtype, stored)
+    moved = move(number, value_type(out.shape, stored))
+    return converted(build, moved, out.shape, stored, out.dtype)
+
+
 @mosaic(broadcast_in_dim_p)
 def _(
     build: KernelBuilder,
@@ -60,8 +82,16 @@ def _(
 def _(build: KernelBuilder, x: Value, **params: object) -> Value:
     if params.get("dimensions") is not None and "new_sizes" in params:
         build.refuse("reshape with `dimensions` in a kernel: transpose first", NotImplementedError)
-    aval = build.avals_in[0]
-    return build.reshape(x, aval.dtype, aval.shape, build.avals_out[0].shape)
+    aval, out = build.avals_in[0], build.avals_out[0]
+
+    if aval.shape[-2:] == out.shape[-2:] and min(aval.ndim, out.ndim) > 1:
+        # Masks keep their rows and columns.
+        return build.reshape(x, aval.dtype, aval.shape, out.shape)
+
+    def reshaped(number: Value, type_: ir.Type) -> Value:
+        return build.reshape(number, _stored(aval.dtype), aval.shape, out.shape)
+
+    return as_numbers(build, x, aval, out, reshaped)
 
 
 @mosaic(transpose_p)
@@ -69,7 +99,14 @@ def _(build: KernelBuilder, x: Value, *, permutation: tuple[int, ...]) -> Value:
     aval = build.avals_in[0]
     if tuple(permutation) == tuple(range(aval.ndim)):
         return x
-    return build.op("tpu.transpose", (x,), permutation=array_attribute(permutation, 64))
+    order = array_attribute(permutation, 64)
+    return as_numbers(
+        build,
+        x,
+        aval,
+        build.avals_out[0],
+        lambda number, type_: build.op("tpu.transpose", (number,), type_, permutation=order),
+    )
 
 
 @mosaic(iota_p)

@@ -13,7 +13,6 @@ _ELEMENTS = {
     "bool": "i1",
     "float32": "f32",
     "bfloat16": "bf16",
-    "float16": "f16",
     "float8_e5m2": "f8E5M2",
     "float8_e4m3fn": "f8E4M3FN",
     "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
@@ -35,11 +34,15 @@ def element_text(dtype: DType) -> str:
     """
     text = _ELEMENTS.get(dtype.name)
     if text is None:
-        raise TypeError(
-            f"TPU kernels have no elements of {dtype.name}, only of {', '.join(_ELEMENTS)}: "
-            "convert before the kernel"
-        )
+        raise TypeError(f"{no_elements(dtype)}. Convert before the kernel")
     return text
+
+
+def no_elements(dtype: DType) -> str | None:
+    """Return what to say of a dtype that TPU kernels have no elements of; None for others."""
+    if dtype.name in _ELEMENTS:
+        return None
+    return f"TPU kernels have no elements of {dtype.name}, only of {', '.join(_ELEMENTS)}"
 
 
 @functools.cache
