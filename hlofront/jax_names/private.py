@@ -75,13 +75,14 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     },
     # orbax
     "jax._src.distributed": {"global_state": (_PARTS, "global_state")},
-    # equinox, flax.linen, tinygp
+    # equinox, flax.linen, tinygp; ragged paged attention of JAX 0.12
     "jax._src.dtypes": {
         "DType": ("hlofront.base.typing", "DType"),
         "ExtendedDType": ("hlofront.base.elements", "ExtendedDType"),
         "TypePromotionError": ("hlofront.base.errors", "TypePromotionError"),
         "extended": ("hlofront.base.elements", "extended"),
         "finfo": ("hlofront.base.dtypes", "finfo"),
+        "itemsize_bits": ("hlofront.base.dtypes", "bit_width"),
         "supports_inf": (_PARTS, "supports_inf"),
         "to_complex_dtype": ("hlofront.base.dtypes", "to_complex_dtype"),
     },
