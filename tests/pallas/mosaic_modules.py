@@ -25,7 +25,7 @@ def array(shape, dtype=F32):
 def module_of(function, *avals):
     """Return the text of the verified module of the kernel that a function calls."""
     program = jax.make_jaxpr(function)(*avals)
-    (equation,) = (e for e in all_equations(program) if e.primitive is pallas_call_p)
+    equation = next(e for e in all_equations(program) if e.primitive is pallas_call_p)
     params = equation.params
     kernel = kernel_module(params["jaxpr"], params["grid_mapping"], params["name"] or "k")
     return kernel.ir_module.operation.get_asm(use_local_scope=True)

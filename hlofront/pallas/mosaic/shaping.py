@@ -229,7 +229,7 @@ def _(
     if any(low < 0 or high < 0 or interior for low, high, interior in padding_config):
         build.refuse(
             f"pad by {tuple(padding_config)}: kernels of TPUs pad only before and after the "
-            "elements, by 0 or more",
+            "elements, by 0 or more. Join slices and zeros by jnp.concatenate",
             NotImplementedError,
         )
     shape = list(aval.shape)
