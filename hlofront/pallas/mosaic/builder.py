@@ -28,6 +28,7 @@ from hlofront.transforms.stage import stage
 
 _create = Operation.create
 Shape = tuple[int, ...]
+Number = float | np.generic
 
 
 class KernelRef(NamedTuple):
@@ -180,7 +181,7 @@ class KernelBuilder:
 
     # ---- constants
 
-    def constant(self, number: Any, dtype: DType, shape: Shape = ()) -> Value:
+    def constant(self, number: Number, dtype: DType, shape: Shape = ()) -> Value:
         """Return a constant: a scalar, or a vector all of whose elements are the number."""
         return self._constant(element_attribute(number, dtype), value_type(shape, dtype), shape)
 
@@ -198,7 +199,7 @@ class KernelBuilder:
                 self.constants[element] = value
         return value
 
-    def literal(self, value: Any, dtype: DType) -> Value:
+    def literal(self, value: object, dtype: DType) -> Value:
         """Return a constant of a jaxpr.
 
         Raises:
@@ -263,7 +264,9 @@ class KernelBuilder:
         """Emit the equations of a closed jaxpr here, and return its outputs."""
         return self.inline(program.jaxpr, program.consts, args)
 
-    def inline(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Operand]) -> list[Operand]:
+    def inline(
+        self, jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[Operand]
+    ) -> list[Operand]:
         """Emit the equations of a jaxpr here, and return its outputs.
 
         Args:
@@ -363,7 +366,7 @@ class KernelBuilder:
         return f" (in the kernel {self.kernel.name}: {equation.primitive.name}{at})"
 
 
-def element_attribute(number: Any, dtype: DType) -> ir.Attribute:
+def element_attribute(number: Number, dtype: DType) -> ir.Attribute:
     """Return the attribute of one number of a dtype."""
     type_ = value_type((), dtype)
     if dtype == bool_:

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -159,10 +158,10 @@ def _effects(
 
 def _config(
     module: KernelModule, options: CompilerParams, cost: CostEstimate | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what libtpu reads: the kernel, and the options that differ from their defaults."""
     body = base64.b64encode(serialized(module.ir_module)).decode("ascii")
-    kernel: dict[str, Any] = {"body": body}
+    kernel: dict[str, object] = {"body": body}
     if module.communicates:
         kernel["has_communication"] = True
     if cost is not None:
@@ -178,7 +177,7 @@ def _config(
     for flag in ("disable_bounds_checks", "disable_semaphore_checks", "skip_device_barrier"):
         given[flag] = getattr(options, flag) or None
     kernel.update({key: value for key, value in given.items() if value is not None})
-    config: dict[str, Any] = {"custom_call_config": kernel}
+    config: dict[str, object] = {"custom_call_config": kernel}
     if options.vmem_limit_bytes is not None:
         size = {"memory_space": _VMEM, "offset": 0, "size": options.vmem_limit_bytes}
         config["scoped_memory_configs"] = [size]
@@ -187,7 +186,7 @@ def _config(
     return config
 
 
-def _flag(name: str, value: object) -> dict[str, Any]:
+def _flag(name: str, value: object) -> dict[str, object]:
     kinds = (("boolean", bool | np.bool_), ("integer", int), ("double", float), ("string", str))
     for kind, of in kinds:
         if isinstance(value, of):

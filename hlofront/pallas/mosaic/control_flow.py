@@ -1,9 +1,9 @@
 """Mosaic rules of branches, loops, calls and the indices of a kernel's grid."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base.elements import int32
+from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.programs.subprograms import called_by, inputs_among
@@ -76,7 +76,7 @@ def _branch(
     index: Value,
     operands: Sequence[Operand],
     branches: Sequence[ClosedJaxpr],
-    dtype: Any,
+    dtype: DType,
 ) -> list[Operand]:
     """Emit the branch of an index: the first one for 0, else one of the others."""
     if len(branches) == 1:
@@ -106,7 +106,7 @@ def _count_up(
     build: KernelBuilder,
     bounds: tuple[Value, Value, Value],
     carry: Sequence[Value],
-    step: Callable[[KernelBuilder, Value, Sequence[Any]], Sequence[Any]],
+    step: Callable[[KernelBuilder, Value, Sequence[Operand]], Sequence[Operand]],
 ) -> list[Value]:
     """Emit a loop over integers; `step(builder, i, carry)` returns the next carry."""
 
@@ -177,7 +177,7 @@ def _(
     stop = build.op("arith.addi", (start, steps), one.type) if counter is not None else steps
     stride = build.constant(at_once, int32)
 
-    def step(inner: KernelBuilder, i: Value, values: Sequence[Any]) -> Sequence[Any]:
+    def step(inner: KernelBuilder, i: Value, values: Sequence[Operand]) -> Sequence[Operand]:
         values = list(values)
         if counter is not None:
             values.insert(counter, i)
@@ -188,7 +188,7 @@ def _(
         return values
 
     carried = [x for n, x in enumerate(carry) if n != counter]
-    results: list[Any] = _count_up(build, (start, stop, stride), carried, step)
+    results: list[Operand] = _count_up(build, (start, stop, stride), carried, step)
     if counter is not None:
         results.insert(counter, stop)
     for _step in range(length % at_once):
@@ -212,7 +212,7 @@ def _(
         stop = limit if not isinstance(limit, int) else [*cond_consts, *carry][limit]
         stop = build.literal(stop.val, int32) if isinstance(stop, Literal) else stop
 
-        def step(inner: KernelBuilder, i: Value, values: Sequence[Any]) -> Sequence[Any]:
+        def step(inner: KernelBuilder, i: Value, values: Sequence[Operand]) -> Sequence[Operand]:
             before = [*values[:counter], i, *values[counter:]]
             after = inner.call(body_jaxpr, [*body_consts, *before])
             return [*after[:counter], *after[counter + 1 :]]

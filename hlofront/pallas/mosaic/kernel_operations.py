@@ -1,7 +1,6 @@
 """Mosaic rules of what only kernels do: their grid, buffers, copies, semaphores and devices."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
 from hlofront.base.elements import bool_, int32
 from hlofront.base.tree import PyTreeDef
@@ -16,6 +15,7 @@ from hlofront.pallas.masked import masked_load_p, masked_swap_p
 from hlofront.pallas.mosaic.builder import KernelBuilder, KernelRef, Operand
 from hlofront.pallas.mosaic.elementwise import bitcast
 from hlofront.pallas.mosaic.references import (
+    Index,
     allocated,
     leaves_of,
     load,
@@ -35,6 +35,9 @@ from hlofront.pallas.semaphores import (
 )
 from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.collectives.collectives import axis_index_p
+
+# The number of a device, or its coordinates in the mesh, of which others are the kernel's own.
+Device = Index | Sequence[Index] | Mapping[Hashable, Index]
 
 # ---- the grid ------------------------------------------------------------------------------------
 
@@ -96,7 +99,7 @@ def _(build: KernelBuilder, *consts: Operand, jaxpr: Jaxpr, **_: object) -> list
 # ---- semaphores ----------------------------------------------------------------------------------
 
 
-def _view(build: KernelBuilder, ref: KernelRef, transforms: Sequence[Any]) -> Value:
+def _view(build: KernelBuilder, ref: KernelRef, transforms: Sequence[object]) -> Value:
     """Return the memref of the part of a reference that indexers select."""
     return view_of_part(build, part_of(build, ref, transforms)).value
 
@@ -218,7 +221,7 @@ def _devices(
     return (_device(build, copy.device_id, device_id_type),)
 
 
-def _device(build: KernelBuilder, device: Any, device_id_type: DeviceIdType) -> Value:
+def _device(build: KernelBuilder, device: Device, device_id_type: DeviceIdType) -> Value:
     """Return the number of a device, which is named by it or by its coordinates in the mesh."""
     axes = build.kernel.mesh_axes
     if not axes:
@@ -266,7 +269,7 @@ def _coordinate(build: KernelBuilder, place: int) -> Value:
 
 
 @mosaic(axis_index_p)
-def _(build: KernelBuilder, *, axis_name: Any, **_: object) -> Value:
+def _(build: KernelBuilder, *, axis_name: Hashable, **_: object) -> Value:
     names = [name for name, _ in build.kernel.mesh_axes]
     if axis_name not in names:
         build.refuse(

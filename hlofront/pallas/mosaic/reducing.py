@@ -1,7 +1,6 @@
 """Mosaic rules of reductions over axes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ _OF_BOOLEANS: dict[Primitive, Primitive] = {
 }
 
 
-def _start(primitive: Primitive, dtype: DType) -> Any:
+def _start(primitive: Primitive, dtype: DType) -> float:
     """Return the result of a reduction over no elements."""
     if primitive is reducing.reduce_sum_p:
         return 0

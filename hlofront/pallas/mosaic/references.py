@@ -1,7 +1,6 @@
 """Mosaic rules of reads and writes of references, and views of parts of them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -70,11 +69,11 @@ def leaves_of(build: KernelBuilder, leaves: Sequence[Value], first: int) -> list
     ]
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: object) -> bool:
     return not np.shape(value) and np.issubdtype(np.result_type(value), np.integer)
 
 
-def part_of(build: KernelBuilder, ref: KernelRef, transforms: Sequence[Any]) -> RefPart:
+def part_of(build: KernelBuilder, ref: KernelRef, transforms: Sequence[object]) -> RefPart:
     """Return the part of a reference that indexers, applied in order, select."""
     for transform in transforms[:-1]:
         ref = view(build, ref, transform)
@@ -120,7 +119,7 @@ def _all_of(ref: KernelRef) -> Iterator[Slice]:
             yield Slice(0, size)
 
 
-def view(build: KernelBuilder, ref: KernelRef, transform: Any) -> KernelRef:
+def view(build: KernelBuilder, ref: KernelRef, transform: object) -> KernelRef:
     """Return a reference to the part of another that a transform selects."""
     if not isinstance(transform, NDIndexer):
         build.refuse(

@@ -1,7 +1,6 @@
 """Mosaic rules of operations that move elements, or make arrays of their indices."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -255,7 +254,7 @@ def _(
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
     mode: GatherScatterMode,
-    fill_value: Any,
+    fill_value: float | None,
     **_: object,
 ) -> Value:
     """Emit what jnp.take_along_axis does: for each element another one along one axis."""
