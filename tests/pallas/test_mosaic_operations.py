@@ -266,3 +266,21 @@ def test_kernels_have_the_branch_of_tpus():
 
 def test_what_says_where_arrays_are_changes_nothing():
     assert "arith.mulf" in map_elements(lambda x: lax.optimization_barrier(x) * 2, X)
+
+
+@pytest.mark.slow
+def test_views_of_references_are_those_of_mosaic():
+    def kernel(x, o):
+        words = x.at[0:32].reshape(64, 128).bitcast(U32)
+        o[...] = words[::2, :]
+
+    avals, out = array((64, 256), BF16), array((16, 128), U32)
+    text = call(kernel, avals, out=out)
+    assert "tpu.memref_reshape" in text
+    assert "tpu.memref_bitcast" in text
+    assert "tpu.strided_load" in text
+
+    def rows(x, o):
+        o[...] = x.reshape(2, 64, 128).at[1].bitcast(U32)[...]
+
+    assert is_compiled(rows, array((128, 128), BF16), out=array((32, 128), U32))

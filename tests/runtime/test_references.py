@@ -191,3 +191,69 @@ def test_no_reference_is_an_array():
         jax.lax.sin(ref)
     with pytest.raises(TypeError, match="pytree"):
         jax.new_ref([1, 2])
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def test_a_view_has_another_shape():
+    def f(x):
+        ref = jax.new_ref(x)
+        ref.reshape(-1)[3] = 7.0
+        ref.at[1].reshape(2, 2)[:, 0] += 1.0
+        return ref[...], ref.at[:].reshape((4, 2))[1:3]
+
+    whole, part = jax.jit(f)(jnp.zeros((2, 4)))
+    np.testing.assert_array_equal(whole, [[0, 0, 0, 7], [1, 0, 1, 0]])
+    np.testing.assert_array_equal(part, [[0, 7], [1, 0]])
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_a_view_has_the_bits_of_another_dtype_packed_along_rows(dtype):
+    """Each word holds two halves that are above each other, the upper row in its lower bits."""
+    with jax.enable_x64(True):
+        halves = np.arange(24, dtype=f"uint{4 * np.dtype(dtype).itemsize}").reshape(4, 6)
+        words = halves[0::2] + (halves[1::2].astype(dtype) << np.dtype(dtype).itemsize * 4)
+
+        def f(x, y):
+            ref = jax.new_ref(x)
+            read = ref.bitcast(dtype)[...]
+            ref.at[:, 0:2].bitcast(dtype)[...] = y
+            return read, ref[...]
+
+        read, written = jax.jit(f)(halves, np.zeros((2, 2), dtype))
+        np.testing.assert_array_equal(read, words.astype(dtype))
+        np.testing.assert_array_equal(written, np.where(np.arange(6) < 2, 0, halves))
+
+
+def test_a_view_says_which_shapes_it_may_have():
+    ref = jax.new_ref(jnp.zeros((3, 4)))
+    with pytest.raises(ValueError, match=r"shape \(3, 4\) into shape \(5, -1\): it has 12"):
+        ref.at[:].reshape(5, -1)
+    halves = jax.new_ref(jnp.zeros((3, 4), "float16"))
+    with pytest.raises(ValueError, match="a multiple of 2"):
+        halves.at[:].bitcast("float32")
+
+
+def test_derivatives_pass_through_views_of_another_shape():
+    def f(x):
+        ref = jax.new_ref(x)
+        ref.reshape(-1)[1] = 0.0
+        return (ref.reshape(4)[...] ** 2).sum()
+
+    np.testing.assert_array_equal(jax.grad(f)(jnp.ones((2, 2))), [[2, 0], [2, 2]])
+
+
+def test_a_view_of_a_batch_is_one_of_each_example():
+    def f(x, i):
+        ref = jax.new_ref(x)
+        ref.reshape(4).at[i][...] = 9
+        return ref.bitcast("uint32")[...], ref.reshape(4)[1:3]
+
+    x, i = np.arange(12, dtype=np.int32).reshape(3, 2, 2), np.arange(3)
+    for axis in (0, 1):
+        words, parts = jax.vmap(f, (axis, 0))(np.moveaxis(x, 0, axis), i)
+        expected = x.reshape(3, 4).copy()
+        expected[i, i] = 9
+        np.testing.assert_array_equal(words, expected.reshape(3, 2, 2))
+        np.testing.assert_array_equal(parts, expected[:, 1:3])

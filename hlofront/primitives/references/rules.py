@@ -392,9 +392,9 @@ class _BatchedPart:
 
         for indexer in transforms:
             if isinstance(indexer, RefView):
-                raise NotImplementedError(  # JAX raises this class.
-                    f"a view {indexer} of a reference under vmap: reshape what is read of it"
-                )
+                indexer, order = self._batched_view(indexer, order)
+                batched.append(indexer)
+                continue
             # Leaves are in the order of the axes: an index, or the start of a slice.
             batched_indices = [tree.tree_map(next_axis, index) for index in indexer.indices]
             indexer, order = self._batched(indexer, batched_indices, order)
@@ -427,6 +427,20 @@ class _BatchedPart:
         at = batched.first_array_axis
         labels = [*new_slices[:at], *arrays, *new_slices[at:]]
         return batched, [BATCH if n == ("slice", BATCH) else example.index(n) for n in labels]
+
+    def _batched_view(self, view: RefView, order: list[int]) -> tuple[RefView, list[int]]:
+        """Return the view of a batch of arrays whose axes have an order, and its result's."""
+        new_order = list(range(len(view.new_shape)))
+        if BATCH not in order:
+            return view, new_order
+        if order[0] != BATCH:
+            raise ValueError(
+                f"vmap of a reference of shape {view.shape} that is viewed in the shape "
+                f"{view.new_shape}, with the batch along axis {order.index(BATCH)}: a view needs "
+                "it along axis 0. Read the elements, and reshape or bitcast the array"
+            )
+        whole, new = (self.size, *view.shape), (self.size, *view.new_shape)
+        return RefView(whole, new, view.dtype), [BATCH, *new_order]
 
     def _with_batched_indices(
         self,
