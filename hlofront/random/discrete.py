@@ -252,7 +252,7 @@ def categorical(
       Array([1, 2, 2, 1, 2], dtype=int32)
     """
     aval = typeof(logits)
-    batch_shape = tuple(np.delete(np.asarray(aval.shape, np.int64), axis).tolist())
+    batch_shape = tuple([aval.shape[i] for i in np.delete(np.arange(aval.ndim), axis)])
     if shape is None:
         shape = batch_shape
     else:

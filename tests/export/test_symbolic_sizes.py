@@ -259,6 +259,9 @@ def test_operations_without_a_dynamic_form_are_named():
         lambda x: jax.lax.top_k(x.astype("int8"), x.shape[0], axis=0),
         lambda x: jax.lax.rng_bit_generator(jnp.arange(4, dtype="uint32"), x.shape),
         lambda x: jax.random.uniform(jax.random.key(0, impl="rbg"), x.shape),
+        lambda x: jax.random.categorical(jax.random.key(0), x, axis=0),
+        lambda x: jnp.quantile(x, 0.25, axis=0),
+        lambda x: jax.lax.index_in_dim(x, x.shape[1] - 1, axis=1),
     ],
 )
 def test_results_of_unknown_sizes(function):

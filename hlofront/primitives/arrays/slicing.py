@@ -170,7 +170,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
-    index, size = operator.index(index), shape[axis]
+    index, size = as_size(index), shape[axis]
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
     index += size * (index < 0)
