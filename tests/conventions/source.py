@@ -39,7 +39,9 @@ LAYERS = {
 }
 TOP = 12
 # The folders of layer 8, from the lowest to the highest: each imports those before it.
-RUNTIME = "sharding array checks compilation dispatch processes debugging export bundle".split()
+RUNTIME = (
+    "sharding array checks compilation buckets dispatch processes debugging export bundle".split()
+)
 
 
 @dataclasses.dataclass(frozen=True)

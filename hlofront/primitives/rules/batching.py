@@ -91,11 +91,16 @@ def with_same_axis(
     return tuple([to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]), 0
 
 
+# The primitives each of whose elements depends on elements of the operands at its place only.
+elementwise: set[Primitive] = set()
+
+
 def batch_elementwise(*primitives: Primitive) -> None:
     """Register the batch rule of elementwise primitives of any number of operands.
 
     Operands broadcast: each has the full shape, is a scalar, or has size 1 where others have more.
     """
+    elementwise.update(primitives)
     for primitive in primitives:
         _register(primitive)
 

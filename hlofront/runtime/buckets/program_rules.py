@@ -1,0 +1,156 @@
+"""Rules of operations that hold programs, on padded operands: calls, branches and loops."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.typing import Value
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import Equation
+from hlofront.core.programs.subprograms import branches_of, called_by, inputs_among
+from hlofront.higher_order.call_primitive import call_p
+from hlofront.higher_order.checkpoint import remat_p
+from hlofront.higher_order.cond import cond_p, switch, with_shared_constants
+from hlofront.higher_order.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p
+from hlofront.higher_order.custom_vmap import custom_vmap_call_p
+from hlofront.higher_order.jit_call import closed_call_p, jit_p, split_captured
+from hlofront.higher_order.scan import scan, scan_p
+from hlofront.higher_order.selecting import three_parts
+from hlofront.higher_order.while_loop import while_loop, while_p
+from hlofront.primitives.arrays import dynamic_slicing, shaping
+from hlofront.primitives.arrays.creation import full
+from hlofront.primitives.elementwise.compare import lt
+from hlofront.primitives.elementwise.converting import convert_element_type
+from hlofront.primitives.elementwise.elementwise import add, bitwise_and, sub
+from hlofront.runtime.buckets.bounding import Bounded, rule, symbolic
+from hlofront.transforms.stage import stage
+
+
+@rule(call_p, closed_call_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p, jit_p)
+def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
+    """Run the program in place of the call: rules of derivatives are used up when jit compiles."""
+    part = called_by(equation)
+    assert part is not None
+    results = bounded.run(part.program, inputs_among(part, operands))
+    return results if part.results is None else [results[index] for index in part.results]
+
+
+@rule(remat_p)
+def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
+    params = equation.params
+    program = stage(
+        lambda *values: bounded.run(params["jaxpr"], values), list(map(typeof, operands))
+    )
+    program, captured = split_captured(program)
+    cse = params["prevent_cse"]
+    if not isinstance(cse, bool):
+        cse = (*[False] * len(captured), *cse)
+    changes = {"jaxpr": program, "prevent_cse": cse}
+    return remat_p.bind(*captured, *operands, **{**params, **changes})
+
+
+@rule(cond_p)
+def _(bounded: Bounded, equation: Equation, index: Value, *operands: Value) -> Sequence[Value]:
+    programs = [part.program for part in branches_of(equation)]
+    branches = [lambda *values, p=program: bounded.run(p, values) for program in programs]
+    return switch(index, branches, *operands)
+
+
+@rule(while_p)
+def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
+    params = equation.params
+    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    cond_consts, body_consts, carry = three_parts(
+        operands, params["cond_nconsts"], params["body_nconsts"]
+    )
+
+    def goes_on(*values: Value) -> list[Value]:
+        (result,) = bounded.run(condition, values)
+        aval = condition.out_avals[0]
+        # Under vmap there is a condition per example, and none is to go on for padding.
+        inside = bounded.inside(result, aval.shape, range(aval.ndim))
+        return [result if inside is None else bitwise_and(result, inside)]
+
+    def advanced(*values: Value) -> list[Value]:
+        return bounded.run(body, values)
+
+    first = [*map(typeof, carry)]
+    conditions = stage(goes_on, [*map(typeof, cond_consts), *first])
+    bodies = stage(advanced, [*map(typeof, body_consts), *first])
+    (conditions,), captured = with_shared_constants([conditions])
+    (bodies,), captured_by_body = with_shared_constants([bodies])
+    return while_p.bind(
+        *captured,
+        *cond_consts,
+        *captured_by_body,
+        *body_consts,
+        *carry,
+        cond_jaxpr=conditions,
+        body_jaxpr=bodies,
+        cond_nconsts=len(captured) + len(cond_consts),
+        body_nconsts=len(captured_by_body) + len(body_consts),
+    )
+
+
+@rule(scan_p)
+def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
+    params = equation.params
+    consts, carried = params["num_consts"], params["num_carry"]
+    constants, first = operands[:consts], list(operands[consts : consts + carried])
+    scanned = list(operands[consts + carried :])
+
+    def step(carry: Sequence[Value], elements: Sequence[Value]) -> tuple[list[Any], list[Any]]:
+        results = bounded.run(params["jaxpr"], [*constants, *carry, *elements])
+        return results[:carried], results[carried:]
+
+    if symbolic(params["length"]):
+        return _scan_of_length(bounded, equation, step, first, scanned)
+    carry, stacked = scan(
+        step,
+        first,
+        scanned,
+        length=params["length"],
+        reverse=params["reverse"],
+        unroll=params["unroll"],
+    )
+    return [*carry, *stacked]
+
+
+def _scan_of_length(
+    bounded: Bounded, equation: Equation, step: Any, first: list[Any], scanned: list[Any]
+) -> Sequence[Value]:
+    """Scan over a padded axis by a loop of as many iterations as the true length."""
+    length = convert_element_type(bounded.length(equation.params["length"]), np.int32)
+    reverse = equation.params["reverse"]
+    avals = [var.aval for var in equation.outvars[len(first) :]]
+    stacked = [full(bounded.known(aval.shape), 0, aval.dtype) for aval in avals]
+
+    def goes_on(state: Any) -> Any:
+        return lt(state[0], length)
+
+    def advanced(state: Any) -> Any:
+        count, carry, stacked = state
+        at = sub(sub(length, count), np.int32(1)) if reverse else count
+        carry, results = step(carry, [_element(x, at) for x in scanned])
+        stacked = [_with_element(x, y, at) for x, y in zip(stacked, results, strict=True)]
+        return add(count, np.int32(1)), carry, stacked
+
+    _, carry, stacked = while_loop(goes_on, advanced, (np.int32(0), first, stacked))
+    return [*carry, *stacked]
+
+
+def _element(x: Any, index: Any) -> Any:
+    aval = typeof(x)
+    starts = [index, *[np.int32(0)] * (aval.ndim - 1)]
+    part = dynamic_slicing.dynamic_slice(
+        x, starts, (1, *aval.shape[1:]), allow_negative_indices=False
+    )
+    return shaping.squeeze(part, (0,))
+
+
+def _with_element(x: Any, element: Any, index: Any) -> Any:
+    starts = [index, *[np.int32(0)] * (typeof(x).ndim - 1)]
+    row = shaping.expand_dims(element, (0,))
+    return dynamic_slicing.dynamic_update_slice(x, row, starts, allow_negative_indices=False)
