@@ -76,7 +76,7 @@ __getattr__, __dir__ = _exports(
         "hlofront.runtime.dispatch.engine": "",
         "hlofront.runtime.dispatch.iteration": "",
         "hlofront.runtime.dispatch.eval_shape": "eval_shape",
-        "hlofront.runtime.dispatch.jit": "jit",
+        "hlofront.runtime.dispatch.jit_function": "jit",
         "hlofront.transforms.flatten": "ShapeDtypeStruct",
         "hlofront.transforms.grad": "grad jvp linearize value_and_grad vjp",
         "hlofront.transforms.jacobian": "hessian jacfwd jacrev=jacobian jacrev",

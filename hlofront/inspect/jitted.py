@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.dispatch.stages import Wrapped
 
 

@@ -17,7 +17,7 @@ from hlofront.inspect.dumps import dump_tpu_kernels, empty_folder, tpu_kernels
 from hlofront.inspect.memory_fit import vmem_exceeded
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.cost.costs import line_text, table_lines, time_text
 from hlotools.cost.memory_use import size_text

@@ -15,7 +15,7 @@ from hlofront.higher_order.library_loops import scan
 from hlofront.nn.activations import sigmoid
 from hlofront.primitives.linalg.dot_general import PrecisionLike
 from hlofront.random.continuous import uniform
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 
 # The gates by their rows in the weights: input, forget, cell, output.
 _GATES = 4

@@ -26,7 +26,7 @@ from hlofront.higher_order.library_loops import fori_loop, scan, while_loop
 from hlofront.numpy.arrays.raveling import ravel_pytree
 from hlofront.primitives.elementwise.families import real_of
 from hlofront.runtime.dispatch.eval_shape import eval_shape
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.transforms.flatten import check_callable
 from hlofront.transforms.grad import vjp
 from hlofront.transforms.make_jaxpr import closure_convert

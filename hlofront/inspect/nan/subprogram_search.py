@@ -34,7 +34,7 @@ from hlofront.numpy import full, where
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
 from hlofront.primitives.elementwise.converting import convert_element_type
 from hlofront.runtime.checks.nan_search import nonfinite
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 
 Arrays = Sequence[ArrayLike]
 # The step, the carry, the steps since which its parts are bad, and each operation's first step.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from hlofront.base.tree import PyTree
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.transforms.grad import argument_numbers, at_positions, pull_back
 from hlofront.transforms.pullback import Pullback
 

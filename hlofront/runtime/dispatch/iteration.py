@@ -13,7 +13,7 @@ from hlofront.pjrt.host_value import host_value
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_in_dim
 from hlofront.primitives.arrays.slicing import unstack
 from hlofront.runtime.array.array import member
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.sharding.placement import host_put, placement_of, resharding
 
 # A compiled program returns this many rows at once: more take long to compile.

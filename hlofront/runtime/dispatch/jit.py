@@ -1,8 +1,7 @@
-"""jit: trace a function once per kind of arguments, compile it, and call it through C++."""
+"""Jitted functions: traced once per kind of arguments, compiled, and called through C++."""
 
-import importlib
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,8 +41,8 @@ from hlofront.runtime.dispatch.earlier_programs import EarlierPrograms
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.executables import executable_for
 from hlofront.runtime.dispatch.float0_results import without_float0
-from hlofront.runtime.dispatch.jit_layouts import JitLayouts, requested_modes, without_formats
-from hlofront.runtime.dispatch.jit_shardings import JitShardings, check_device
+from hlofront.runtime.dispatch.jit_layouts import JitLayouts, requested_modes
+from hlofront.runtime.dispatch.jit_shardings import JitShardings
 from hlofront.runtime.dispatch.references import discharged_call, without_references
 from hlofront.runtime.dispatch.repeated_call import RepeatedCall
 from hlofront.runtime.dispatch.requested_memories import in_requested_memories
@@ -56,14 +55,7 @@ from hlofront.runtime.sharding.device_assignment import (
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
 from hlofront.runtime.sharding.typed import program_devices
 from hlofront.transforms.arguments import ArgumentPlan
-from hlofront.transforms.flatten import (
-    ShapeDtypeStruct,
-    abstract,
-    as_cache_key,
-    check_callable,
-    result_paths,
-    stage_tree,
-)
+from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, result_paths, stage_tree
 from hlofront.transforms.reference_checks import check_arguments, check_references
 from hlofront.transforms.stage import EAGER
 
@@ -439,100 +431,9 @@ class Jitted(Function):
         return stages.Traced(self, traced, *self._stages_where(traced, leaves)).out_info
 
 
-# Programs that captured values of an enclosing one; references to tables keep their ids valid.
+# The programs that captured values of an enclosing one, with their tables, keyed by the tables'
+# ids, which the references keep valid.
 EnclosedPrograms = dict[tuple[int, TracedKey], tuple[TracedProgram, TracedPrograms]]
-
-_unspecified: object = None
-# A module of the highest layer, which only functions that ask for it load.
-_VERIFY = "hlofront.inspect.miscompile.verify"
-
-
-def jit(
-    fun: Callable[..., object] | None = None,
-    /,
-    *,
-    in_shardings: object = _unspecified,
-    out_shardings: object = _unspecified,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False,
-    device: Device | None = None,
-    backend: str | None = None,
-    inline: bool | Inline = False,
-    compiler_options: dict[str, Any] | None = None,
-    verify: bool | int = False,
-) -> Any:
-    """Compile a function with XLA on its first call for each kind of arguments.
-
-    Args:
-      fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
-      in_shardings, out_shardings: how arguments and results are split over devices: one Sharding,
-        or PartitionSpec over the mesh in context, for all; or a tree of them that is a prefix of
-        the positional arguments, or of the result. None where the arguments, or XLA, decide. A
-        device stands for its own sharding. A Format also requests a layout in memory, or
-        `Layout.AUTO` for XLA's choice; arguments in other layouts are copied.
-      static_argnums: positions of arguments that are Python values and not arrays; the function
-        is recompiled for each of their values, which must be hashable.
-      static_argnames: names of static arguments.
-      donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
-        are deleted by the call.
-      donate_argnames: names of donated arguments.
-      keep_unused: whether arguments that the result does not depend on stay in the program.
-      device: the device to run on; by default that of the arguments.
-      backend: the platform to run on, by name.
-      inline: whether the function's operations, and not a call to it, are written into programs
-        that call it: True for jaxprs, False for the choice of XLA, or a member of `jax.Inline`.
-      compiler_options: XLA flags by name, for this function.
-      verify: whether the first two calls also run operation by operation, or how many do. If XLA's
-        results are further away than rounding explains, a MiscompileError names the operation.
-
-    Returns:
-      A function with the same arguments and results, and the methods `trace`, `lower`,
-      `eval_shape`, `clear_cache`, `cache_report` (the compilations, with reasons) and `timings`.
-
-    Raises:
-      ValueError: if a position or name is not that of a parameter, or both a device and a
-        backend are passed, or `inline` is not a boolean and no Inline.
-
-      A call raises ValueError if the shardings do not fit the arguments or results, or devices
-      differ.
-
-    Example:
-      >>> scaled = jax.jit(lambda x, by: x * by / x.sum())
-      >>> scaled(jnp.arange(4.0), 6)
-      Array([0., 1., 2., 3.], dtype=float32)
-    """
-    if fun is None:
-        return partial(
-            jit,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            keep_unused=keep_unused,
-            device=device,
-            backend=backend,
-            inline=inline,
-            compiler_options=compiler_options,
-            verify=verify,
-        )
-    check_callable(fun, "jit")
-    fun = as_cache_key(fun)
-    plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    jit_layouts = JitLayouts.of_user(in_shardings, out_shardings)
-    in_shardings, out_shardings = without_formats(in_shardings), without_formats(out_shardings)
-    jit_shardings = JitShardings.of_user(in_shardings, out_shardings, device, backend)
-    check_device(device, backend)
-    if jit_shardings is not None:
-        device = jit_shardings.one_device()
-    options = keep_unused, inline, tuple(sorted((compiler_options or {}).items())), device, backend
-    jitted = Jitted(fun, plan, *options, jit_shardings=jit_shardings, jit_layouts=jit_layouts)
-    function = make_callable(jitted, (jitted.plan_key, *options, jit_shardings, jit_layouts))
-    return importlib.import_module(_VERIFY).verified(function, verify) if verify else function
 
 
 def make_callable(

@@ -30,7 +30,7 @@ from hlofront.runtime.array.host_local import (
 )
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch import stages
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, check_callable
 from hlofront.transforms.stage import stage

@@ -22,7 +22,7 @@ from hlofront.primitives.arrays.reducing import reduce_sum
 from hlofront.primitives.sharding.placing import CopySemantics
 from hlofront.runtime.array.assembling import make_array_from_callback
 from hlofront.runtime.array.transfer import put_leaf
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 
 # The bytes of its text that a process sends to the others when a comparison fails.
 _TEXT_BYTES = 1024
