@@ -14,6 +14,7 @@ from hlofront.base.errors import KeyReuseError as KeyReuseError
 from hlofront.base.errors import NoEngineError as NoEngineError
 from hlofront.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from hlofront.base.errors import NoRuleError as NoRuleError
+from hlofront.base.errors import PaddingError as PaddingError
 from hlofront.base.errors import PluginError as PluginError
 from hlofront.base.errors import RecompilationError as RecompilationError
 from hlofront.base.errors import ShardingTypeError as ShardingTypeError

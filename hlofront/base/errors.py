@@ -16,6 +16,7 @@
     |- ShardingTypeError                     explicit shardings are incompatible
     |- TracerLeakError                       a traced array leaked, and leaks are looked for
     |- VerificationError (ValueError)        a lowering rule made an invalid module
+    |- PaddingError (ValueError)             a result would depend on the padding of a bucket
     |- RecompilationError (RuntimeError)     something is compiled that must not be
     |- PluginError (RuntimeError)            a PJRT plugin is missing, or cannot be used
     |- AbsentDeviceError (RuntimeError)      a program was to run on a compile-only device
@@ -185,6 +186,10 @@ class TracerLeakError(HlofrontError):
 
 class VerificationError(HlofrontError, ValueError):
     """The error for a module that breaks MLIR's rules, on which XLA would abort the process."""
+
+
+class PaddingError(HlofrontError, ValueError):
+    """The error for an operation whose result would depend on the padding of a bucket."""
 
 
 class RecompilationError(HlofrontError, RuntimeError):

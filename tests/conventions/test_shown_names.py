@@ -23,6 +23,7 @@ OWN = {
         "IndivisibleError",
         "NoEngineError",
         "NoRuleError",
+        "PaddingError",
         "PluginError",
         "RecompilationError",
         "ShardingTypeError",

@@ -8,6 +8,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export, lax
+from hlofront.errors import PaddingError
 from hlofront.runtime.buckets import bounding
 from hlofront.runtime.buckets import program as _rules  # noqa: F401
 
@@ -49,7 +50,7 @@ def check(fun, *args):
 
 def refusal(fun, *args):
     call, _ = bounded(fun, *args)
-    with pytest.raises(NotImplementedError) as caught:
+    with pytest.raises(PaddingError) as caught:
         jax.make_jaxpr(call)(np.int32(LENGTH), *map(poisoned, args))
     return str(caught.value)
 

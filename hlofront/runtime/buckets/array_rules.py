@@ -260,7 +260,7 @@ def _check_windows(bounded: Bounded, equation: Equation, padding: Sequence[Any])
         bounded.refuse(
             equation,
             "where its first window begins depends on a length",
-            'Give the padding as integers in place of "SAME", or use strides of 1',
+            'Give the padding as integers instead of "SAME", or use strides of 1',
         )
 
 

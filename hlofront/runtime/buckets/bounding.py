@@ -16,6 +16,7 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.boundary import user_context
+from hlofront.base.errors import PaddingError
 from hlofront.base.typing import Value
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
@@ -71,7 +72,7 @@ class Bounded:
         """Return the padded outputs of a program for padded inputs.
 
         Raises:
-          NotImplementedError: for an operation through which padding would reach other elements.
+          PaddingError: for an operation through which padding would reach other elements.
         """
         program = closed(program)
         jaxpr = program.jaxpr
@@ -147,7 +148,7 @@ class Bounded:
         return value_of(size, self.lengths)
 
     def known(self, value: Any) -> Any:
-        """Return a parameter with the sizes of this bucket in place of symbolic ones."""
+        """Return a parameter with the sizes of this bucket instead of symbolic ones."""
         if isinstance(value, SizeExpression):
             return self.size(value)
         if isinstance(value, tuple | list) and _holds_sizes(value):
@@ -164,7 +165,7 @@ class Bounded:
     # ---- masks and refusals
 
     def inside(self, like: Value, shape: Sequence[Size], axes: Sequence[int]) -> Any:
-        """Return in the shape of `like` where elements are no padding of some axes, or None.
+        """Return in the shape of `like` where elements are not padding along axes; None if all are.
 
         Args:
           like: a padded array.
@@ -194,7 +195,7 @@ class Bounded:
             x.aval.str_short(short_dtypes=True)
             for x in (equation.invars or equation.outvars)  # An operation may have no operands.
         )
-        raise NotImplementedError(
+        raise PaddingError(
             f"{described(equation)} of {types} is not possible in buckets ({variables}): {why}. "
             f"{instead}, or jit the function without `buckets`."
         )

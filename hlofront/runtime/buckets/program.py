@@ -23,7 +23,7 @@ Shape = tuple[int | SizeExpression, ...]
 
 
 class PaddedResult:
-    """The result of a function in a bucket: a pytree of arrays, of which some are padded.
+    """The result of a function in a bucket: a pytree of arrays, some padded.
 
     Attributes:
       value: the padded result.

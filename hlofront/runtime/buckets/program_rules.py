@@ -8,7 +8,14 @@ import numpy as np
 from hlofront.base.typing import Value
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Equation
-from hlofront.core.programs.subprograms import branches_of, called_by, inputs_among
+from hlofront.core.programs.subprograms import (
+    branches_of,
+    called_by,
+    condition_of,
+    executed_by,
+    inputs_among,
+    with_program,
+)
 from hlofront.higher_order.call_primitive import call_p
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.cond import cond_p, switch, with_shared_constants
@@ -30,7 +37,7 @@ from hlofront.transforms.stage import stage
 
 @rule(call_p, closed_call_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p, jit_p)
 def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
-    """Run the program in place of the call: rules of derivatives are used up when jit compiles."""
+    """Run the program itself: when jit compiles, rules of derivatives have been used."""
     part = called_by(equation)
     assert part is not None
     results = bounded.run(part.program, inputs_among(part, operands))
@@ -39,16 +46,15 @@ def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]
 
 @rule(remat_p)
 def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
-    params = equation.params
-    program = stage(
-        lambda *values: bounded.run(params["jaxpr"], values), list(map(typeof, operands))
-    )
+    part = called_by(equation)
+    assert part is not None
+    program = stage(lambda *values: bounded.run(part.program, values), [*map(typeof, operands)])
     program, captured = split_captured(program)
-    cse = params["prevent_cse"]
+    params = with_program(equation.params, part, program)
+    cse = equation.params["prevent_cse"]
     if not isinstance(cse, bool):
-        cse = (*[False] * len(captured), *cse)
-    changes = {"jaxpr": program, "prevent_cse": cse}
-    return remat_p.bind(*captured, *operands, **{**params, **changes})
+        params["prevent_cse"] = (*[False] * len(captured), *cse)
+    return remat_p.bind(*captured, *operands, **params)
 
 
 @rule(cond_p)
@@ -61,20 +67,21 @@ def _(bounded: Bounded, equation: Equation, index: Value, *operands: Value) -> S
 @rule(while_p)
 def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
     params = equation.params
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    condition, body = condition_of(equation), executed_by(equation)
+    assert condition is not None and body is not None
     cond_consts, body_consts, carry = three_parts(
         operands, params["cond_nconsts"], params["body_nconsts"]
     )
 
     def goes_on(*values: Value) -> list[Value]:
-        (result,) = bounded.run(condition, values)
-        aval = condition.out_avals[0]
+        (result,) = bounded.run(condition.program, values)
+        aval = condition.jaxpr.out_avals[0]
         # Under vmap there is a condition per example, and none is to go on for padding.
         inside = bounded.inside(result, aval.shape, range(aval.ndim))
         return [result if inside is None else bitwise_and(result, inside)]
 
     def advanced(*values: Value) -> list[Value]:
-        return bounded.run(body, values)
+        return bounded.run(body.program, values)
 
     first = [*map(typeof, carry)]
     conditions = stage(goes_on, [*map(typeof, cond_consts), *first])
@@ -100,9 +107,11 @@ def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]
     consts, carried = params["num_consts"], params["num_carry"]
     constants, first = operands[:consts], list(operands[consts : consts + carried])
     scanned = list(operands[consts + carried :])
+    body = executed_by(equation)
+    assert body is not None
 
     def step(carry: Sequence[Value], elements: Sequence[Value]) -> tuple[list[Any], list[Any]]:
-        results = bounded.run(params["jaxpr"], [*constants, *carry, *elements])
+        results = bounded.run(body.program, [*constants, *carry, *elements])
         return results[:carried], results[carried:]
 
     if symbolic(params["length"]):

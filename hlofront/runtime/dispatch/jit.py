@@ -1,7 +1,7 @@
 """Jitted functions: traced once per kind of arguments, compiled, and called through C++."""
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -118,6 +118,7 @@ class Jitted(Function):
         traced_for: str = "jit",
         jit_shardings: JitShardings | None = None,
         jit_layouts: JitLayouts | None = None,
+        variant: tuple[Hashable, ...] = (),
     ):
         super().__init__(fun, plan, keep_unused, compiler_options)
         self.jit_shardings, self.jit_layouts = jit_shardings, jit_layouts
@@ -134,6 +135,7 @@ class Jitted(Function):
             plan.static_argnames,
             plan.donate_argnums,
             plan.donate_argnames,
+            *variant,
         )
         try:
             tables = _tables.setdefault(fun, {})
@@ -215,12 +217,22 @@ class Jitted(Function):
         in_tree, avals, statics, context = key
         names = plan.names(args, kwargs)
         kind = TraceKey(names, plan.signature.positional_names(), in_tree, avals, statics, context)
-        why = recompilation.reason(self.fun, self.table.number, kind)
+        why = self.reason(kind)
         recompilation.report(self.name, why)
         traced = self._trace(args, kwargs, key)
         traced.kind, traced.why = kind, why
         recompilation.note(self.fun, self.table.number, kind)
         return traced
+
+    def reason(self, kind: TraceKey) -> str | None:
+        """Return why a further program is traced; None for the first one."""
+        return recompilation.reason(self.fun, self.table.number, kind)
+
+    def traced_function(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Callable[..., PyTree]:
+        """Return the function of dynamic arguments that is traced for a call."""
+        return self.plan.with_statics(self.fun, args, kwargs)
 
     def _trace(
         self,
@@ -244,7 +256,7 @@ class Jitted(Function):
             lambda: result_paths(out_tree),
         )
         with timed(events.TRACE, fun_name=self.name) as clock:
-            fun = without_float0(plan.with_statics(self.fun, args, kwargs))
+            fun = without_float0(self.traced_function(args, kwargs))
             in_tree, avals, *_ = key
             program, out_tree = stage_tree(fun, in_tree, avals, debug_info, operands)
         timings_of(program).trace += clock.seconds
@@ -253,6 +265,11 @@ class Jitted(Function):
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
 
     # ---- calls
+
+    @property
+    def called_by(self) -> PjitFunction | None:
+        """The C++ function of the executables, if it is not the one that users call."""
+        return None
 
     def of_function(self, fun: Callable[..., object]) -> "Jitted":
         """Return another function jitted with the same plan and options, without shardings."""
@@ -478,7 +495,7 @@ def _behind(function: PjitFunction) -> Jitted:
 
 
 def _clear(call: PjitFunction, jitted: Jitted) -> None:
-    clear_call_cache(call)
+    clear_call_cache(jitted.called_by or call)
     jitted.table.clear()
 
 
@@ -492,7 +509,10 @@ _MEMBERS: dict[str, Callable[[PjitFunction], Callable[..., object]]] = {
     "eval_shape": lambda function: _behind(function).eval_shape,
     "clear_cache": lambda function: partial(_clear, function, _behind(function)),
     "cache_report": lambda function: partial(
-        cache_report, _behind(function).name, _behind(function).table, function
+        cache_report,
+        _behind(function).name,
+        _behind(function).table,
+        _behind(function).called_by or function,
     ),
     "timings": lambda function: partial(timings, _behind(function).table),
 }

@@ -1,7 +1,7 @@
 """jit: a function that XLA compiles for each kind of arguments."""
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ def jit(
     inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
     verify: bool | int = False,
+    buckets: Mapping[Any, Any] | None = None,
 ) -> Any:
     """Compile a function with XLA on its first call for each kind of arguments.
 
@@ -58,6 +59,11 @@ def jit(
       compiler_options: XLA flags by name, for this function.
       verify: whether the first two calls also run operation by operation, or how many do. If XLA's
         results are further away than rounding explains, a MiscompileError names the operation.
+      buckets: the sizes that axes of arguments are padded to, so that calls of many lengths share
+        a few programs; results are those without padding. A dictionary: a key is the name or the
+        position of a parameter, for axis 0 of its arrays, a pair of one and an axis, or a tuple of
+        these whose axes have one length; a value has ascending sizes, such as (128, 256, 512), or
+        is "auto", for powers of two, or the factor by which sizes grow. JAX has no such option.
 
     Returns:
       A function with the same arguments and results, and the methods `trace`, `lower`,
@@ -65,10 +71,11 @@ def jit(
 
     Raises:
       ValueError: if a position or name is not that of a parameter, or both a device and a
-        backend are passed, or `inline` is not a boolean and no Inline.
+        backend are passed, or `inline` is not a boolean and no Inline; for buckets with shardings.
 
-      A call raises ValueError if the shardings do not fit the arguments or results, or devices
-      differ.
+      A call raises ValueError if the shardings do not fit the arguments or results, devices
+      differ, or a length is greater than all its buckets; PaddingError for an operation
+      whose result would depend on the padding of a bucket.
 
     Example:
       >>> scaled = jax.jit(lambda x, by: x * by / x.sum())
@@ -90,6 +97,7 @@ def jit(
             inline=inline,
             compiler_options=compiler_options,
             verify=verify,
+            buckets=buckets,
         )
     check_callable(fun, "jit")
     fun = as_cache_key(fun)
@@ -103,5 +111,22 @@ def jit(
     compiler_flags = tuple(sorted((compiler_options or {}).items()))
     options = keep_unused, inline, compiler_flags, device, backend
     jitted = Jitted(fun, plan, *options, jit_shardings=jit_shardings, jit_layouts=jit_layouts)
-    function = make_callable(jitted, (jitted.plan_key, *options, jit_shardings, jit_layouts))
-    return importlib.import_module(_VERIFY).verified(function, verify) if verify else function
+    key = jitted.plan_key, *options, jit_shardings, jit_layouts
+    if buckets is None:
+        function = make_callable(jitted, key)
+        return importlib.import_module(_VERIFY).verified(function, verify) if verify else function
+    if verify:
+        raise ValueError(
+            f"jit of {plan.signature.where} was given both `buckets` and `verify`: verify the "
+            "function without buckets, by arguments of the sizes in them"
+        )
+    if jit_shardings is not None or jit_layouts is not None:
+        raise ValueError(
+            f"jit of {plan.signature.where} was given both `buckets` and shardings or formats, "
+            "which are for arrays as they are passed: split padded arrays in the function, by "
+            "jax.lax.with_sharding_constraint"
+        )
+    from hlofront.runtime.buckets.axes import bucketed_lengths
+    from hlofront.runtime.dispatch.bucketed import bucketed
+
+    return bucketed(jitted, bucketed_lengths(buckets, plan), key)
