@@ -52,6 +52,17 @@ def test_examples_on_eight_devices_learn(example, most):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("example", "epochs", "most"), [("generate", "8", 4), ("ragged", "2", 5)])
+def test_examples_with_many_lengths_have_few_programs(example, epochs, most):
+    text = run(str(EXAMPLES / f"{example}.py"), epochs)
+    for lengths, programs in re.findall(
+        r"(\d+) (?:lengths|numbers of steps)\D+(\d+) programs", text
+    ):
+        assert int(programs) <= most < int(lengths)
+    assert "programs" in text
+
+
+@pytest.mark.long
 def test_the_server_has_the_file_alone(tmp_path):
     path = str(tmp_path / "model.hlob")
     script = str(EXAMPLES / "server.py")
