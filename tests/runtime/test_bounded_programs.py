@@ -136,6 +136,17 @@ def test_branches_calls_and_checkpoints_are_entered():
     check(jax.grad(lambda w, x: loss(w, x)), np.ones((4, 2), np.float32), X)
 
 
+def test_a_program_that_is_called_at_many_levels_is_made_once():
+    fun = jnp.sin
+    for _ in range(40):
+        fun = jax.jit(lambda x, fun=fun: fun(x) + fun(x).mean())
+    call, masked = bounded(fun, X)
+    program = jax.make_jaxpr(call)(np.int32(LENGTH), poisoned(X))
+    assert masked == ["reduce_sum"]
+    assert len(str(program)) < 200_000
+    check(jax.jit(lambda x: jax.jit(jnp.mean)(x) + x), X)
+
+
 def test_random_numbers_of_each_index_are_those_without_padding():
     key = jax.random.key(0)
     check(lambda x: jax.random.normal(key, x.shape) + x, X)

@@ -59,14 +59,22 @@ class Bounded:
       sizes: the size of each variable in this bucket.
       lengths: the true value of each variable, as an int32 scalar.
       masked: the operations whose operands are masked, with their lines, in order.
+      made: by the ids of programs that are called more than once, each with its bounded program.
     """
 
-    __slots__ = ("lengths", "masked", "sizes")
+    __slots__ = ("lengths", "made", "masked", "sizes")
 
-    def __init__(self, sizes: Mapping[str, int], lengths: Mapping[str, Value]):
+    def __init__(
+        self,
+        sizes: Mapping[str, int],
+        lengths: Mapping[str, Value],
+        masked: dict[str, None] | None = None,
+        made: "dict[int, tuple[ClosedJaxpr | Jaxpr, ClosedJaxpr]] | None" = None,
+    ):
         self.sizes = sizes
         self.lengths = lengths
-        self.masked: dict[str, None] = {}
+        self.masked = {} if masked is None else masked
+        self.made = {} if made is None else made
 
     def run(self, program: ClosedJaxpr | Jaxpr, values: Sequence[Value]) -> list[Any]:
         """Return the padded outputs of a program for padded inputs.

@@ -9,13 +9,16 @@ from hlofront.base.typing import Value
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.programs.subprograms import (
+    Program,
     branches_of,
     called_by,
     condition_of,
+    equation_count,
     executed_by,
     inputs_among,
     with_program,
 )
+from hlofront.core.sharding.mesh_context import NO_MESH
 from hlofront.higher_order.call_primitive import call_p
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.cond import cond_p, switch, with_shared_constants
@@ -34,14 +37,51 @@ from hlofront.primitives.elementwise.elementwise import add, bitwise_and, sub
 from hlofront.runtime.buckets.bounding import Bounded, rule, symbolic
 from hlofront.transforms.stage import stage
 
+# The number of equations, with those of calls inside, above which a call stays one: functions that
+# call one another twice at each level have 2**levels in all.
+_MAX_INLINED = 200
+
 
 @rule(call_p, closed_call_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p, jit_p)
 def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
     """Run the program itself: when jit compiles, rules of derivatives have been used."""
     part = called_by(equation)
     assert part is not None
-    results = bounded.run(part.program, inputs_among(part, operands))
+    inputs = inputs_among(part, operands)
+    if equation_count(part.jaxpr) <= _MAX_INLINED:
+        results = bounded.run(part.program, inputs)
+    else:
+        name = str(equation.params.get("name", equation.primitive))
+        results = _call_of_bounded(bounded, part.program, inputs, name)
     return results if part.results is None else [results[index] for index in part.results]
+
+
+def _call_of_bounded(
+    bounded: Bounded, program: Program, inputs: Sequence[Value], name: str
+) -> list[Any]:
+    """Call the bounded program of a program, which is made once for all calls of it."""
+    names = tuple(bounded.lengths)
+    operands = [*bounded.lengths.values(), *inputs]
+    if id(program) not in bounded.made:
+
+        def run(*values: Value) -> list[Any]:
+            lengths = dict(zip(names, values, strict=False))
+            inner = Bounded(bounded.sizes, lengths, bounded.masked, bounded.made)
+            return inner.run(program, values[len(names) :])
+
+        bounded.made[id(program)] = program, stage(run, list(map(typeof, operands)))
+    made, captured = split_captured(bounded.made[id(program)][1])
+    return jit_p.bind(
+        *captured,
+        *operands,
+        name=name,
+        jaxpr=made,
+        donated_invars=(False,) * len(made.in_avals),
+        keep_unused=False,
+        inline=False,
+        compiler_options_kvs=(),
+        ctx_mesh=NO_MESH,
+    )
 
 
 @rule(remat_p)
@@ -146,7 +186,7 @@ def _scan_of_length(
         stacked = [_with_element(x, y, at) for x, y in zip(stacked, results, strict=True)]
         return add(count, np.int32(1)), carry, stacked
 
-    _, carry, stacked = while_loop(goes_on, advanced, (np.int32(0), first, stacked))
+    carry, stacked = while_loop(goes_on, advanced, (np.int32(0), first, stacked))[1:]
     return [*carry, *stacked]
 
 
