@@ -153,6 +153,49 @@ def test_random_numbers_of_each_index_are_those_without_padding():
     assert "random_bits" in refusal(lambda x: jax.random.normal(key, x.T.shape) + x.T, X)
 
 
+def test_random_bits_of_each_width_are_those_without_padding():
+    key = jax.random.key(3)
+    for dtype in ("uint8", "uint16", "uint32"):
+        check(lambda x, dtype=dtype: jax.random.bits(key, x.shape, dtype), X)
+    with jax.enable_x64(True):
+        check(lambda x: jax.random.bits(key, x.shape, "uint64"), X)
+    with jax.threefry_partitionable(False):
+        assert "random_bits" in refusal(lambda x: jax.random.bits(key, x.shape), X)
+    rbg = jax.random.key(3, impl="rbg")
+    assert "random_bits" in refusal(lambda x: jax.random.bits(rbg, x.shape), X)
+
+
+def test_keys_of_a_padded_axis():
+    key = jax.random.key(0)
+
+    def of_seed(seed):
+        mine = jax.random.fold_in(jax.random.key(seed), seed)
+        again = jax.random.wrap_key_data(jax.random.key_data(jax.random.clone(mine)))
+        return jax.random.normal(again, (2,))
+
+    check(jax.vmap(of_seed), INDICES)
+    check(lambda x: jax.vmap(jax.random.uniform)(jax.random.split(key, x.shape[0])), X)
+    assert "random_split" in refusal(
+        lambda x: jax.random.key_data(jax.random.split(key, (2, x.shape[0]))), X
+    )
+
+
+def test_rules_of_the_user_and_what_passes_values_on():
+    @jax.custom_vjp
+    def halved(x):
+        return x / 2
+
+    halved.defvjp(lambda x: (x / 2, None), lambda _, ct: (ct.mean() + ct,))
+    scaled = jax.custom_batching.custom_vmap(lambda x: x * 3)
+    scaled.def_vmap(lambda size, batched, x: (x * 3, True))
+    here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    check(lambda x: (halved(x), jax.grad(lambda y: (halved(y) ** 2).sum())(x)), X)
+    check(lambda x: (scaled(x), jax.vmap(scaled)(x)), X)
+    check(lambda x: jax.lax.with_sharding_constraint(x, here).sum(), X)
+    check(jax.grad(lambda x: (jax.ad_checkpoint.checkpoint_name(x, "x") * x).mean()), X)
+    check(lambda x: jax.lax.optimization_barrier(x).sum(), X)
+
+
 @pytest.mark.parametrize(
     ("fun", "words"),
     [

@@ -9,6 +9,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.errors import InconclusiveDimensionOperation, PaddingError, RecompilationError
+from hlofront.runtime.dispatch import bucketed
 
 BUCKETS = {"x": (4, 8, 16)}
 LENGTHS = 3, 4, 7, 16
@@ -271,6 +272,18 @@ def test_other_options_of_jit_work_or_are_refused():
         jax.jit(lambda x: x, in_shardings=sharding, buckets={"x": (4,)})
     committed = jax.device_put(jnp.ones(3), jax.devices()[0])
     assert fun(committed, committed).committed
+
+
+def test_arrays_that_are_not_in_the_memory_of_the_host_are_padded_on_their_device(monkeypatch):
+    fun = jax.jit(lambda x: (x * 2, x.mean()), buckets={"x": (4,)})
+    expected = fun(jnp.arange(3.0))
+    monkeypatch.setattr(bucketed, "_is_on_host", lambda x: False)
+    for one, other in zip(fun(jnp.arange(3.0)), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    x = jax.device_put(jnp.arange(3.0), jax.devices()[0])
+    monkeypatch.setattr(type(x), "devices", lambda x: {1, 2})
+    with pytest.raises(ValueError, match=r"on 2 devices .* pad it to the bucket before"):
+        fun(x)
 
 
 def test_dtypes_and_weak_types_stay():
