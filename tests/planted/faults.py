@@ -399,4 +399,11 @@ FAULTS = (
         '(change.kind == "added" and change.after in known[0])',
         '(change.kind == "added" and change.after in known[1])',
     ),
+    Fault(
+        "updates that are padding of a bucket are added by a scatter",
+        "rule of padded operands",
+        "hlofront/runtime/buckets/index_rules.py",
+        "    if batch:\n",
+        "    if not batch:\n",
+    ),
 )
