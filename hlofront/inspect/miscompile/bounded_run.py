@@ -20,8 +20,8 @@ from hlofront.inspect.error.references import Reference, compiled_call
 from hlofront.inspect.error.widening import is_foreign
 from hlofront.inspect.miscompile.bounds import (
     TRUSTED,
-    Bounded,
     Rounding,
+    Sampled,
     by_numpy,
     exceeds_rounding,
     has_numpy,
@@ -53,7 +53,7 @@ class WrongPart:
     operands: tuple[ArrayLike, ...]
     found: ArrayLike | None
     """The result that XLA computes; None if the operation ends the process."""
-    expected: Bounded | None
+    expected: Sampled | None
     position: int = 0
     """The number of the result."""
     program: ClosedJaxpr | None = None
@@ -74,7 +74,7 @@ class OperationFailed(Exception):
 Single = Callable[[ClosedJaxpr, Sequence[ArrayLike]], Outcome]
 
 
-class BoundedRun(StepwiseRun[Bounded]):
+class BoundedRun(StepwiseRun[Sampled]):
     """An interpreter that runs each operation with several roundings.
 
     Args:
@@ -107,17 +107,17 @@ class BoundedRun(StepwiseRun[Bounded]):
 
     # ---- values
 
-    def input_value(self, array: ArrayLike, name: str) -> Bounded:
-        return Bounded(array, name)
+    def input_value(self, array: ArrayLike, name: str) -> Sampled:
+        return Sampled(array, name)
 
     literal_value = input_value
 
-    def sampled(self, value: Bounded, number: int) -> ArrayLike:
+    def sampled(self, value: Sampled, number: int) -> ArrayLike:
         """Return a value as an operand of a sample's operations."""
         x = value.sample(number)
         return self.reference.lift(x) if number == 0 and x is value.array else x
 
-    def record(self, level: Level[Bounded], program: ClosedJaxpr, args: Sequence[Bounded]) -> None:
+    def record(self, level: Level[Sampled], program: ClosedJaxpr, args: Sequence[Sampled]) -> None:
         """Run a program as `run` does, and leave the values of all variables in its level."""
         level.values.update(self.captured(program))
         level.values.update(zip(program.jaxpr.invars, args, strict=True))
@@ -131,7 +131,7 @@ class BoundedRun(StepwiseRun[Bounded]):
     # ---- operations
 
     def _try_apart(
-        self, level: Level[Bounded], equation: Equation, operands: Sequence[Bounded]
+        self, level: Level[Sampled], equation: Equation, operands: Sequence[Sampled]
     ) -> None:
         """Run an operation in a process of its own, before it runs in this one."""
         assert self.single is not None
@@ -149,15 +149,15 @@ class BoundedRun(StepwiseRun[Bounded]):
             )  # fmt: skip
 
     def operation(
-        self, level: Level[Bounded], equation: Equation, operands: list[Bounded]
-    ) -> list[Bounded]:
+        self, level: Level[Sampled], equation: Equation, operands: list[Sampled]
+    ) -> list[Sampled]:
         if self.single is not None and equation not in self.tried:
             self.tried.add(equation)
             self._try_apart(level, equation, operands)
         results = results_of(equation, operands)
         varies = any(v.samples for v in operands)
         if is_foreign(equation) or not (varies or any(map(is_inexact, results))):
-            values = [Bounded(x, equation) for x in results]
+            values = [Sampled(x, equation) for x in results]
             if self.wrong is None and has_numpy(equation):
                 self._check(level, equation, operands, values)
             return values
@@ -176,7 +176,7 @@ class BoundedRun(StepwiseRun[Bounded]):
                 bound = results
             samples.append(rounding.moved_results(bound, random))
         values = [
-            Bounded(x, equation, self._kept(x, others))
+            Sampled(x, equation, self._kept(x, others))
             for x, others in zip(results, zip(*samples, strict=True), strict=True)
         ]
         is_trusted = equation.primitive.name in TRUSTED
@@ -197,10 +197,10 @@ class BoundedRun(StepwiseRun[Bounded]):
 
     def _check(
         self,
-        level: Level[Bounded],
+        level: Level[Sampled],
         equation: Equation,
-        operands: Sequence[Bounded],
-        values: Sequence[Bounded],
+        operands: Sequence[Sampled],
+        values: Sequence[Sampled],
     ) -> None:
         """Note an operation that is wrong even by itself, as float64 or NumPy says."""
         arrays = [v.array for v in operands]
@@ -209,7 +209,7 @@ class BoundedRun(StepwiseRun[Bounded]):
             if numpy is None:
                 if not value.samples or not is_inexact(value.array):
                     continue
-                random = Bounded(value.array, equation, value.samples[1:])
+                random = Sampled(value.array, equation, value.samples[1:])
                 if not wrong_elements(value.samples[0], random).any():
                     continue
             # Its operands may be wrong already, or have lost their digits.
@@ -237,7 +237,7 @@ class BoundedRun(StepwiseRun[Bounded]):
         wrong: ArrayLike,
         exact: Sequence[ArrayLike],
         position: int,
-    ) -> Bounded:
+    ) -> Sampled:
         """Return what a result would be that is wrong even by itself: rounded from float64."""
         dtype = typed(wrong)[0]
         rounding = Rounding(equation, arrays, [wrong] * len(exact), exact)
@@ -249,7 +249,7 @@ class BoundedRun(StepwiseRun[Bounded]):
             else:
                 again = self.reference.bind(equation, list(map(self.reference.lift, changed)))
             samples.append(np.asarray(again[position]).astype(dtype))
-        return Bounded(np.asarray(exact[position]).astype(dtype), equation, samples)
+        return Sampled(np.asarray(exact[position]).astype(dtype), equation, samples)
 
     # ---- branches
 
@@ -257,9 +257,9 @@ class BoundedRun(StepwiseRun[Bounded]):
         self,
         equation: Equation,
         branches: Sequence[Subprogram],
-        operands: Sequence[Bounded],
-        context: Level[Bounded],
-    ) -> list[Bounded] | None:
+        operands: Sequence[Sampled],
+        context: Level[Sampled],
+    ) -> list[Sampled] | None:
         results = super().in_branches(equation, branches, operands, context)
         index = operands[0]
         if results is None or not index.samples:
@@ -280,25 +280,25 @@ class BoundedRun(StepwiseRun[Bounded]):
         """Return the results of a program, compiled as a whole, in a sample."""
         return (self.reference.call if number == 0 else compiled_call)(program, inputs)
 
-    def _replace(self, values: list[Bounded], number: int, arrays: Iterable[ArrayLike]) -> None:
+    def _replace(self, values: list[Sampled], number: int, arrays: Iterable[ArrayLike]) -> None:
         """Replace what one sample has for each of several values."""
         for position, x in enumerate(arrays):
             value = values[position]
             samples = [self.sampled(value, i) for i in range(len(self.random) + 1)]
             samples[number] = x
-            values[position] = Bounded(value.array, value.origin, samples)
+            values[position] = Sampled(value.array, value.origin, samples)
 
     # ---- loops
 
     def in_step(
         self,
-        level: Level[Bounded],
+        level: Level[Sampled],
         equation: Equation,
         program: ClosedJaxpr,
-        inputs: list[Bounded],
+        inputs: list[Sampled],
         index: int,
         is_short: bool,
-    ) -> list[Bounded]:
+    ) -> list[Sampled]:
         """Return the outputs of one step of a loop: compiled as a whole, in long loops."""
         *around, here = inside(level, equation, program)
         place = (*around, Inside(here.operation, here.function, here.source_line, index))
@@ -318,14 +318,14 @@ class BoundedRun(StepwiseRun[Bounded]):
                 ]  # fmt: skip
             samples.append(outputs)
         values = [
-            Bounded(x, equation, others)
+            Sampled(x, equation, others)
             for x, others in zip(results, zip(*samples, strict=True), strict=True)
         ]
         looked_at = self.looked_at.get(id(program), 0)
         if looked_at < _STEPS_LOOKED_AT and self.wrong is None:
             self.looked_at[id(program)] = looked_at + 1
             # From its true inputs, one operation at a time.
-            expected = self.run(program, [Bounded(v.array, v.origin) for v in inputs], place)
+            expected = self.run(program, [Sampled(v.array, v.origin) for v in inputs], place)
             for x, value in zip(results, expected, strict=True):
                 if self.wrong is None and wrong_elements(x, value).any():
                     arrays = tuple(v.array for v in inputs)
@@ -334,11 +334,11 @@ class BoundedRun(StepwiseRun[Bounded]):
 
     def in_scan(
         self,
-        level: Level[Bounded],
+        level: Level[Sampled],
         equation: Equation,
         body: Subprogram,
-        operands: list[Bounded],
-    ) -> list[Bounded]:
+        operands: list[Sampled],
+    ) -> list[Sampled]:
         length = body.iterations or 0
         if not length:
             return self.operation(level, equation, operands)
@@ -347,7 +347,7 @@ class BoundedRun(StepwiseRun[Bounded]):
         is_short = length * equation_count(program.jaxpr) <= SHORT
         is_reverse = equation.params["reverse"]
 
-        def step(index: int, carry: list[Bounded]) -> list[Bounded]:
+        def step(index: int, carry: list[Sampled]) -> list[Sampled]:
             rows = [_row(x, index) for x in xs]
             inputs = [*consts, *carry, *rows]
             return self.in_step(level, equation, program, inputs, index, is_short)
@@ -364,23 +364,23 @@ class BoundedRun(StepwiseRun[Bounded]):
                 values.reverse()
         return [*carry, *(self._stacked(equation, values) for values in collected)]
 
-    def _stacked(self, equation: Equation, values: Sequence[Bounded]) -> Bounded:
+    def _stacked(self, equation: Equation, values: Sequence[Sampled]) -> Sampled:
         array = stacked([v.array for v in values])
         if not any(v.samples for v in values):
-            return Bounded(array, equation)
+            return Sampled(array, equation)
         samples = [
             stacked([self.sampled(v, i) for v in values]) for i in range(len(self.random) + 1)
         ]
-        return Bounded(array, equation, samples)
+        return Sampled(array, equation, samples)
 
     def in_while(
         self,
-        level: Level[Bounded],
+        level: Level[Sampled],
         equation: Equation,
         body: Subprogram,
         condition: Subprogram,
-        operands: list[Bounded],
-    ) -> list[Bounded]:
+        operands: list[Sampled],
+    ) -> list[Sampled]:
         read = split_inputs(condition, operands)[0]
         consts, carry, _ = split_inputs(body, operands)
         cost = equation_count(body.jaxpr) + equation_count(condition.jaxpr)
@@ -409,14 +409,14 @@ class BoundedRun(StepwiseRun[Bounded]):
             return self.reference.bind(equation, operands)
         return equation.primitive.bind(*operands, **equation.params)
 
-    def _merged(self, goes_on: Bounded, new: Bounded, old: Bounded) -> Bounded:
+    def _merged(self, goes_on: Sampled, new: Sampled, old: Sampled) -> Sampled:
         """Return a part of the carry after a step, old where the condition is false."""
         ours = np.asarray(goes_on.array)
         if not ours.ndim and not goes_on.samples:
             return new
         array = _chosen(ours, new.array, old.array)
         if not (goes_on.samples or new.samples or old.samples):
-            return Bounded(array, new.origin)
+            return Sampled(array, new.origin)
         samples = [
             _chosen(
                 np.asarray(goes_on.sample(number)),
@@ -425,7 +425,7 @@ class BoundedRun(StepwiseRun[Bounded]):
             )
             for number in range(len(self.random) + 1)
         ]
-        return Bounded(array, new.origin, samples)
+        return Sampled(array, new.origin, samples)
 
 
 def _chosen(mask: NumPyArray, new: ArrayLike, old: ArrayLike) -> ArrayLike:
@@ -438,10 +438,10 @@ def _chosen(mask: NumPyArray, new: ArrayLike, old: ArrayLike) -> ArrayLike:
     return np.where(mask, np.asarray(new), np.asarray(old))
 
 
-def _row(value: Bounded, index: int) -> Bounded:
+def _row(value: Sampled, index: int) -> Sampled:
     """Return one index of the first axis of a value."""
     samples = [row(x, index) for x in value.samples]
-    return Bounded(row(value.array, index), value.origin, samples)
+    return Sampled(row(value.array, index), value.origin, samples)
 
 
 def _size(x: ArrayLike) -> ArrayLike:
@@ -449,7 +449,7 @@ def _size(x: ArrayLike) -> ArrayLike:
     return np.abs(np.asarray(x)) if is_inexact(x) else x
 
 
-def _is_one_of(x: ArrayLike, inputs: Sequence[Bounded], number: int) -> bool:
+def _is_one_of(x: ArrayLike, inputs: Sequence[Sampled], number: int) -> bool:
     """Return whether an output is an input unchanged, or part of one that is not rounded."""
     host = np.asarray(x)
     return any(

@@ -58,7 +58,7 @@ _PRODUCTS = frozenset(("conv_general_dilated", "dot_general"))
 _COARSE = 2.0**-8
 
 
-class Bounded(StepValue):
+class Sampled(StepValue):
     """An array of the running program, and what it would be with other roundings."""
 
     __slots__ = ("samples",)
@@ -85,7 +85,7 @@ def stored(x: ArrayLike) -> NumPyArray:
     return wide_host(x) if is_inexact(x) else np.asarray(x)
 
 
-def wrong_elements(ours: ArrayLike, value: Bounded) -> NumPyArray:
+def wrong_elements(ours: ArrayLike, value: Sampled) -> NumPyArray:
     """Return which elements of an array rounding does not explain, given a value's samples.
 
     Integers, booleans and random keys are equal, unless rounding decides them: then a sample of
@@ -105,7 +105,7 @@ def wrong_elements(ours: ArrayLike, value: Bounded) -> NumPyArray:
     return wrong
 
 
-def is_undetermined(value: Bounded) -> bool:
+def is_undetermined(value: Sampled) -> bool:
     """Return whether rounding may move most of a value by more than it is large."""
     array = stored(value.array)
     others = [stored(x) for x in value.samples if x is not value.array]

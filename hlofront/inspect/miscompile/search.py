@@ -19,7 +19,7 @@ from hlofront.core.programs.subprograms import (
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.error.references import Float64
 from hlofront.inspect.miscompile.bounded_run import BoundedRun, OperationFailed, WrongPart
-from hlofront.inspect.miscompile.bounds import Bounded, is_undetermined, stored, wrong_elements
+from hlofront.inspect.miscompile.bounds import Sampled, is_undetermined, stored, wrong_elements
 from hlofront.inspect.miscompile.parts import ProgramPart, inlined, part_of, smallest
 from hlofront.inspect.miscompile.report import MiscompileReport, WrongValue
 from hlofront.inspect.miscompile.trials import Kind, Outcome, Trials
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     """A part of a program that is wrong when it is compiled."""
 
     part: ProgramPart
-    values: Mapping[Atom, Bounded]
+    values: Mapping[Atom, Sampled]
     inside: tuple[Inside, ...]
     kind: Kind
     failure: str
@@ -84,7 +84,7 @@ def refuse_effects(program: ClosedJaxpr, name: str) -> None:
 
 
 def wrong_among(
-    outcome: Outcome, atoms: Sequence[Atom], values: Mapping[Atom, Bounded], kind: Kind
+    outcome: Outcome, atoms: Sequence[Atom], values: Mapping[Atom, Sampled], kind: Kind
 ) -> list[Var]:
     """Return the variables that are wrong in an outcome, in the way that was found.
 
@@ -116,7 +116,7 @@ class Search:
         self.program = discharge_program(lean).program
         self.samples, self.seed = _SAMPLES, 0
         # The results of the program, where they are known: an operation may be wrong by itself.
-        self.expected: list[Bounded | None] = [None] * len(self.program.out_avals)
+        self.expected: list[Sampled | None] = [None] * len(self.program.out_avals)
         self.platform = first_device(traced._where).platform
         self.is_on_one_device = type(traced._where) is not DeviceAssignment
         tpu = self.platform == "tpu"
@@ -165,15 +165,15 @@ class Search:
 
     def _run(
         self, program: ClosedJaxpr, arrays: Sequence[ArrayLike], around: tuple[Inside, ...]
-    ) -> "tuple[BoundedRun, Level[Bounded], Found | None]":
+    ) -> "tuple[BoundedRun, Level[Sampled], Found | None]":
         """Run a program operation by operation; one that fails by itself is the last result."""
         single = self.trials.run if self.trials.isolated else None
         run = BoundedRun(self.reference, self.samples, self.seed, self.platform != "cpu", single)
         with self.reference.running():
             names = names_of(self.traced.jaxpr)[0]
             labels = names if len(names) == len(arrays) else [""] * len(arrays)
-            args = [Bounded(x, name) for x, name in zip(arrays, labels, strict=True)]
-            level: Level[Bounded] = Level(program.jaxpr, around)
+            args = [Sampled(x, name) for x, name in zip(arrays, labels, strict=True)]
+            level: Level[Sampled] = Level(program.jaxpr, around)
             try:
                 run.record(level, program, args)
             except OperationFailed as error:
@@ -190,7 +190,7 @@ class Search:
     # ---- smaller parts
 
     def _narrowed(
-        self, program: ClosedJaxpr, level: Level[Bounded], wrong: Sequence[Var], whole: Outcome
+        self, program: ClosedJaxpr, level: Level[Sampled], wrong: Sequence[Var], whole: Outcome
     ) -> Found:
         """Return the smallest part of a program whose results are wrong, from its true inputs."""
         part = part_of(program.jaxpr.eqns, wrong)
@@ -211,7 +211,7 @@ class Search:
             return found if deeper is None else deeper
         return found
 
-    def _inside(self, equation: Equation, level: Level[Bounded]) -> Found | None:
+    def _inside(self, equation: Equation, level: Level[Sampled]) -> Found | None:
         """Return the part inside of a branch or loop that is wrong; None if only the whole is."""
         part = executed_by(equation)
         if part is None or part.role not in ("branch", "body"):
@@ -269,8 +269,8 @@ class Search:
             if inner is not None:
                 return inner
         equation = wrong.equation
-        values: dict[Atom, Bounded] = {
-            atom: Bounded(x, "") for atom, x in zip(equation.invars, wrong.operands, strict=False)
+        values: dict[Atom, Sampled] = {
+            atom: Sampled(x, "") for atom, x in zip(equation.invars, wrong.operands, strict=False)
         }
         outputs = equation.outvars[wrong.position : wrong.position + 1]
         if wrong.expected is not None:
@@ -283,7 +283,7 @@ class Search:
 
     # ---- the report
 
-    def _right(self, program: ClosedJaxpr, level: Level[Bounded]) -> MiscompileReport:
+    def _right(self, program: ClosedJaxpr, level: Level[Sampled]) -> MiscompileReport:
         paths = names_of(self.traced.jaxpr)[1]
         undetermined = [
             path
@@ -303,7 +303,7 @@ class Search:
         return info.func_src_info if info else self.traced.fun_name
 
     def _results(
-        self, program: ClosedJaxpr, level: Level[Bounded], wrong: Sequence[Var], whole: Outcome
+        self, program: ClosedJaxpr, level: Level[Sampled], wrong: Sequence[Var], whole: Outcome
     ) -> tuple[WrongValue, ...]:
         paths = names_of(self.traced.jaxpr)[1]
         return tuple(
@@ -338,7 +338,7 @@ class Search:
         )
 
 
-def _wrong_value(name: str, found: ArrayLike, value: Bounded) -> WrongValue:
+def _wrong_value(name: str, found: ArrayLike, value: Sampled) -> WrongValue:
     wrong = wrong_elements(found, value)
     shape = typed(value.array)[1]
     first = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))

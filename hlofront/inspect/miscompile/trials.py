@@ -15,7 +15,7 @@ from hlofront.inspect.comparison.columns import Artifact
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.comparison.sessions import JaxlibSession, ProcessEnded
 from hlofront.inspect.error.other_jaxlib import host_array, restored, storable
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.dispatch.stages import Lowered
 from hlofront.transforms.flatten import ShapeDtypeStruct
 

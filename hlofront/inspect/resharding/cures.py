@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from hlofront.bridge.client import JaxRuntimeError
 from hlofront.bridge.mlir import context, ir, parsed_attribute
-from hlofront.inspect.resharding.places import Cause, Place, Places
+from hlofront.inspect.resharding.places import Cause, Places, ReshardPlace
 from hlofront.inspect.resharding.propagation import (
     AxisSplit,
     MarkedProgram,
@@ -28,7 +28,7 @@ _DIMENSIONS = re.compile(r"\[(?:\{[^\[\]]*\})?\]")
 
 
 def cures_of(
-    marked: MarkedProgram, places: Sequence[Place], mesh: MeshAxes | None, sent: int
+    marked: MarkedProgram, places: Sequence[ReshardPlace], mesh: MeshAxes | None, sent: int
 ) -> list[Cure]:
     """Return the specs with which each device sends at least a tenth less, the best first.
 
@@ -59,7 +59,7 @@ def cures_of(
     return sorted(found, key=lambda cure: (cure.sent, not cure.of.startswith("argument ")))
 
 
-def _causes(places: Sequence[Place]) -> list[Cause]:
+def _causes(places: Sequence[ReshardPlace]) -> list[Cause]:
     """Return what splits values otherwise than they are needed, those of the most bytes first.
 
     A constraint that is differentiated is two of the program, and one line of the user's.

@@ -55,7 +55,7 @@ class Cause(NamedTuple):
         return self.argument is None
 
 
-class Place(NamedTuple):
+class ReshardPlace(NamedTuple):
     """A value that one operation makes with a split and another needs with a different one.
 
     Attributes:
@@ -106,11 +106,11 @@ class Places:
         ]
         self.results = list(attributes["res_attrs"]) if "res_attrs" in attributes else []
 
-    def found(self) -> list[Place]:
+    def found(self) -> list[ReshardPlace]:
         """Return the places, in the program's order."""
         return list(self._in_block(self.main))
 
-    def _in_block(self, parent: ir.Operation) -> Iterator[Place]:
+    def _in_block(self, parent: ir.Operation) -> Iterator[ReshardPlace]:
         for region in parent.regions:
             for block in region.blocks:
                 for each in block.operations:
@@ -120,7 +120,9 @@ class Places:
                     if operation.name != "sdy.manual_computation":
                         yield from self._in_block(operation)
 
-    def _of_operation(self, operation: ir.Operation, parent: ir.Operation) -> Iterator[Place]:
+    def _of_operation(
+        self, operation: ir.Operation, parent: ir.Operation
+    ) -> Iterator[ReshardPlace]:
         for value, after in zip(operation.operands, self._needed(operation, parent), strict=False):
             if after is None or not _rank(value):
                 continue
@@ -188,14 +190,14 @@ class Places:
 
     def _place(
         self, operation: ir.Operation, value: Value, before: AxisSplit, after: AxisSplit, kind: Kind
-    ) -> Place:
+    ) -> ReshardPlace:
         mesh = self.program.mesh
         whole = _byte_count(value)
         shards = [whole // max(1, _shard_count(split, mesh)) for split in (before, after)]
         argument = self._argument(value)
         is_input = isinstance(value, ir.BlockArgument)
         maker = value.owner.owner if is_input else ir.OpResult(value).owner
-        return Place(
+        return ReshardPlace(
             None if argument else self._origin(maker),
             argument,
             _type_text(value),

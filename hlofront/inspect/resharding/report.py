@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hlofront.inspect.resharding.places import Cause, Place
+from hlofront.inspect.resharding.places import Cause, ReshardPlace
 from hlofront.inspect.resharding.propagation import Origin
 from hlotools.cost.collectives import Collective, Collectives
 from hlotools.source_lines import relative_line
@@ -130,7 +130,7 @@ def _at(origin: Origin) -> str:
     return f" at {relative_line(origin.file, origin.line)}" if origin.file else ""
 
 
-def rows_of(places: Sequence[Place], collectives: Collectives) -> list[Reshard]:
+def rows_of(places: Sequence[ReshardPlace], collectives: Collectives) -> list[Reshard]:
     """Return the rows of a report: equal places are one, those of the most bytes come first."""
     counts: dict[Reshard, int] = {}
     for place in places:
@@ -142,7 +142,7 @@ def rows_of(places: Sequence[Place], collectives: Collectives) -> list[Reshard]:
     return sorted(rows, key=lambda row: -row.received)
 
 
-def _row(place: Place, collectives: Sequence[Collective]) -> Reshard:
+def _row(place: ReshardPlace, collectives: Sequence[Collective]) -> Reshard:
     needed = place.needed_by
     made_by = place.value.name if place.value else "a value"
     return Reshard(
@@ -167,7 +167,7 @@ def _phase(path: str) -> str:
     return "backward" if _BACKWARD in path else "forward"
 
 
-def _is_whole(place: Place, collectives: Sequence[Collective]) -> bool:
+def _is_whole(place: ReshardPlace, collectives: Sequence[Collective]) -> bool:
     """Return whether the compiled program gathers all of a value that only changes its parts."""
     if place.kind != "move":
         return False

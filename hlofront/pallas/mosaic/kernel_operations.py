@@ -36,7 +36,7 @@ from hlofront.pallas.semaphores import (
 from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.collectives.collectives import axis_index_p
 
-# The number of a device, or its coordinates in the mesh, of which others are the kernel's own.
+# The number of a device, or coordinates in the mesh: those that a dict lacks are the kernel's own.
 Device = Index | Sequence[Index] | Mapping[Hashable, Index]
 
 # ---- the grid ------------------------------------------------------------------------------------
