@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.elements import NumPyArray
 from hlofront.bridge import state
 from hlofront.core.programs.digest import LARGE_CONSTANT_BYTES
 
@@ -11,7 +12,7 @@ from hlofront.core.programs.digest import LARGE_CONSTANT_BYTES
 _LARGEST_BYTES = 1 << 20
 
 
-def first_of_counting(value: Any) -> int | None:
+def first_of_counting(value: object) -> int | None:
     """Return the first element of a large constant whose elements are consecutive integers.
 
     XLA fuses an iota with what reads it, such as the mask of an attention, and knows nothing about
@@ -21,18 +22,19 @@ def first_of_counting(value: Any) -> int | None:
       None if the constant is small, does not count, or cannot be read, since it was donated or is
       split over devices.
     """
+    array: Any = value
     if isinstance(value, state.ArrayImpl):
-        if value.is_deleted() or not value.is_fully_replicated:
+        if array.is_deleted() or not array.is_fully_replicated:
             return None
     elif not isinstance(value, np.ndarray):
         return None
     if (
-        len(value.shape) != 1
-        or not np.issubdtype(value.dtype, np.integer)
-        or not LARGE_CONSTANT_BYTES < value.nbytes <= _LARGEST_BYTES
+        len(array.shape) != 1
+        or not np.issubdtype(array.dtype, np.integer)
+        or not LARGE_CONSTANT_BYTES < array.nbytes <= _LARGEST_BYTES
     ):
         return None
-    elements = np.asarray(value)
+    elements: NumPyArray = np.asarray(array)
     first, last = int(elements[0]), int(elements[-1])
     counts = last - first == len(elements) - 1 and bool((np.diff(elements) == 1).all())
     return first if counts else None
