@@ -15,7 +15,7 @@ from generate.docstrings import described, first_sentence, inline, rst
 from hlofront.base.lazy import names_in
 
 # Modules whose names are jaxlib's own bindings of MLIR, or that programs do not import.
-LEFT_OUT = re.compile(r"hlofront\.(extend\.mlir\b|interpreters\b|experimental\.pallas\b|as_jax)")
+LEFT_OUT = re.compile(r"hlofront\.(extend\.mlir\b|interpreters\b|as_jax)")
 # Modules with a page each, in the order of the reference; others follow. Modules below these that
 # are short are on the page of the module above them.
 SHORT = 12
