@@ -2,7 +2,8 @@
 
 - What it is: `page`, `styled`, `kernels`, `collectives` and `reshards` of several devices, and
   `dumped` for the passes of XLA, whose times are those of `compile_times`.
-- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`.
+- What it costs: `costs` and `profile` by source line, `memory_use`, `fits`, `tpu_kernels`, `tune`;
+  `array_owners` of the arrays that are alive.
 - What differs: `diff` of two programs, `compare` and `bisect` of jaxlibs, devices and revisions.
 - Where numbers go wrong: `find_nan`, `find_error`; what XLA compiles wrongly: `find_miscompile`.
 - Files and texts: `parse`, `write`, `canonical`, `profiles_in`; of dumps: `dump_folder`,
@@ -39,6 +40,7 @@ __getattr__, __dir__ = _exports(
         "hlofront.inspect.resharding.reshards": "reshards",
         "hlofront.inspect.sharding": "collectives",
         "hlofront.inspect.tuning": "Tuning TuningCandidate tune",
+        "hlofront.runtime.array.owners": "ArrayOwner array_owners",
         "hlotools.cost.costs": "Costs",
         "hlotools.cost.memory_use": "MemoryUse",
         "hlotools.dumps.dump_files": "DumpedModule dumped_modules",

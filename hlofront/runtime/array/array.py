@@ -1,5 +1,6 @@
 """Array: jaxlib's class of arrays with our methods."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -145,12 +146,16 @@ def block_until_ready(self: Array) -> Array:
     """
     try:
         return _block(self)
-    except JaxRuntimeError:
+    except JaxRuntimeError as error:
         if self.is_deleted():
             raise deleted(self) from None
-        raise
+        if not str(error).startswith("RESOURCE_EXHAUSTED"):
+            raise
+        raise importlib.import_module(_OWNERS).with_owners(error) from error
 
 
+# Only an error needs to know who holds arrays.
+_OWNERS = "hlofront.runtime.array.owners"
 _block = _of_cpp["block_until_ready"]
 
 

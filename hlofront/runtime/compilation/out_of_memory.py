@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.bridge import kernel_payloads
+from hlofront.runtime.array.owners import WAYS_OUT, owners_text
 from hlotools.ir.custom_kernels import set_kernel_decoder
 
 # The module that computes what is live when; only an error needs it.
@@ -16,7 +17,9 @@ _CODE = "RESOURCE_EXHAUSTED"
 _MAX_BUFFERS = 6
 
 
-def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxRuntimeError:
+def explained(
+    error: JaxRuntimeError, name: str, hlo: Callable[[], str], is_running: bool = False
+) -> JaxRuntimeError:
     """Return an error of XLA or a device; one of too little memory with the values that take it.
 
     The class and the code at the beginning of the message stay, and XLA's own message follows.
@@ -25,6 +28,7 @@ def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxR
       error: the error.
       name: the name of the program.
       hlo: a function that returns the program's HLO: optimized, or as XLA was given it.
+      is_running: whether it was to run, so that other arrays take memory as well.
     """
     message = str(error)
     if not message.startswith(_CODE):
@@ -39,11 +43,12 @@ def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxR
         return error
     optimized = "" if use.is_scheduled else ", before XLA's optimizations"
     largest = "\n".join(use.peak_lines(_MAX_BUFFERS))
+    owners = owners_text(_MAX_BUFFERS) if is_running else ""
+    alive = f"\nWhen it was to run, {owners}" if owners else ""
     return JaxRuntimeError(
         f"{_CODE}: {name} needs more memory than its device has. By the order of its "
-        f"operations{optimized}, {largest}\nhlofront.inspect.memory_use(lowered) has the full "
-        "list; to use less memory, try jax.checkpoint, donated arguments, smaller batches or "
-        f"shardings. XLA says:\n{message}"
+        f"operations{optimized}, {largest}{alive}\nhlofront.inspect.memory_use(lowered) has the "
+        f"full list. {WAYS_OUT} XLA says:\n{message}"
     )
 
 

@@ -218,7 +218,7 @@ class Executable:
         try:
             results = self._execute(args)
         except JaxRuntimeError as error:
-            raised = explained(error, self.name, self.hlo_text)
+            raised = explained(error, self.name, self.hlo_text, is_running=True)
             if raised is error:
                 raise
             raise raised from error
