@@ -253,8 +253,8 @@ FAULTS = (
         "jit(f, donate_argnames=) uses the programs of jit(f)",
         "cache key",
         "hlofront/runtime/dispatch/jit.py",
-        "            plan.donate_argnums,\n            plan.donate_argnames,\n        )",
-        "            plan.donate_argnums,\n        )",
+        "            plan.donate_argnums,\n            plan.donate_argnames,\n            *variant",
+        "            plan.donate_argnums,\n            *variant",
     ),
     Fault(
         "donated arguments stay as they are",
