@@ -39,6 +39,8 @@ from hlotools.ir.hlo_printer import write as write
 from hlotools.ir.styles import styled as styled
 from hlotools.matching.difference import Diff as Diff
 from hlotools.matching.difference import diff as diff
+from hlotools.profiles.comparison import ProfileDiff as ProfileDiff
+from hlotools.profiles.comparison import compare_profiles as compare_profiles
 from hlotools.profiles.profile import Profile as Profile
 from hlotools.profiles.profile import profile as profile
 
@@ -55,12 +57,14 @@ __all__ = (
     "Kernel",
     "MemoryUse",
     "Profile",
+    "ProfileDiff",
     "Shape",
     "Timeline",
     "TpuKernel",
     "TpuKernels",
     "canonical",
     "collectives",
+    "compare_profiles",
     "costs",
     "diff",
     "dump_folder",

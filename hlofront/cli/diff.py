@@ -8,6 +8,7 @@ from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import finish, say
 from hlofront.inspect.target import UsageError
 from hlotools.ir.program_text import STDIN
+from hlotools.profiles.xplane import is_profile
 from hlotools.terminal_colors import Painter
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 _DIFF_HELP = """\
 Compares two programs by structure: names, source lines and formatting do not matter.
-Each is a file with HLO, StableHLO or a jaxpr, or a function as FILE:FUNCTION.
+Each is a file with HLO, StableHLO or a jaxpr, or a function as FILE:FUNCTION; or both are profiles:
+then it lists the source lines that take longer than their repeats explain.
 
 example:
   python -m hlofront diff before.hlo after.hlo
@@ -25,6 +27,7 @@ example:
   python -m hlofront diff model.py:step model.py:faster_step --target cuda:h100 --fail-on 'bytes>1%'
   python -m hlofront diff model.py:step model.py:step --at HEAD~1 --at HEAD
   python -m hlofront diff model.py:step model.py:step --jaxlib 0.10.2 --jaxlib 0.12.0.1
+  python -m hlofront diff before.xplane.pb after.xplane.pb
 
 --target, --jaxlib and --at hold for both functions if given once, for A and for B if given twice.
 """
@@ -66,6 +69,8 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     from hlotools.matching.difference import diff_of_sides, with_dump
 
     arguments = options.before, options.after
+    if is_profile(arguments[0]) and is_profile(arguments[1]):
+        return _profiles(options, out)
     if arguments == (STDIN, STDIN):
         raise UsageError("standard input holds one program: give a file for the other")
     setting, names = _setting_of(options)
@@ -88,6 +93,24 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError(str(error)) from error
     print_difference(difference, options, out)
     return status
+
+
+def _profiles(options: argparse.Namespace, out: TextIO) -> int:
+    """Print which source lines take longer in a second profile; return the exit status."""
+    from hlofront.inspect.profiling import profiles_in
+    from hlotools.profiles.comparison import compare_profiles
+
+    if options.html or options.markdown or options.fail_on or options.schedule:
+        raise UsageError("profiles are compared as text or --json")
+    before, after = profiles_in(options.before), profiles_in(options.after)
+    known = {each.program: each for each in reversed(before)}
+    pairs = [(known[each.program], each) for each in after if each.program in known]
+    if not pairs:
+        names = [", ".join(each.program for each in side) for side in (before, after)]
+        raise UsageError(f"the profiles have no program in common: {names[0]}; {names[1]}")
+    difference = compare_profiles(*pairs[0])
+    print(difference.json() if options.json else difference.text(), file=out)
+    return 0 if difference.equal else 1
 
 
 def _setting_of(options: argparse.Namespace) -> tuple[str, list[str]]:

@@ -54,6 +54,7 @@ __getattr__, __dir__ = _exports(
         "hlotools.ir.styles": "styled",
         "hlotools.matching.difference": "Diff",
         "hlotools.profiles.compile_times": "CompileTimes",
+        "hlotools.profiles.comparison": "ProfileDiff",
         "hlotools.profiles.profile": "Profile",
     },
 )

@@ -1,6 +1,7 @@
 """The differences of two programs: traced, lowered, compiled, or functions to compile."""
 
 from collections.abc import Callable
+from typing import overload
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect import kernel_decoding  # noqa: F401  # Reads texts with their kernels.
@@ -12,8 +13,13 @@ from hlotools.ir.program_text import KINDS
 from hlotools.matching.difference import Diff as Diff
 from hlotools.matching.difference import Side, diff_of_sides, side_of
 from hlotools.matching.flags import flags_of
+from hlotools.profiles.comparison import ProfileDiff, compare_profiles
+from hlotools.profiles.profile import Profile
 
 
+@overload
+def diff(a: Profile, b: Profile) -> ProfileDiff: ...
+@overload
 def diff(
     a: object,
     b: object,
@@ -21,17 +27,26 @@ def diff(
     stage: str | None = None,
     schedule: bool = False,
     labels: tuple[str, str] | None = None,
-) -> Diff:
-    """Return the differences between two programs.
+) -> Diff: ...
+def diff(
+    a: object,
+    b: object,
+    *,
+    stage: str | None = None,
+    schedule: bool = False,
+    labels: tuple[str, str] | None = None,
+) -> Diff | ProfileDiff:
+    """Return the differences between two programs, or between two profiles of a program.
 
     Names, source lines, install paths and irrelevant orders do not count as differences; nor does
     the schedule of a compiled program, unless `schedule` is True. Differing XLA flags are among the
-    changes, even of equal programs.
+    changes, even of equal programs. Two results of `profile` differ in the source lines that take
+    longer, or less time, than their repeats explain.
 
     Args:
       a: text of a jaxpr, StableHLO or HLO; the path of a file of such text; a result of `trace`,
         `lower`, `compile` or `parse`; a ClosedJaxpr; or a function
-        with its arguments as a tuple, (f, x, y).
+        with its arguments as a tuple, (f, x, y); or a result of `profile` or `profiles_in`.
       b: the other program, of the same kind as `a`.
       stage: the stage at which functions are compared: "jaxpr", "stablehlo" or "hlo"; by default
         the other program's, and "hlo" where both are functions.
@@ -44,6 +59,8 @@ def diff(
       TypeError: if an argument is not a program.
       ValueError: if the programs are of two kinds, or a text is not a program.
     """
+    if isinstance(a, Profile) and isinstance(b, Profile):
+        return compare_profiles(a, b)
     if stage is not None and stage not in KINDS:
         raise ValueError(f"a stage is one of {', '.join(KINDS)}: got {stage!r}")
     wanted = stage

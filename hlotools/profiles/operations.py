@@ -52,6 +52,8 @@ class ProgramTimes:
     span: float = 0.0
     """The time from the first operation of each run to the end of its last one."""
     operations: dict[str, OperationTime] = field(default_factory=dict[str, OperationTime])
+    each_run: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
+    """For each run whose events are known apart from others', the seconds of its operations."""
 
 
 class _RunKey(NamedTuple):
@@ -98,9 +100,12 @@ def _add_run(times: ProgramTimes, intervals: list[Interval], runs: int) -> None:
     times.runs += runs
     for interval in intervals:
         times.operations.setdefault(interval.name, OperationTime()).count += 1
-    for name, picoseconds in own_times(intervals).items():
-        times.operations[name].seconds += picoseconds * 1e-12
-        times.seconds += picoseconds * 1e-12
+    seconds = {name: count * 1e-12 for name, count in own_times(intervals).items()}
+    for name, own in seconds.items():
+        times.operations[name].seconds += own
+        times.seconds += own
+    if runs == 1:
+        times.each_run.append(seconds)
     start = min(interval.start for interval in intervals)
     times.span += (max(interval.end for interval in intervals) - start) * 1e-12
 

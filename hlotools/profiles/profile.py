@@ -83,6 +83,8 @@ class Profile:
     """The time from the call to the results, where it was measured."""
     operations: list[OperationRow]
     lines: list[LineRow]
+    each_run: list[dict[str, float]]
+    """For each run that is known apart from others, the seconds of its operations, by name."""
 
     @is_visible
     def text(self, by: str = "line", most: int = 20) -> str:
@@ -273,9 +275,13 @@ def joined(
     instructions = {instruction.name: instruction for instruction in module.instructions()}
     # The kernels of a graph are known by their names: letters and digits of their operation's.
     of_kernels = {_NOT_IN_NAMES.sub("_", name): name for name in reversed(instructions)}
+
+    def known_as(recorded: str) -> str:
+        return recorded if recorded in instructions else of_kernels.get(recorded, recorded)
+
     rows: list[OperationRow] = []
     for recorded, time in times.operations.items():
-        name = recorded if recorded in instructions else of_kernels.get(recorded, recorded)
+        name = known_as(recorded)
         instruction = instructions.get(name)
         source = nearest_source(instruction) if instruction is not None else None
         cost = priced.get(name)
@@ -305,6 +311,7 @@ def joined(
         wall,
         rows,
         _by_line(rows),
+        [{known_as(name): own for name, own in run.items()} for run in times.each_run],
     )
 
 

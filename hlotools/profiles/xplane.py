@@ -85,6 +85,14 @@ class XSpace:
         return None
 
 
+def is_profile(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a file of XLA's profiler, or a folder that has one in it."""
+    place = pathlib.Path(path)
+    if place.is_dir():
+        return any(place.rglob("*.xplane.pb"))
+    return place.name.endswith(".xplane.pb")
+
+
 def read_xplane(path: str | os.PathLike[str]) -> XSpace:
     """Read a file of XLA's profiler.
 
