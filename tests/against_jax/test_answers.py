@@ -34,7 +34,6 @@ def keys_of_shelves():
     return found
 
 
-@pytest.mark.long
 def test_each_question_has_a_kept_answer(request):
     if request.config.getoption("--ask-jax") in ("keep", "all"):
         pytest.skip("answers are being kept")

@@ -8,7 +8,7 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront.test_util import check_grads
-from tests.numpy import catalogue, catalogue_runner
+from tests.numpy import catalogue, catalogue_part, catalogue_runner
 from tests.support.cases import Spec, replaced
 from tests.support.closeness import assert_within
 from tests.systematic import trials
@@ -52,7 +52,7 @@ def differentiable(chapter):
     """Calls with floats that give floats, of each function, in 64 bits."""
     found = []
     chosen = {}
-    for one in catalogue.of_part(chapter):
+    for one in catalogue_part.of_part(chapter):
         if one.concrete or one.not_smooth or not any(moves(spec.dtype) for spec in one.specs()):
             continue
         if any(spec.dtype.itemsize == 2 for spec in one.specs()) or one.other_kind:
@@ -128,7 +128,7 @@ def mappable(chapter):
     """Two calls of each function, which differ in more than dtypes."""
     found = []
     chosen = {}
-    for one in catalogue.of_part(chapter):
+    for one in catalogue_part.of_part(chapter):
         of_function = chosen.setdefault(one.function, {})
         if one.concrete or one.not_batched or not one.specs() or one.needs_x64():
             continue

@@ -5,7 +5,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
-from tests.numpy import catalogue, strict_promotion
+from tests.numpy import catalogue, catalogue_part, strict_promotion
 from tests.support.cases import Spec
 from tests.systematic import trials
 
@@ -122,7 +122,7 @@ ELEMENTWISE = frozenset(
 def test_the_library_promotes_nothing_by_itself(chapter, option):
     """Calls whose own operands agree give what they give without the option, in every form."""
     report = []
-    for one in catalogue.of_part(chapter):
+    for one in catalogue_part.of_part(chapter):
         if one.concrete or not agree(one, option):
             continue
         with jax.enable_x64(one.needs_x64()), trials.quiet():

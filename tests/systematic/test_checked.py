@@ -6,7 +6,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.experimental import checkify
-from tests.numpy import catalogue
+from tests.numpy import catalogue, catalogue_part
 from tests.numpy.catalogue_runner import AT_ONCE
 from tests.scipy.library_calls import CASES
 from tests.systematic import trials
@@ -38,7 +38,7 @@ def test_calls_of_the_catalogue_report_no_index(chapter):
     for x64 in (False, True):
         calls = [
             (one.name, one.on(jnp), one.values())
-            for one in catalogue.of_part(chapter)
+            for one in catalogue_part.of_part(chapter)
             if not one.concrete and one.needs_x64() is x64 and OUT_OF_BOUNDS not in one.name
         ]
         for start in range(0, len(calls), AT_ONCE):

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from tests.support import parts
 from tests.support.cases import (
     Case,
     Spec,
@@ -180,9 +179,3 @@ def load() -> None:
 def of_chapter(chapter: str, calls: dict[str, list[Call]] = CALLS) -> list[Call]:
     load()
     return [one for several in calls.values() for one in several if one.chapter == chapter]
-
-
-def of_part(chapter: str) -> list[Call]:
-    """The calls of a chapter in the part of all tests that runs: of each function, one is first."""
-    calls = of_chapter(chapter)
-    return parts.select(calls, parts.SAMPLES, lambda one: one.name, lambda one: [one.function])
