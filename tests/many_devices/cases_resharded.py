@@ -44,6 +44,15 @@ def test_arguments_of_shard_map_and_results_of_jit():
     assert (row.before, row.after) == ("P('x', None)", "P(None, 'x')")
 
 
+def test_arguments_whose_split_xla_chooses_have_no_cure():
+    def product(x, w):
+        return jax.lax.with_sharding_constraint(x @ w, struct(None, "x").sharding)
+
+    whole = jax.ShapeDtypeStruct((64, 64), "float32")
+    report = reshards(product)(struct("x"), whole)
+    assert report.rows and not any(cure.of == "argument w" for cure in report.cures)
+
+
 def test_equal_rows_are_one_and_constants_are_no_arguments():
     table = np.arange(4096, dtype=np.float32)
 

@@ -11,6 +11,7 @@ from hlofront.inspect.resharding.places import Cause, Places, ReshardPlace
 from hlofront.inspect.resharding.propagation import (
     AxisSplit,
     MarkedProgram,
+    main_of,
     mark_of,
     operations_of,
     splits_in,
@@ -140,13 +141,12 @@ def _changed(marked: MarkedProgram, cause: Cause, split: AxisSplit | None) -> It
             for each, attribute in zip(operations, before, strict=True):
                 each.attributes["sharding"] = attribute
         return
-    main = next(
-        each.operation
-        for each in marked.module.ir_module.body.operations
-        if each.operation.name == "func.func"
-        and '"main"' in str(each.operation.attributes["sym_name"])
-    )
-    given = main.attributes["arg_attrs"]
+    main = main_of(marked.module.ir_module)
+    given = main.attributes["arg_attrs"] if "arg_attrs" in main.attributes else ()
+    # XLA may have chosen the split of an argument already.
+    if not given or "sdy.sharding" not in given[cause.number]:
+        yield False
+        return
     with mlir_lock:
         changed = list(given)
         entries = {entry.name: entry.attr for entry in changed[cause.number]}
