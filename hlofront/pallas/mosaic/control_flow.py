@@ -188,7 +188,7 @@ def _(
         return values
 
     carried = [x for n, x in enumerate(carry) if n != counter]
-    results: list[Operand] = _count_up(build, (start, stop, stride), carried, step)
+    results: list[Operand] = [*_count_up(build, (start, stop, stride), carried, step)]
     if counter is not None:
         results.insert(counter, stop)
     for _step in range(length % at_once):
