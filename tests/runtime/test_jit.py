@@ -366,6 +366,13 @@ def test_large_constants_that_count_are_an_iota_of_the_module(first, array):
     assert "stablehlo.iota" in text and "%arg1" not in text
 
 
+def test_large_constants_that_count_are_narrowed_as_others_are():
+    for first in (2**40 + 5, 2**31 - 500, -(2**35)):
+        places = np.arange(first, first + 1000)
+        result = hlofront.jit(lambda x, places=places: lax.add(x, places))(np.zeros(1000, np.int32))
+        np.testing.assert_array_equal(result, places.astype(np.int32))
+
+
 def test_large_constants_that_do_not_count_by_one_are_arguments():
     for array in (
         np.arange(0, 2000, 2),

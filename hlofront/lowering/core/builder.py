@@ -191,6 +191,8 @@ class Builder(Emitter):
         first = first_of_counting(value)
         if first is not None:
             aval = ShapedArray(value.shape, dtype)
+            # NumPy's integers of 64 bits may be too large for the 32 bits that they become.
+            first = int(np.array(first).astype(dtype))
             return self.op("stablehlo.add", (self.iota(aval, 0), self.full(first, aval)), aval)
         return self.constant(np.asarray(value), dtype)
 
