@@ -279,6 +279,12 @@ def joined(
     def known_as(recorded: str) -> str:
         return recorded if recorded in instructions else of_kernels.get(recorded, recorded)
 
+    def summed(run: dict[str, float]) -> dict[str, float]:
+        seconds: dict[str, float] = {}
+        for recorded, own in run.items():
+            seconds[known_as(recorded)] = seconds.get(known_as(recorded), 0.0) + own
+        return seconds
+
     rows: list[OperationRow] = []
     for recorded, time in times.operations.items():
         name = known_as(recorded)
@@ -311,7 +317,7 @@ def joined(
         wall,
         rows,
         _by_line(rows),
-        [{known_as(name): own for name, own in run.items()} for run in times.each_run],
+        [summed(run) for run in times.each_run],
     )
 
 

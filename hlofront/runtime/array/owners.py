@@ -163,8 +163,10 @@ def _variables() -> dict[int, tuple[str, str]]:
         for name, value in _with_attributes(frame.f_locals.items()):
             found.setdefault(id(value), (name, where))
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if type(module) is ModuleType and (file is None or source.is_user_file(file)):
+        if type(module) is not ModuleType:
+            continue
+        file = vars(module).get("__file__")
+        if file is None or source.is_user_file(str(file)):
             for key, value in _with_attributes(list(vars(module).items())):
                 found.setdefault(id(value), (key, f"module {name}"))
     return found
@@ -173,9 +175,11 @@ def _variables() -> dict[int, tuple[str, str]]:
 def _with_attributes(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yield variables, the attributes of objects, and what functions enclose."""
     for name, value in variables:
-        if name.startswith("__") or isinstance(value, type | ModuleType):
+        # Not `isinstance`, which lets proxies of a user's compute what they stand for.
+        kind: type = type(value)
+        if name.startswith("__") or issubclass(kind, type | ModuleType):
             continue
-        if isinstance(value, FunctionType):
+        if kind is FunctionType:
             for key, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
                 try:
                     yield f"{key}, which {name} encloses", cell.cell_contents
@@ -183,8 +187,11 @@ def _with_attributes(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str
                     continue
             continue
         yield name, value
-        attributes = getattr(value, "__dict__", None)
-        if isinstance(attributes, dict) and type(value) is not state.ArrayImpl:
+        try:
+            attributes = object.__getattribute__(value, "__dict__")
+        except AttributeError:
+            continue
+        if type(attributes) is dict and kind is not state.ArrayImpl:
             for key, inner in list(attributes.items()):
                 yield f"{name}.{key}", inner
 
