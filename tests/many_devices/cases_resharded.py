@@ -39,9 +39,44 @@ def test_arguments_of_shard_map_and_results_of_jit():
     doubled = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("y"), out_specs=P("y"))
     (row,) = reshards(doubled)(struct("x")).rows
     assert (row.value, row.before, row.after) == ("argument x", "P('x', None)", "P('y', None)")
+    assert (row.operation, row.file, row.needed_so) == ("shard_map", __file__, None)
     split = jax.jit(lambda x: x + 1, out_shardings=struct(None, "x").sharding)
     (row,) = reshards(split)(struct("x")).rows
     assert (row.before, row.after) == ("P('x', None)", "P(None, 'x')")
+
+
+def test_axes_that_an_operation_needs_whole_and_what_xla_gathers_by_itself():
+    (row,) = reshards(jnp.fft.fft)(struct(None, "y")).rows
+    assert (row.operation, row.before, row.after) == ("fft", "P(None, 'y')", "P(None, None)")
+    assert (row.type, row.received) == ("c64[64,64]", 64 * 64 * 8 // 2)
+    # Its function's arguments are scalars, which are not split as the operands are.
+    rows = reshards(lambda x: jnp.sort(x, axis=0))(struct("x", "y")).rows
+    assert [(row.operation, row.after) for row in rows] == [("sort", "P(None, 'y')")]
+    (row,) = reshards(lambda x: jnp.cumsum(x, axis=0))(struct("x")).rows
+    assert (row.operation, row.after, row.file) == ("cumsum", "gathered by XLA", __file__)
+    gathered = jax.shard_map(
+        lambda x: jax.lax.all_gather(x, "x", tiled=True).sum(0, keepdims=True),
+        mesh=mesh, in_specs=P("x"), out_specs=P("x"),
+    )  # fmt: skip
+    assert not reshards(gathered)(struct("x")).rows
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.at[jnp.array([3, 1])].add(1.0),
+        lambda x: (x[::-1], jnp.roll(x, 3), x[jnp.array([3, 1])], x[:0]),
+        lambda x: jax.lax.cond(x.sum() > 0, jnp.sin, lambda x: x.T, x),
+        lambda x: x.reshape(4, 16, 64).transpose(1, 0, 2).reshape(64, 64).T @ x,
+        lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(64)),
+        lambda x: (
+            jax.random.normal(jax.random.key(0), x.shape) + (x.astype("int4") + 1).astype("float32")
+        ),
+        lambda x: jax.lax.while_loop(lambda c: c[1] < 3, lambda c: (c[0] @ c[0], c[1] + 1), (x, 0)),
+    ],
+)
+def test_programs_of_each_kind_have_a_report(function):
+    assert reshards(function)(struct("x", "y")).text()
 
 
 def test_arguments_whose_split_xla_chooses_have_no_cure():

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from hlofront.bridge.mlir import Value, ir
 from hlofront.inspect.resharding.propagation import (
     CONSTRAINTS,
+    MANUAL,
     AxisSplit,
     Origin,
     Propagated,
@@ -17,6 +18,7 @@ from hlofront.inspect.resharding.propagation import (
     mark_of,
     operations_of,
     place_of,
+    place_of_call,
     rule_of,
     splits_in,
 )
@@ -30,6 +32,8 @@ _CONTROL_FLOW = (
     "stablehlo.optimization_barrier",
     "stablehlo.while",
 )
+# HLO's names of MLIR's types.
+_COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128"}
 # How many operations are looked at to find what made a split so.
 _FAR = 300
 
@@ -117,7 +121,7 @@ class Places:
                     operation = each.operation
                     yield from self._of_operation(operation, parent)
                     # Bodies of shard_map compute with the shards themselves.
-                    if operation.name != "sdy.manual_computation":
+                    if operation.name != MANUAL:
                         yield from self._in_block(operation)
 
     def _of_operation(
@@ -140,7 +144,8 @@ class Places:
             owner = value.owner.owner
             if owner == self.main:
                 return self.arguments[value.arg_number]
-            splits = _results_of(owner)
+            # Functions of reductions, sorts and scatters have scalars.
+            splits = _results_of(owner) if owner.name in _CONTROL_FLOW else []
             return splits[value.arg_number] if value.arg_number < len(splits) else whole
         result = ir.OpResult(value)
         splits = _results_of(result.owner)
@@ -151,7 +156,7 @@ class Places:
         name = operation.name
         if name in CONSTRAINTS:
             return _results_of(operation)
-        if name == "sdy.manual_computation":
+        if name == MANUAL:
             return splits_in(operation.attributes["in_shardings"])
         if name == "func.return":
             found = [splits_in(each) for each in self.results]
@@ -167,7 +172,7 @@ class Places:
     def _by_rule(self, operation: ir.Operation, rule: Rule) -> list[AxisSplit | None]:
         """Return the splits of operands that agree with those of results, and with each other."""
         mesh = self.program.mesh
-        axes: dict[str, tuple[str, ...]] = {}
+        axes: dict[str, tuple[str, ...]] = dict.fromkeys(rule.whole, ())
         for value, mapping in zip(operation.results, rule.results, strict=False):
             for factor, along in _by_factor(self.split_of(value), mapping, rule, mesh).items():
                 axes.setdefault(factor, along)
@@ -207,7 +212,8 @@ class Places:
             self._origin(operation),
             shards[1] - shards[0] if kind == "gather" else shards[1],
             self._cause_of_value(value),
-            self._cause_of_use(operation, value),
+            # Its own in_specs say how shard_map needs it.
+            None if operation.name == MANUAL else self._cause_of_use(operation, value),
         )
 
     def _argument(self, value: Value) -> str | None:
@@ -232,7 +238,9 @@ class Places:
         return None
 
     def constraint_mark(self, operation: ir.Operation) -> int | None:
-        """Return the number of the equation of a sharding constraint."""
+        """Return the number of the equation of a sharding constraint, or of a shard_map."""
+        if operation.name == MANUAL:
+            return self.program.constraints.get(place_of_call(operation))
         if operation.name not in CONSTRAINTS:
             return None
         return self.program.constraints.get(place_of(operation.results[0]))
@@ -371,12 +379,14 @@ def _rank(value: Value) -> int:
 def _type_text(value: Value) -> str:
     kind = _type_of(value)
     assert kind is not None
-    return f"{kind.element_type}[{','.join(map(str, kind.shape))}]"
+    element = _COMPLEX.get(str(kind.element_type), str(kind.element_type))
+    return f"{element}[{','.join(map(str, kind.shape))}]"
 
 
 def _byte_count(value: Value) -> int:
     kind = _type_of(value)
     if kind is None:
         return 0
-    bits = re.search(r"\d+", str(kind.element_type))
+    element = str(kind.element_type)
+    bits = re.search(r"\d+", _COMPLEX.get(element, element))
     return math.prod(kind.shape) * (int(bits[0]) if bits else 32) // 8

@@ -27,12 +27,15 @@ from hlofront.runtime.sharding.partitioning import partition_of
 # XLA keeps frontend attributes of operations, on CPUs too, where Shardy's dumps have no locations.
 _MARK = "hlofront.equation"
 _DUMPED = {"xla_dump_hlo_pass_re": "shardy.*", "xla_dump_hlo_as_text": True}
+MANUAL = "sdy.manual_computation"
 CONSTRAINTS = ("sdy.reshard", "sdy.sharding_constraint")
 _AXES = re.compile(r'"([^"]+)"(:\(\d+\)\d+)?')
 _MESH_AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _SPLITS = re.compile(r"<@\w+, (\[[^<>]*?\])(?:, [a-z]+=[^<>]*)?>")
 _MAPPINGS = re.compile(r"\[([^\[\]]*)\]")
 _FACTOR = re.compile(r"[a-z](?:_\d+)?")
+_FACTOR_SIZE = re.compile(r"([a-z](?:_\d+)?)=(\d+)")
+_WHOLE = re.compile(r"need_replication=\{([^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class Propagated:
       module: the module, which the operations belong to.
       arguments: the names of the arguments.
       origins: the operations of the user's program, by the numbers in marks.
-      constraints: the numbers of the sharding constraints, by `place_of` their values.
+      constraints: the numbers of sharding constraints and calls of shard_map, by `place_of` the
+        values of the former and `place_of_call` of the latter.
     """
 
     mesh: dict[str, int]
@@ -160,9 +164,11 @@ class MarkedProgram:
             after = ir.Module.parse(texts["after_propagation"], context)
         constraints: dict[object, int] = {}
         for operation in operations_of(self.module.ir_module.operation):
-            mark = mark_of(operation) if operation.name in CONSTRAINTS else None
-            if mark is not None:
+            mark = mark_of(operation)
+            if mark is not None and operation.name in CONSTRAINTS:
                 constraints.setdefault(place_of(operation.results[0]), mark)
+            if mark is not None and operation.name == MANUAL:
+                constraints.setdefault(place_of_call(operation), mark)
         mesh = _mesh_of(after)
         return Propagated(mesh, after, self.arguments, self.origins, constraints), hlo
 
@@ -201,6 +207,20 @@ def place_of(value: Value) -> object:
     if operation.name in CONSTRAINTS:
         return "constraint", place_of(operation.operands[0])
     return mark_of(operation), result.result_number
+
+
+def place_of_call(operation: ir.Operation) -> object:
+    """Return what identifies a call of shard_map, which loses its mark as constraints do."""
+    places: list[object] = []
+    for operand in operation.operands:
+        value = operand
+        while not isinstance(value, ir.BlockArgument):
+            maker = ir.OpResult(value).owner
+            if maker.name not in CONSTRAINTS:
+                break
+            value = maker.operands[0]
+        places.append(place_of(value))
+    return "call", tuple(places)
 
 
 def mark_of(operation: ir.Operation) -> int | None:
@@ -242,12 +262,14 @@ def _split(text: str) -> AxisSplit:
 class Rule:
     """Which factors of an operation's iteration space the dimensions of its values are.
 
-    "([i, k], [k, j])->([i, j])" is the rule of a matrix product.
+    "([i, k], [k, j])->([i, j])" is the rule of a matrix product. Factors in `whole` are split on no
+    device, such as the axis of a Fourier transform.
     """
 
     operands: tuple[tuple[tuple[str, ...], ...], ...]
     results: tuple[tuple[tuple[str, ...], ...], ...]
     sizes: dict[str, int]
+    whole: frozenset[str]
 
 
 def rule_of(operation: ir.Operation) -> Rule | None:
@@ -257,10 +279,13 @@ def rule_of(operation: ir.Operation) -> Rule | None:
     text = str(operation.attributes["sdy.sharding_rule"])
     before, _, after = text.partition("->")
     results, _, sizes = after.partition(" {")
+    whole = _WHOLE.search(sizes)
     return Rule(
-        _dimensions(before), _dimensions(results),
-        {name: int(size) for name, size in re.findall(r"([a-z](?:_\d+)?)=(\d+)", sizes)},
-    )  # fmt: skip
+        _dimensions(before),
+        _dimensions(results),
+        {name: int(size) for name, size in _FACTOR_SIZE.findall(sizes)},
+        frozenset(_FACTOR.findall(whole[1]) if whole else ()),
+    )
 
 
 def _dimensions(text: str) -> tuple[tuple[tuple[str, ...], ...], ...]:

@@ -1,7 +1,7 @@
 """The report of the places where XLA changes how values are split."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hlofront.inspect.resharding.places import Cause, ReshardPlace
@@ -139,7 +139,42 @@ def rows_of(places: Sequence[ReshardPlace], collectives: Collectives) -> list[Re
     rows = [
         row._replace(count=count, received=row.received * count) for row, count in counts.items()
     ]
+    rows += _gathers_besides(places, collectives)
     return sorted(rows, key=lambda row: -row.received)
+
+
+def _gathers_besides(places: Sequence[ReshardPlace], collectives: Collectives) -> Iterator[Reshard]:
+    """Yield the arrays that XLA gathers by its own choice, although no split requires it.
+
+    It cannot split a cumulative sum along the summed axis, for example.
+    """
+    lines = {
+        (each.file, each.line)
+        for place in places
+        for each in (place.value, place.needed_by)
+        if each is not None
+    }
+    for row in collectives.rows:
+        operation = row.op_name.rpartition("/")[2]
+        if row.opcode != "all-gather" or (row.file, row.line) in lines:
+            continue
+        # What the user asked for, or the beginning of a program without lines.
+        if operation == "all_gather" or row.file is None:
+            continue
+        yield Reshard(
+            "an operand",
+            row.type.partition("{")[0],
+            f"split along {row.along()}",
+            "gathered by XLA",
+            row.total_bytes,
+            False,
+            operation,
+            row.file,
+            row.line,
+            _phase(row.op_name),
+            None,
+            None,
+        )
 
 
 def _row(place: ReshardPlace, collectives: Sequence[Collective]) -> Reshard:
