@@ -58,9 +58,9 @@ class Reshard(NamedTuple):
             f"    for {self.operation}{where}{phase}",
         ]
         if self.made_so is not None and self.made_so != self.value:
-            lines.append(f"    it is split so by {self.made_so}")
+            lines.append(f"    it is split this way by {self.made_so}")
         if self.needed_so is not None:
-            lines.append(f"    needed so because of {self.needed_so}")
+            lines.append(f"    needed this way because of {self.needed_so}")
         return "\n".join(lines)
 
 
@@ -83,8 +83,8 @@ class Cure(NamedTuple):
     def text(self) -> str:
         """Return what to change, and what it gives."""
         return (
-            f"{self.of}: {self.after} instead of {self.before}. Compiled so, each device sends "
-            f"{self.sent:,} bytes instead of {self.sent_before:,}."
+            f"{self.of}: {self.after} instead of {self.before}. Compiled this way, each device "
+            f"sends {self.sent:,} bytes instead of {self.sent_before:,}."
         )
 
 

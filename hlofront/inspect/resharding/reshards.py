@@ -1,4 +1,4 @@
-"""The function `reshards`, which says where XLA changes how values are split."""
+"""The function `reshards`, which reports the values that XLA reshards."""
 
 import contextlib
 from collections.abc import Callable
@@ -19,12 +19,13 @@ from hlotools.cost.collectives import collectives
 def reshards(
     function: Callable[..., object], target: Target | str | None = None
 ) -> Callable[..., Reshards]:
-    """Return a function that says where XLA must split values of `function` in another way.
+    """Return a function that reports which values of `function` XLA reshards, and why.
 
-    Where an operation needs a value split otherwise than it is made, devices exchange parts of it,
-    or each gathers all of it. The report has each such place with the value, both PartitionSpecs,
-    the bytes, the user's lines of the operation and of the argument or sharding constraint that
-    makes it so; and other specs that avoid it, with what the program compiled with them sends.
+    Where an operation needs a value split differently from how it was produced, the devices
+    exchange parts of it, or each of them gathers all of it. The report lists each such place: the
+    value, both PartitionSpecs, the bytes that each device receives, the line of the operation, and
+    the argument or sharding constraint that causes it. It also lists other specs that avoid it:
+    the program was compiled with each, so that the bytes that devices then send are known.
 
     Args:
       function: the function, jitted or not.
@@ -53,7 +54,7 @@ def reshards(
 
 
 def reshards_of(lowered: Lowered, tries_specs: bool = True) -> Reshards:
-    """Return where XLA must split values of a lowered program in another way.
+    """Return which values of a lowered program XLA reshards, and why.
 
     Args:
       lowered: the program.
