@@ -294,3 +294,21 @@ def test_dtypes_and_weak_types_stay():
         assert result.shape == (3,)
     with jax.enable_x64(True):
         assert fun(np.ones(3)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x[-3:], x[:5], x[2:-1]),
+        lambda x: (x[x.shape[0] // 2 :], x[: x.shape[0] // 2].sum(0)),
+        lambda x: jnp.concatenate([x[-3:], x[:2]]).mean(0),
+    ],
+)
+def test_parts_that_are_shorter_for_short_arrays(function):
+    """Their sizes are maxima and quotients of the length."""
+    bucketed = jax.jit(function, buckets={"x": (8, 16)})
+    for length in (1, 2, 3, 5, 8, 9, 16):
+        x = np.arange(4.0 * length, dtype=np.float32).reshape(length, 4)
+        pairs = zip(jax.tree.leaves(bucketed(x)), jax.tree.leaves(function(x)), strict=True)
+        for found, expected in pairs:
+            np.testing.assert_allclose(found, expected, rtol=1e-6)

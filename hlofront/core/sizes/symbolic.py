@@ -353,8 +353,8 @@ class SizeExpression(SymbolicSize):
     def evaluated(self, values: Mapping[str, SizeValue]) -> SizeValue:
         """Return the value of the expression for values of its variables.
 
-        The values may be ints, expressions, or anything with +, *, `divmod`, and `max_dim` and
-        `min_dim` of this module.
+        The values may be ints, expressions, or anything with +, -, *, //, % and comparisons, such
+        as traced integers.
 
         Raises:
           KeyError: for a variable without value.
@@ -564,14 +564,19 @@ def max_dim(d1: Any, d2: Any) -> Any:
     """Return the greater of two sizes, as an expression if it depends on variables."""
     if isinstance(d1, SizeExpression) or isinstance(d2, SizeExpression):
         return _extreme(MAX, d1, d2, lambda bounds: (bounds[0] >= 0, bounds[1] <= 0))
-    return max(d1, d2)
+    if isinstance(d1, int) and isinstance(d2, int):
+        return max(d1, d2)
+    # Of traced sizes, such as the lengths of a bucket.
+    return d1 + (d2 - d1) * (d2 > d1)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
     """Return the lesser of two sizes, as an expression if it depends on variables."""
     if isinstance(d1, SizeExpression) or isinstance(d2, SizeExpression):
         return _extreme(MIN, d1, d2, lambda bounds: (bounds[1] <= 0, bounds[0] >= 0))
-    return min(d1, d2)
+    if isinstance(d1, int) and isinstance(d2, int):
+        return min(d1, d2)
+    return d1 + (d2 - d1) * (d2 < d1)
 
 
 def _factor_value(factor: Factor, values: Mapping[str, SizeValue]) -> SizeValue:
