@@ -6,7 +6,7 @@ variables are ints. Variables are integers that are at least 1.
 """
 
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, SupportsIndex, TypeGuard, cast
 
 from hlofront.base.errors import InconclusiveDimensionOperation
@@ -550,33 +550,28 @@ def _divided(
     )
 
 
-def _extreme(
-    name: str, x: Any, y: Any, compare: Callable[[Bounds], tuple[bool, bool]]
-) -> "int | SizeExpression":
-    scope = x.scope if isinstance(x, SizeExpression) else y.scope
-    first, second = compare(scope.bounds(combination(x, 1, y, -1, scope)))
-    if first:
-        return x
-    return y if second else operation(name, x, y, scope)
-
-
 def max_dim(d1: Any, d2: Any) -> Any:
     """Return the greater of two sizes, as an expression if it depends on variables."""
-    if isinstance(d1, SizeExpression) or isinstance(d2, SizeExpression):
-        return _extreme(MAX, d1, d2, lambda bounds: (bounds[0] >= 0, bounds[1] <= 0))
-    if isinstance(d1, int) and isinstance(d2, int):
-        return max(d1, d2)
-    # Of traced sizes, such as the lengths of a bucket.
-    return d1 + (d2 - d1) * (d2 > d1)
+    return _extreme(MAX, d1, d2, 1)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
     """Return the lesser of two sizes, as an expression if it depends on variables."""
-    if isinstance(d1, SizeExpression) or isinstance(d2, SizeExpression):
-        return _extreme(MIN, d1, d2, lambda bounds: (bounds[1] <= 0, bounds[0] >= 0))
-    if isinstance(d1, int) and isinstance(d2, int):
-        return min(d1, d2)
-    return d1 + (d2 - d1) * (d2 < d1)
+    return _extreme(MIN, d1, d2, -1)
+
+
+def _extreme(name: str, x: Any, y: Any, sign: int) -> Any:
+    """Return max_dim (with sign 1) or min_dim (with sign -1) of two sizes."""
+    if isinstance(x, SizeExpression) or isinstance(y, SizeExpression):
+        scope = x.scope if isinstance(x, SizeExpression) else y.scope
+        least, greatest = scope.bounds(combination(x, sign, y, -sign, scope))
+        if least >= 0:
+            return x
+        return y if greatest <= 0 else operation(name, x, y, scope)
+    if isinstance(x, int) and isinstance(y, int):
+        return max(x, y) if name == MAX else min(x, y)
+    # Traced sizes, such as the lengths of a bucket.
+    return x + (y - x) * (y > x if name == MAX else y < x)
 
 
 def _factor_value(factor: Factor, values: Mapping[str, SizeValue]) -> SizeValue:
