@@ -107,7 +107,7 @@ def _count_up(
     bounds: tuple[Value, Value, Value],
     carry: Sequence[Value],
     step: Callable[[KernelBuilder, Value, Sequence[Operand]], Sequence[Operand]],
-) -> list[Value]:
+) -> Sequence[Operand]:
     """Emit a loop over integers; `step(builder, i, carry)` returns the next carry."""
 
     def body(inner: KernelBuilder, i: Value, *values: Value) -> None:
@@ -188,12 +188,12 @@ def _(
         return values
 
     carried = [x for n, x in enumerate(carry) if n != counter]
-    results: list[Operand] = [*_count_up(build, (start, stop, stride), carried, step)]
+    results = _count_up(build, (start, stop, stride), carried, step)
     if counter is not None:
-        results.insert(counter, stop)
+        results = [*results[:counter], stop, *results[counter:]]
     for _step in range(length % at_once):
         results = build.call(jaxpr, [*consts, *results])
-    return results
+    return list(results)
 
 
 @mosaic(while_p)
