@@ -67,6 +67,10 @@ _KIND_OF = {bool: BOOL, int: INT, float: FLOAT, str: TEXT, type(None): _TEXT_OR_
 # First, the options that traced or compiled programs depend on.
 _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "check_vma": (False, "makes types say along which manual axes values vary; shard_map sets it"),
+    "hlofront_array_lines": (
+        False,
+        "keeps the line that made each array, for array_owners and errors of too little memory",
+    ),
     "hlofront_cpu_formulas": (
         True,
         "replaces slow operations of XLA for CPUs by formulas; most need hlofront_fences, too",

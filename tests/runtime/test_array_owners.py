@@ -1,15 +1,20 @@
 """Which variables hold the arrays that are alive, and that errors of too little memory say so."""
 
+import inspect
 import threading
 
+import numpy as np
 import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront.base.array_lines import line_of
+from hlofront.base.config import options
 from hlofront.inspect import array_owners
 from hlofront.runtime.array import owners
 
 KIB = 1024
+keeping_lines = options["hlofront_array_lines"]
 in_module = jnp.ones((2, 128))
 
 
@@ -95,3 +100,41 @@ def test_only_the_largest_are_listed():
     assert " bytes are held by " in lines[0] and "  kept in " in lines[1]
     assert lines[2].endswith(" others") and len(lines) == 3
     assert kept.size
+
+
+def place_of(function, text):
+    """The place, in a message, of the only line of a function that has a text."""
+    lines, first = inspect.getsourcelines(function)
+    (number,) = (first + i for i, line in enumerate(lines) if text in line)
+    return f"test_array_owners.py:{number}"
+
+
+def test_the_lines_that_made_arrays():
+    double = jax.jit(lambda x: 2 * x)
+    double(jnp.ones(2))  # C++ would make the next call, but for the option.
+    with keeping_lines(True):
+        made = {
+            "jit": double(jnp.ones(2)),
+            "an operator": -jnp.ones(2),
+            "a transfer": jax.device_put(np.ones(2), jax.devices()[0]),
+            "a creation": jnp.asarray([1.0, 2.0]),
+            "a slice": jnp.ones(2)[:1],
+            "a gradient": jax.grad(jnp.sum)(jnp.ones(2)),
+        }
+        unchanged = jax.device_put(made["jit"])
+    for name, array in made.items():
+        expected = place_of(test_the_lines_that_made_arrays, f'"{name}": ')
+        assert line_of(array).endswith(expected), name
+    assert unchanged is made["jit"]
+    assert line_of(double(jnp.ones(2))) == ""
+
+
+def made_in_a_function():
+    return jnp.ones((3, 5))
+
+
+def test_arrays_that_no_variable_holds_are_grouped_by_their_lines():
+    with keeping_lines(True):
+        (owner,) = array_owners([made_in_a_function(), made_in_a_function()])
+    assert owner.made_at.endswith(place_of(made_in_a_function, "return"))
+    assert owner.text().endswith(f"largest float32[3,5] made at {owner.made_at}")

@@ -7,6 +7,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from hlofront.base import source
+from hlofront.base.array_lines import line_of
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import state
@@ -33,6 +34,8 @@ class ArrayOwner(NamedTuple):
       count: the number of arrays.
       bytes: the bytes of all of them, on all of their devices.
       largest: the type of the largest, such as "float32[1024,1024]".
+      made_at: the line that made the largest, such as "train.py:31"; "" unless the option
+        `hlofront_array_lines` was on at that time.
     """
 
     name: str
@@ -40,12 +43,14 @@ class ArrayOwner(NamedTuple):
     count: int
     bytes: int
     largest: str
+    made_at: str = ""
 
     def text(self, width: int = 0) -> str:
         """Return the owner as a line, whose number of bytes is as wide as `width`."""
         arrays = "1 array" if self.count == 1 else f"{self.count} arrays, the largest"
         where = f" in {self.where}" if self.where else ""
-        return f"{self.bytes:>{width},} bytes  {self.name}{where}: {arrays} {self.largest}"
+        made = f" made at {self.made_at}" if self.made_at else ""
+        return f"{self.bytes:>{width},} bytes  {self.name}{where}: {arrays} {self.largest}{made}"
 
 
 def array_owners(arrays: Sequence[Any] | None = None) -> list[ArrayOwner]:
@@ -53,7 +58,10 @@ def array_owners(arrays: Sequence[Any] | None = None) -> list[ArrayOwner]:
 
     These are variables of functions that run, in any thread, of modules, and that functions
     enclose; the array may be in lists, dictionaries and objects in it. An array that several hold
-    is the nearest one's, those of the innermost function first and those of modules last.
+    is the nearest one's, those of the innermost function first and those of modules last. Arrays
+    that no variable holds are grouped by the lines that made them. Lines are known of arrays that
+    are made while `jax.config.update("hlofront_array_lines", True)` is set, with which calls are
+    slower.
 
     Args:
       arrays: arrays; by default all that are alive on all devices.
@@ -68,15 +76,17 @@ def array_owners(arrays: Sequence[Any] | None = None) -> list[ArrayOwner]:
         arrays = _alive()
     sizes = {id(x): _size(x) for x in arrays}
     names = _names_of(arrays)
-    owned: dict[tuple[str, str], list[Any]] = {}
+    owned: dict[tuple[str, str, str], list[Any]] = {}
     for x in arrays:
-        owned.setdefault(names.get(id(x), (_UNKNOWN, "")), []).append(x)
+        name, where = names.get(id(x), (_UNKNOWN, ""))
+        owned.setdefault((name, where, line_of(x) if name == _UNKNOWN else ""), []).append(x)
     rows = []
-    for (name, where), held in owned.items():
+    for (name, where, _), held in owned.items():
         largest = max(held, key=lambda x: sizes[id(x)])
         total = sum(sizes[id(x)] for x in held)
         shape = ",".join(map(str, largest.shape))
-        rows.append(ArrayOwner(name, where, len(held), total, f"{largest.dtype}[{shape}]"))
+        kind = f"{largest.dtype}[{shape}]"
+        rows.append(ArrayOwner(name, where, len(held), total, kind, line_of(largest)))
     return sorted(rows, key=lambda row: -row.bytes)
 
 

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hlofront.base.array_lines import array_lines, remember
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.caches import memoize
 from hlofront.base.config import options, remove_size_one_mesh_axis_from_type
@@ -119,6 +120,7 @@ def device_put(
             and may_alias is None
             and _guard_puts.value is None
             and _guard_moves.value is None
+            and not array_lines.value
             and is_eager()
         )
         if type(device) is PartitionSpec:
@@ -168,7 +170,10 @@ def _device_put(
         srcs = list(map(_source, srcs, leaves))
         return treedef.unflatten(placing.device_put(leaves, devices, srcs, semantics))
     with Explicit("put"):
-        return treedef.unflatten(list(map(put_leaf, leaves, devices, semantics)))
+        placed = list(map(put_leaf, leaves, devices, semantics))
+    if array_lines.value:
+        remember([x for x in placed if type(x) is ArrayImpl])
+    return treedef.unflatten(placed)
 
 
 def over_context(spec: PartitionSpec, function: str) -> Sharding:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.array_lines import array_lines, remember
 from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
 from hlofront.base.errors import JaxRuntimeError
@@ -222,6 +223,8 @@ class Executable:
             if raised is error:
                 raise
             raise raised from error
+        if array_lines.value:
+            remember(map(base_of, results))
         if not nan_checks.are_on():
             return results
         nan_checks.check(self.program, self.name, args, results, self.donates)
@@ -295,8 +298,10 @@ class Executable:
           result: the result of that call.
         """
         # C++ neither passes tokens, nor stores those that others wait for, nor checks results for
-        # NaNs and keys for reuse.
+        # NaNs and keys for reuse, nor remembers who made them.
         if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
+            return None
+        if array_lines.value:
             return None
         # Nor does it change layouts.
         if not self.takes_as_laid(args):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.array_lines import remembered
 from hlofront.base.config import enable_x64, options
 from hlofront.base.dtypes import float0
 from hlofront.base.errors import AbsentDeviceError
@@ -252,8 +253,10 @@ def host_put(
     if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
         # Without jax_enable_x64, jaxlib's C++ converts the value to a dtype of 32 bits.
         with enable_x64(True):
-            return _host_put(np.asarray(x, aval.dtype), aval, placement, committed, copied)
-    return _host_put(x, aval, placement, committed, copied)
+            made = _host_put(np.asarray(x, aval.dtype), aval, placement, committed, copied)
+    else:
+        made = _host_put(x, aval, placement, committed, copied)
+    return remembered(made)
 
 
 def _host_put(
