@@ -5,13 +5,17 @@ import os
 import pathlib
 import shutil
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import NumPyArray
-from hlofront.core.jaxpr import Atom, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
+from hlofront.higher_order.cond import cond_p
+from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.selecting import three_parts
+from hlofront.higher_order.while_loop import while_p
 from hlofront.inspect.comparison.columns import Artifact
 from hlofront.inspect.comparison.environments import WORKER
 from hlofront.inspect.error.other_jaxlib import host_array
@@ -64,21 +68,6 @@ def _stablehlo(
 
 
 def _script(found: Found, comment: Sequence[str], path: pathlib.Path) -> str:
-    names: dict[Atom, str] = {}
-    letters = _letters()
-    for var in found.part.inputs:
-        names[var] = next(letters)
-    lines: list[str] = []
-    for equation in found.part.equations:
-        name = equation.primitive.name.replace("-", "_")
-        name = name if name.endswith("_p") else f"{name}_p"
-        operands = [_literal(a) if isinstance(a, Literal) else names[a] for a in equation.invars]
-        params = [f"{key}={text_of(value)}" for key, value in equation.params.items()]
-        names.update(zip(equation.outvars, letters))
-        left = ", ".join(names[var] for var in equation.outvars)
-        left = f"[{left}]" if equation.primitive.multiple_results else left
-        lines.append(f"    {left} = p.{name}.bind({', '.join([*operands, *params])})")
-    results = ", ".join(names[var] for var in found.part.outputs)
     arrays = list(map(host_array, found.operands))
     wide = any(x.dtype.itemsize == 8 * (2 if x.dtype.kind == "c" else 1) for x in arrays)
     return "\n".join(
@@ -92,15 +81,120 @@ def _script(found: Found, comment: Sequence[str], path: pathlib.Path) -> str:
             *(['jax.config.update("jax_enable_x64", True)'] if wide else []),
             f"args = [{', '.join(_array(x, i, path) for i, x in enumerate(arrays))}]",
             "",
-            f"def part({', '.join(names[var] for var in found.part.inputs)}):",
-            *lines,
-            f"    return {results}",
-            "",
+            *functions_of("part", found.part.program),
             'print("as a whole:", jax.jit(part)(*args))',
             'print("operation by operation:", part(*map(jax.numpy.asarray, args)))',
             "",
         ]
     )
+
+
+def functions_of(name: str, program: ClosedJaxpr) -> list[str]:
+    """Return the lines of a Python function that binds the primitives of a program.
+
+    The lines need jax, lax, numpy as np, and jax.extend.core.primitives as p. Programs that an
+    equation holds, such as the body of a loop, become functions of their own, written first.
+
+    Raises:
+      Unwritable: if a parameter or a constant has no text in Python.
+    """
+    functions = _Functions()
+    functions.write(name, program)
+    return [*(_SPLIT if functions.scans else ()), *functions.lines]
+
+
+_SPLIT = ("def split(results, carried):", "    return results[:carried], results[carried:]", "")
+
+
+class _Functions:
+    """The lines of functions that bind the primitives of programs."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.scans = False
+        self._inner = 0
+
+    def write(self, function: str, program: ClosedJaxpr, is_inner: bool = False) -> None:
+        """Write a program as a function of its inputs, after those that it needs.
+
+        Args:
+          function: the function's name.
+          program: the program.
+          is_inner: whether it returns a tuple even of a single result.
+        """
+        names: dict[Atom, str] = {}
+        letters = _letters()
+        lines: list[str] = []
+        for var, value in zip(program.jaxpr.constvars, program.consts, strict=True):
+            names[var] = next(letters)
+            lines.append(f"    {names[var]} = {_scalar(host_array(value))}")
+        names.update(zip(program.jaxpr.invars, letters))
+        for equation in program.eqns:
+            right = self._call(equation, _texts(equation.invars, names))
+            names.update(zip(equation.outvars, letters))
+            results = [names[var] for var in equation.outvars]
+            left = _tuple(results) if equation.primitive.multiple_results else results[0]
+            if equation.primitive is scan_p:
+                carried = equation.params["num_carry"]
+                left = f"{_tuple(results[:carried])}, {_tuple(results[carried:])}"
+            lines.append(f"    {left} = {right}")
+        parameters = ", ".join(names[var] for var in program.jaxpr.invars)
+        results = _texts(program.jaxpr.outvars, names)
+        returned = _tuple(results) if is_inner else ", ".join(results)
+        self.lines += [f"def {function}({parameters}):", *lines, f"    return {returned}", ""]
+
+    def _call(self, equation: Equation, operands: list[str]) -> str:
+        """Return what computes an equation.
+
+        Loops and branches are calls of lax, as the parameters of their primitives differ between
+        versions of jax.
+        """
+        params = equation.params
+        if equation.primitive is scan_p:
+            self.scans = True
+            consts, carry, xs = three_parts(operands, params["num_consts"], params["num_carry"])
+            body = self._inner_function(params["jaxpr"])
+            results = f"{body}({', '.join([*consts, '*c', '*x'])})"
+            step = f"lambda c, x: split({results}, {len(carry)})"
+            options = f"length={params['length']}, reverse={params['reverse']}"
+            return f"lax.scan({step}, {_tuple(carry)}, {_tuple(xs)}, {options})"
+        if equation.primitive is while_p:
+            conditions, consts, carry = three_parts(
+                operands, params["cond_nconsts"], params["body_nconsts"]
+            )
+            condition = self._inner_function(params["cond_jaxpr"])
+            body = self._inner_function(params["body_jaxpr"])
+            return (
+                f"lax.while_loop(lambda c: {condition}({', '.join([*conditions, '*c'])})[0], "
+                f"lambda c: {body}({', '.join([*consts, '*c'])}), {_tuple(carry)})"
+            )
+        if equation.primitive is cond_p:
+            branches = ", ".join(map(self._inner_function, params["branches"]))
+            return f"lax.switch({operands[0]}, [{branches}], {', '.join(operands[1:])})"
+        name = equation.primitive.name.replace("-", "_")
+        if "update_jaxpr" in params:
+            params = {key: x for key, x in params.items() if not key.startswith("update_")}
+            return f"lax.{name}({', '.join([*operands, *_keywords(params)])})"
+        name = name if name.endswith("_p") else f"{name}_p"
+        return f"p.{name}.bind({', '.join([*operands, *_keywords(params)])})"
+
+    def _inner_function(self, program: ClosedJaxpr) -> str:
+        self._inner += 1
+        name = f"inner{self._inner}"
+        self.write(name, program, is_inner=True)
+        return name
+
+
+def _texts(atoms: Sequence[Atom], names: Mapping[Atom, str]) -> list[str]:
+    return [_literal(atom) if isinstance(atom, Literal) else names[atom] for atom in atoms]
+
+
+def _tuple(texts: Sequence[str]) -> str:
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def _keywords(params: Mapping[str, object]) -> list[str]:
+    return [f"{key}={text_of(value)}" for key, value in params.items()]
 
 
 def _letters() -> Iterator[str]:
