@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
@@ -35,7 +37,7 @@ from hlofront.inspect.miscompile.parts import ProgramPart
 from hlofront.inspect.miscompile.trials import Kind, Outcome
 from hlofront.inspect.stepwise.loops import SHORT, row, run_steps, stacked
 from hlofront.inspect.stepwise.operands import typed
-from hlofront.inspect.stepwise.report_parts import Inside
+from hlofront.inspect.stepwise.report_parts import Inside, source_line_of
 from hlofront.inspect.stepwise.run import Level, StepwiseRun, inside, results_of
 from hlofront.numpy import where
 from hlofront.runtime.checks.program_walk import selected
@@ -83,6 +85,8 @@ class BoundedRun(StepwiseRun[Sampled]):
       seed: of their random numbers.
       is_coarse: whether products are rounded to fewer digits than their dtype has.
       single: runs operations first that may end the process; None if there are none.
+      seconds: the time that a loop may take, one step at a time, that does not end when it is
+        compiled.
     """
 
     def __init__(
@@ -92,11 +96,13 @@ class BoundedRun(StepwiseRun[Sampled]):
         seed: int,
         is_coarse: bool,
         single: Single | None = None,
+        seconds: float = 0.0,
     ):
         super().__init__()
         self.is_coarse = is_coarse
         self.reference = reference
         self.single = single
+        self.seconds = seconds
         self.random = [np.random.default_rng((seed, i)) for i in range(samples)]
         # The first operation, or body of a loop, that is wrong by itself.
         self.wrong: WrongPart | None = None
@@ -130,30 +136,32 @@ class BoundedRun(StepwiseRun[Sampled]):
 
     # ---- operations
 
-    def _try_apart(
+    def _failure_apart(
         self, level: Level[Sampled], equation: Equation, operands: Sequence[Sampled]
-    ) -> None:
-        """Run an operation in a process of its own, before it runs in this one."""
-        assert self.single is not None
+    ) -> OperationFailed | None:
+        """Return the failure of an operation, a loop too, in a process of its own, or None."""
+        if self.single is None or equation in self.tried:
+            return None
+        self.tried.add(equation)
         program = ProgramPart((equation,), tuple(equation.outvars)).program
         pairs = zip(equation.invars, operands, strict=True)
         arrays = {atom: v.array for atom, v in pairs if isinstance(atom, Var)}
         outcome = self.single(program, list(arrays.values()))
-        if outcome.kind != "values":
-            operands_of_part = tuple(v.array for v in operands)
-            raise OperationFailed(
-                WrongPart(
-                    equation, level.inside, operands_of_part, None, None,
-                    kind=outcome.kind, failure=outcome.failure,
-                )
-            )  # fmt: skip
+        if outcome.kind == "values":
+            return None
+        return OperationFailed(
+            WrongPart(
+                equation, level.inside, tuple(v.array for v in operands), None, None,
+                kind=outcome.kind, failure=outcome.failure,
+            )
+        )  # fmt: skip
 
     def operation(
         self, level: Level[Sampled], equation: Equation, operands: list[Sampled]
     ) -> list[Sampled]:
-        if self.single is not None and equation not in self.tried:
-            self.tried.add(equation)
-            self._try_apart(level, equation, operands)
+        failure = self._failure_apart(level, equation, operands)
+        if failure is not None:
+            raise failure
         results = results_of(equation, operands)
         varies = any(v.samples for v in operands)
         if is_foreign(equation) or not (varies or any(map(is_inexact, results))):
@@ -342,6 +350,9 @@ class BoundedRun(StepwiseRun[Sampled]):
         length = body.iterations or 0
         if not length:
             return self.operation(level, equation, operands)
+        failure = self._failure_apart(level, equation, operands)
+        if failure is not None:
+            raise failure
         program = body.closed
         consts, carry, xs = split_inputs(body, operands)
         is_short = length * equation_count(program.jaxpr) <= SHORT
@@ -384,8 +395,13 @@ class BoundedRun(StepwiseRun[Sampled]):
         read = split_inputs(condition, operands)[0]
         consts, carry, _ = split_inputs(body, operands)
         cost = equation_count(body.jaxpr) + equation_count(condition.jaxpr)
-        time = 0
+        failure = self._failure_apart(level, equation, operands)
+        if failure is not None and failure.part.kind != "hang":
+            raise failure
+        started, time = monotonic(), 0
         while True:
+            if failure is not None and monotonic() - started > self.seconds:
+                raise self._endless(equation, time)
             is_short = time * cost <= SHORT
             inputs = [*read, *carry]
             (goes_on,) = self.in_step(level, equation, condition.closed, inputs, time, is_short)
@@ -395,12 +411,24 @@ class BoundedRun(StepwiseRun[Sampled]):
             new = self.in_step(level, equation, body.closed, [*consts, *carry], time, is_short)
             carry = [self._merged(goes_on, x, old) for x, old in zip(new, carry, strict=True)]
             time += 1
+        if failure is not None:
+            # It ends, one step at a time.
+            raise failure
         # Other roundings may take more iterations.
         for number in range(len(self.random) + 1):
             if np.asarray(goes_on.sample(number)).any():
                 rest = [self.sampled(v, number) for v in (*read, *consts, *carry)]
                 self._replace(carry, number, self._looped(number, equation, rest))
         return carry
+
+    def _endless(self, equation: Equation, steps: int) -> TimeoutError:
+        line = source_line_of(equation.traceback)
+        place = f" at {source.shown_line(line.file, line.line)}" if line else ""
+        return TimeoutError(
+            f"the while_loop{place} does not end in {self.seconds:g} seconds when it is compiled, "
+            f"nor one step at a time ({steps} steps): its condition may never be false. If it has "
+            "many steps, give find_miscompile more seconds=, or fewer steps"
+        )
 
     def _looped(
         self, number: int, equation: Equation, operands: Sequence[ArrayLike]

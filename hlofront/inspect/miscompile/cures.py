@@ -64,6 +64,16 @@ def curing_passes(run: Run, is_right: Callable[[Outcome], bool]) -> list[str]:
     return [name for name in passes_that_changed(run) if is_right(run({_DISABLED: name}))]
 
 
+def curing_pass(run: Run, is_right: Callable[[Outcome], bool]) -> list[str]:
+    """Return a pass without which a part is right, with few trials, if there is one."""
+    names = passes_that_changed(run)
+    while len(names) > 1:
+        half = names[: len(names) // 2]
+        cured = is_right(run({_DISABLED: ",".join(half)}))
+        names = half if cured else names[len(half) :]
+    return [name for name in names if is_right(run({_DISABLED: name}))]
+
+
 def candidates(platform: str, passes: Sequence[str]) -> Iterator[Option]:
     """Yield the options that may cure a program, those that cost least first.
 

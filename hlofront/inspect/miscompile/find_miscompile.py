@@ -14,6 +14,9 @@ from hlofront.inspect.miscompile.trials import Outcome, Trials
 from hlofront.inspect.stepwise.call import search_on_values
 from hlofront.runtime.dispatch.stages import Traced
 
+# The time that the smallest part of a program that hangs may take, with another option.
+_SECONDS_OF_A_CURE = 10.0
+
 
 def find_miscompile(
     fun: Callable[..., object],
@@ -61,6 +64,7 @@ def find_miscompile(
       ValueError: likewise, if programs for other devices are to be isolated.
       TypeError: from the returned function, if the program has effects or draws numbers from the
         device's own generator, or if it is called while another function is traced.
+      TimeoutError: from the returned function, if a loop of the program does not end.
 
     Example:
       >>> from hlofront.inspect import find_miscompile
@@ -110,7 +114,12 @@ def _with_cures(
     if search.platform != "cpu":
         # Other jaxlibs have CPUs only.
         jaxlibs = ()
-    passes = cures.curing_passes(run, is_right)
+    if found.kind == "hang":
+        # Each trial takes as long as it may, and what is right is quick.
+        trials.seconds = min(trials.seconds, _SECONDS_OF_A_CURE)
+        passes = cures.curing_pass(run, is_right)
+    else:
+        passes = cures.curing_passes(run, is_right)
     options = cures.candidates(search.platform, passes)
     return replace(
         report,

@@ -168,7 +168,10 @@ class Search:
     ) -> "tuple[BoundedRun, Level[Sampled], Found | None]":
         """Run a program operation by operation; one that fails by itself is the last result."""
         single = self.trials.run if self.trials.isolated else None
-        run = BoundedRun(self.reference, self.samples, self.seed, self.platform != "cpu", single)
+        run = BoundedRun(
+            self.reference, self.samples, self.seed, self.platform != "cpu", single,
+            self.trials.seconds,
+        )  # fmt: skip
         with self.reference.running():
             names = names_of(self.traced.jaxpr)[0]
             labels = names if len(names) == len(arrays) else [""] * len(arrays)
@@ -276,9 +279,15 @@ class Search:
         if wrong.expected is not None:
             values[outputs[0]] = wrong.expected
         part = ProgramPart((equation,), tuple(outputs))
-        found = Found(part, values, wrong.inside, wrong.kind, wrong.failure, Outcome(()), True)
+        failed = Outcome((), wrong.kind, wrong.failure)
+        found = Found(part, values, wrong.inside, wrong.kind, wrong.failure, failed, True)
         if wrong.program is not None:
             return found._replace(part=ProgramPart((), ()), is_alone=False)
+        if wrong.kind != "values":
+            level: Level[Sampled] = Level(part.program.jaxpr, wrong.inside)
+            level.values.update(values)
+            deeper = self._inside(equation, level)
+            return found if deeper is None else deeper
         return found._replace(outcome=self.trials.run(part.program, found.operands))
 
     # ---- the report
