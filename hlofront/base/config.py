@@ -162,6 +162,11 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is the number of recompilations at one line of the user's code from which on they are "
         "reported; 0 never",
     ),
+    "hlofront_warn_reshards": (
+        False,
+        "reports which values of a program for several devices XLA reshards, when it is compiled; "
+        "it is compiled twice then",
+    ),
     "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
     "hlofront_compare_programs": (

@@ -11,8 +11,13 @@ from hlotools.cost.mesh_groups import MeshAxes
 def mesh_of(stage: Compiled | Lowered) -> MeshAxes | None:
     """Return the mesh of a program's shardings, or None for one device or no mesh."""
     where = stage._where
-    mesh = where.mesh if type(where) is DeviceAssignment else None
-    if mesh is None or type(where) is not DeviceAssignment:
+    return mesh_over(where) if type(where) is DeviceAssignment else None
+
+
+def mesh_over(where: DeviceAssignment) -> MeshAxes | None:
+    """Return the mesh of a program's devices, or None if its shardings have none."""
+    mesh = where.mesh
+    if mesh is None:
         return None
     position_of_device = {device: number for number, device in enumerate(where.devices)}
     axes = tuple((str(name), size) for name, size in mesh.shape_tuple)

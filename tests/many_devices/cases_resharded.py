@@ -5,6 +5,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront.base.config import options
 from hlofront.inspect import reshards
 from hlofront.inspect.sharding import sharding_text
 from hlofront.sharding import NamedSharding
@@ -112,3 +113,18 @@ def test_the_stage_says_it_and_leaves_the_program_as_it_was():
     assert "argument b, f32[64,64]: P('y', None) -> " in text and "What would avoid it" in text
     assert "What would avoid it" not in sharding_text(lowered, compiled, tries_specs=False)
     assert lowered.as_text() == before
+
+
+def test_an_option_tells_it_when_a_program_is_compiled(capsys):
+    def on_devices(*spec):
+        return jax.device_put(jnp.ones((64, 64)), NamedSharding(mesh, P(*spec)))
+
+    rows, columns = on_devices("x"), on_devices(None, "x")
+    with options["hlofront_warn_reshards"](True):
+        product = jax.jit(lambda rows, more_rows: rows @ more_rows)
+        for _ in range(2):
+            product(rows, rows)
+        jax.jit(lambda columns, rows: rows * 2 + columns)(columns, columns)
+    told = capsys.readouterr().err
+    assert told.count("XLA reshards") == told.count("for dot_general") == 1
+    assert "argument more_rows, f32[64,64]: P('x', None) -> P(None, None), " in told

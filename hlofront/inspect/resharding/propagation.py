@@ -10,7 +10,7 @@ from typing import Any
 from hlofront.base.source import user_frame
 from hlofront.bridge.client import is_absent
 from hlofront.bridge.mlir import Value, context, ir
-from hlofront.core.jaxpr import Equation
+from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.lowering_request import LoweringRequest
 from hlofront.core.names import path_of
 from hlofront.lowering.core.frontend_attributes import add
@@ -20,7 +20,6 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.runtime.compilation.aot_targets import compile_absent
 from hlofront.runtime.compilation.host_calls import HostFailures, host_function
-from hlofront.runtime.dispatch.stages import Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.partitioning import partition_of
 
@@ -92,20 +91,18 @@ class MarkedProgram:
     """A program for several devices, each of whose operations is marked with its equation.
 
     Args:
-      lowered: a result of `lower` for several devices.
+      program: the program.
+      name: the name of the traced function.
+      where: the devices.
     """
 
-    def __init__(self, lowered: Lowered):
-        where = lowered._where
-        assert type(where) is DeviceAssignment
-        self.where = where
+    def __init__(self, program: ClosedJaxpr, name: str, where: DeviceAssignment):
+        self.program, self.name, self.where = program, name, where
         self.origins: list[Origin] = []
-        traced = lowered._traced
-        info = traced.program.debug_info
+        info = program.debug_info
         names = (info and info.arg_names) or ()
-        count = len(traced.program.in_avals)
+        count = len(program.in_avals)
         names = [names[i] if i < len(names) else f"args[{i}]" for i in range(count)]
-        self.program, self.name = traced.program, lowered._jitted.name
         request = LoweringRequest(
             self.name,
             lowering_platform(where.device),
@@ -113,10 +110,10 @@ class MarkedProgram:
             keep_unused=True,
         )
         self.module: Module = lower_program(
-            traced.program, request, arg_names=names, after_equation=self._mark
+            program, request, arg_names=names, after_equation=self._mark
         )
         self.arguments = tuple(names)
-        self.chosen_outputs = where.chosen_outputs(traced.program)
+        self.chosen_outputs = where.chosen_outputs(program)
 
     def _mark(self, build: Any, equation: Equation, values: Mapping[Any, Any]) -> None:
         number = str(len(self.origins))

@@ -1,10 +1,13 @@
 """The function `reshards`, which reports the values that XLA reshards."""
 
 import contextlib
+import sys
+import textwrap
 from collections.abc import Callable
 
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.inspect.jitted import jitted
-from hlofront.inspect.program_mesh import mesh_of
+from hlofront.inspect.program_mesh import mesh_over
 from hlofront.inspect.resharding.cures import cures_of
 from hlofront.inspect.resharding.places import Places
 from hlofront.inspect.resharding.propagation import MarkedProgram
@@ -63,14 +66,36 @@ def reshards_of(lowered: Lowered, tries_specs: bool = True) -> Reshards:
     Raises:
       ValueError: if the program is for one device, or XLA's compiler does not say how it splits.
     """
-    if type(lowered._where) is not DeviceAssignment:
+    where = lowered._where
+    if type(where) is not DeviceAssignment:
         raise ValueError(
             "the program is for one device: reshards() needs arguments with shardings over several"
         )
-    marked = MarkedProgram(lowered)
-    program, hlo = marked.propagated()
-    places = Places(program).found()
-    mesh = mesh_of(lowered)
+    return _found(lowered._traced.program, lowered._jitted.name, where, tries_specs)
+
+
+def _found(program: ClosedJaxpr, name: str, where: DeviceAssignment, tries_specs: bool) -> Reshards:
+    marked = MarkedProgram(program, name, where)
+    propagated, hlo = marked.propagated()
+    places = Places(propagated).found()
+    mesh = mesh_over(where)
     sent = collectives(hlo, mesh)
     cures = cures_of(marked, places, mesh, sent.moved_bytes) if tries_specs else []
     return Reshards(rows_of(places, sent), cures)
+
+
+def warn_of_reshards(program: ClosedJaxpr, name: str, where: DeviceAssignment) -> None:
+    """Print which values of a program that was compiled XLA reshards, to stderr, if any."""
+    try:
+        rows = _found(program, name, where, tries_specs=False).rows
+    except ValueError as error:
+        print(f"hlofront: what {name} reshards is not known: {error}", file=sys.stderr)
+        return
+    if rows:
+        info = program.debug_info
+        lines = "\n".join(row.text() for row in rows)
+        print(
+            f"hlofront: in {info.func_src_info if info else name}, XLA reshards:\n"
+            f"{textwrap.indent(lines, '  ')}",
+            file=sys.stderr,
+        )

@@ -1,5 +1,6 @@
 """The pipeline from a traced program to its executable: disk cache, lowering, XLA, each once."""
 
+import importlib
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 _fences = options["hlofront_fences"]
 _formulas = options["hlofront_cpu_formulas"]
 _guards = options["hlofront_xla_guards"]
+_warn_reshards = options["hlofront_warn_reshards"]
+# Needs the inspection of programs, which is on a higher layer, only if the option is on.
+_RESHARDS = "hlofront.inspect.resharding.reshards"
 
 
 # Options that affect how lowering writes the user's source lines.
@@ -219,6 +223,14 @@ class Compilation:
 
     def run(self) -> CompiledProgram:
         """Load or compile the program; return jaxlib's executable and its call data."""
+        made = self._made()
+        assignment = self._device_assignment
+        if _warn_reshards.value and assignment is not None:
+            warn = importlib.import_module(_RESHARDS).warn_of_reshards
+            warn(self._program, self._request.name, assignment)
+        return made
+
+    def _made(self) -> CompiledProgram:
         supplier = _suppliers.of(self._program).get(None)
         supplied = None if supplier is None else supplier(self._request)
         if supplied is not None:
