@@ -12,10 +12,14 @@ import numpy as np
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import NumPyArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
+from hlofront.core.programs.subprograms import (
+    branches_of,
+    condition_of,
+    executed_by,
+    split_inputs,
+)
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.scan import scan_p
-from hlofront.higher_order.selecting import three_parts
-from hlofront.higher_order.while_loop import while_p
 from hlofront.inspect.comparison.columns import Artifact
 from hlofront.inspect.comparison.environments import WORKER
 from hlofront.inspect.error.other_jaxlib import host_array
@@ -150,27 +154,25 @@ class _Functions:
         versions of jax.
         """
         params = equation.params
-        if equation.primitive is scan_p:
-            self.scans = True
-            consts, carry, xs = three_parts(operands, params["num_consts"], params["num_carry"])
-            body = self._inner_function(params["jaxpr"])
-            results = f"{body}({', '.join([*consts, '*c', '*x'])})"
-            step = f"lambda c, x: split({results}, {len(carry)})"
-            options = f"length={params['length']}, reverse={params['reverse']}"
-            return f"lax.scan({step}, {_tuple(carry)}, {_tuple(xs)}, {options})"
-        if equation.primitive is while_p:
-            conditions, consts, carry = three_parts(
-                operands, params["cond_nconsts"], params["body_nconsts"]
-            )
-            condition = self._inner_function(params["cond_jaxpr"])
-            body = self._inner_function(params["body_jaxpr"])
-            return (
-                f"lax.while_loop(lambda c: {condition}({', '.join([*conditions, '*c'])})[0], "
-                f"lambda c: {body}({', '.join([*consts, '*c'])}), {_tuple(carry)})"
-            )
+        body, condition = executed_by(equation), condition_of(equation)
         if equation.primitive is cond_p:
-            branches = ", ".join(map(self._inner_function, params["branches"]))
-            return f"lax.switch({operands[0]}, [{branches}], {', '.join(operands[1:])})"
+            functions = [self._inner_function(each.closed) for each in branches_of(equation)]
+            return f"lax.switch({operands[0]}, [{', '.join(functions)}], {', '.join(operands[1:])})"
+        if body is not None and condition is not None:
+            read = split_inputs(condition, operands)[0]
+            consts, carry, _ = split_inputs(body, operands)
+            goes_on, step = map(self._inner_function, (condition.closed, body.closed))
+            return (
+                f"lax.while_loop(lambda c: {goes_on}({', '.join([*read, '*c'])})[0], "
+                f"lambda c: {step}({', '.join([*consts, '*c'])}), {_tuple(carry)})"
+            )
+        if equation.primitive is scan_p and body is not None:
+            self.scans = True
+            consts, carry, xs = split_inputs(body, operands)
+            results = f"{self._inner_function(body.closed)}({', '.join([*consts, '*c', '*x'])})"
+            step = f"lambda c, x: split({results}, {len(carry)})"
+            options = f"length={body.iterations}, reverse={params['reverse']}"
+            return f"lax.scan({step}, {_tuple(carry)}, {_tuple(xs)}, {options})"
         name = equation.primitive.name.replace("-", "_")
         if "update_jaxpr" in params:
             params = {key: x for key, x in params.items() if not key.startswith("update_")}
