@@ -49,7 +49,7 @@ class AbstractValue(SingleValue):
 
     @property
     def mat(self) -> ManualAxisType:
-        """The manual axis type: along which manual axes of the mesh the value varies, and how."""
+        """The ManualAxisType: the manual mesh axes along which the value varies, and how."""
         return self.manual_axis_type
 
     def normalize(self) -> "AbstractValue":
@@ -79,10 +79,10 @@ class SupportsAval(Protocol):
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array: its shape and dtype, whether that is weak, and how it is split.
+    """The type of an array: its shape, its dtype (which may be weak) and its sharding.
 
     Equal avals are almost always the same object, so that `a is b` decides most comparisons and
-    dictionaries keyed by avals are quick; `==` stays right when they are not.
+    lookups in dictionaries keyed by avals are quick; `==` is right even when they are not.
     """
 
     __slots__ = (
@@ -176,7 +176,7 @@ class ShapedArray(AbstractValue):
     ) -> "ShapedArray":
         """Return an aval with some fields replaced; None leaves a field unchanged.
 
-        With another shape and no sharding the result is split along no axis.
+        With a new shape and no new sharding, the result is not split along any axis.
         """
         keeps_split = sharding is None and (shape is None or tuple(shape) == self.shape)
         return ShapedArray(
@@ -242,7 +242,7 @@ class ShapedArray(AbstractValue):
 
 
 class Split(NamedTuple):
-    """The part of a sharding that is in a type: an abstract mesh and a PartitionSpec."""
+    """The part of a sharding that belongs to a type: an abstract mesh and a PartitionSpec."""
 
     mesh: AbstractMesh
     spec: PartitionSpec
@@ -289,7 +289,7 @@ def _manual_text(aval: ShapedArray) -> str:
 
 
 class AbstractHolder(AbstractValue):
-    """The type of a value that holds an array or will hold it: of a reference or of a future.
+    """The type of a value that holds an array, or will hold it: a reference or a future.
 
     Attributes:
       inner_aval: the aval of the array.
@@ -344,7 +344,7 @@ class AbstractToken(AbstractValue):
 token_aval = AbstractToken()
 
 _interned: dict[Hashable, ShapedArray] = {}
-# The size at which the table is cleared: a memory bound for programs of ever new shapes.
+# The size at which the table is cleared, to bound memory in programs that keep making new shapes.
 _MAX_INTERNED = 1 << 16
 
 
@@ -463,9 +463,9 @@ class SymbolicSize:
 
 # ---- the aval of any value -------------------------------------------------------------------
 
-# Type -> the function that gives the aval of such a value, and makes it a valid operand; the entry
-# of a type is also that of its subclasses. Packages add to the table. The functions return
-# ShapedArrays, except for tokens, which only operations on tokens accept.
+# Type -> the function that returns the aval of its values, which makes them valid operands. An
+# entry also applies to subclasses. Packages add to the table. The functions return ShapedArrays,
+# except for tokens, which only operations on tokens accept.
 pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
 _aval_of_type = pytype_aval_mappings.get
 
@@ -473,8 +473,8 @@ _aval_of_type = pytype_aval_mappings.get
 class HostValues(dict[type, Callable[[Any], Any]]):
     """A table from types of host values to functions that convert such a value to an operand.
 
-    An operand is an array, or a NumPy array or scalar. A function also converts values of the
-    subclasses of its type; NumPy converts those of other types. Packages add to the table.
+    An operand is an array, or a NumPy array or scalar. The function of a type also converts values
+    of its subclasses; NumPy converts values of types without one. Packages add to the table.
     """
 
     __slots__ = ()
@@ -587,7 +587,7 @@ for _type in (int, float, complex):
     register_value_type(_type, _of_python_scalar)
 register_value_type(np.ndarray, _of_numpy)
 register_value_type(np.generic, _of_numpy)
-# What NumPy itself has is looked up often, and listed so that its base classes need not be.
+# NumPy's own types are looked up often, so they are listed here: no search of base classes.
 for _type in np.ScalarType:
     if issubclass(_type, np.bool_ | np.number):
         register_value_type(_type, _of_numpy)

@@ -39,9 +39,9 @@ class AxisData:
     Attributes:
       name: its name, or None.
       size: its size.
-      spmd_name: the mesh axes that users say it is split over.
-      explicit_mesh_axis: the axes of type Explicit that the arrays are split along there.
-      mesh: the mesh of these, or None.
+      spmd_name: the mesh axes over which the user asked to split it.
+      explicit_mesh_axis: the mesh axes of type Explicit that split the arrays along this axis.
+      mesh: the mesh of `explicit_mesh_axis`, or None.
       tag: the identity of the vmap call that maps it, which comparisons ignore. Functions and rules
         that run later recognize the batched values of that call by it; see `BatchTrace.tag`. It is
         a BatchTag, or an object of another package.
@@ -66,7 +66,7 @@ class AxisData:
         self.mesh = mesh
 
     def tagged(self, tag: object) -> "AxisData":
-        """Return the same axis with another tag; with a new one for None."""
+        """Return the same axis with another tag, which is a new BatchTag if `tag` is None."""
         return AxisData(
             self.name, self.size, self.spmd_name, self.explicit_mesh_axis, self.mesh, tag
         )
@@ -84,12 +84,12 @@ class AxisData:
         return f"AxisData(name={self.name!r}, size={self.size}, spmd_name={self.spmd_name!r})"
 
 
-# The axis whose batch rule runs, if it is split along explicit axes.
+# The axis whose batch rule is running, if explicit mesh axes split it.
 _split_axis: ContextVar[AxisData | None] = ContextVar("split_batch_axis", default=None)
 
 
 class splitting_batches:
-    """A context manager in which new batch axes are split as the axis that vmap maps."""
+    """A context manager in which new batch axes are split like the axis that vmap maps."""
 
     __slots__ = ("_token", "axis")
 
@@ -106,7 +106,7 @@ class splitting_batches:
 
 
 def split_batch_axis() -> AxisData | None:
-    """Return the axis whose batch rule runs, if arrays are split there, else None."""
+    """Return the axis whose batch rule is running if explicit mesh axes split it, else None."""
     return _split_axis.get()
 
 
@@ -155,7 +155,7 @@ def current_axes() -> tuple[tuple[Hashable, Any], ...]:
 
 
 def axis_size(name: Hashable) -> Any:
-    """Return the size of the innermost named axis of a name.
+    """Return the size of the innermost axis with this name.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -217,7 +217,7 @@ def unmapped_aval(
       size: the size of the new axis.
       axis: its position in the result; None leaves the aval unchanged.
       aval: the aval of one element along the axis, of a reference to it or a future of it, or of a
-        token, which gets no axis.
+        token, whose aval does not change.
       explicit_mesh_axis: the axis of a mesh, or a tuple of them, that splits the new axis; None
         if none does.
       mesh: that mesh, if the aval has none; by default the mesh in context.

@@ -69,7 +69,7 @@ def ensure_compile_time_eval() -> Generator[None, None, None]:
 
 @contextmanager
 def _at_compile_time() -> Generator[None, None, None]:
-    """Run operations on concrete operands that the surrounding function makes in the block."""
+    """Run operations on the surrounding function's concrete operands immediately in the block."""
     outer: Any = None
     innermost = current_trace()
     while not innermost.stages and isinstance(getattr(innermost, "parent", None), Trace):

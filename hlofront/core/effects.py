@@ -28,7 +28,7 @@ class Effect:
 
 
 class OwnEffect(Effect):
-    """The base class of this package's effects, which programs may have everywhere."""
+    """The base class of this package's effects, which are allowed in all programs."""
 
     __slots__ = ()
     in_control_flow = True

@@ -6,12 +6,12 @@ from hlofront.core.aval import AbstractHolder, ShapedArray
 
 
 class AbstractFuture(AbstractHolder):
-    """The type of a result that is awaited later: the aval of the array that it will be."""
+    """The type of a result that is awaited later; it holds the aval of the array."""
 
     __slots__ = ()
 
     def update(self, inner_aval: ShapedArray | None = None, **changes: Any) -> "AbstractFuture":
-        """Return a copy of a type for an array of another aval, or with some fields replaced."""
+        """Return the type with another aval, or with fields of its aval replaced."""
         inner = self.inner_aval if inner_aval is None else inner_aval
         return AbstractFuture(inner.update(**changes))
 

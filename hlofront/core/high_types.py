@@ -69,10 +69,10 @@ class HiType(AbstractValue):
 
 
 class MappingSpec:
-    """The base class of specs that say how a batch of values of a HiType consists of them.
+    """The base class of specs of how the values of a HiType form a batch.
 
-    Rules pass them to the methods `inc_rank` and `dec_rank` of the type. They are not in_axes of
-    `vmap`: it maps the low values of high ones over integer axes.
+    Rules pass them to the methods `inc_rank` and `dec_rank` of the type. They cannot be `in_axes`
+    of `vmap`, which maps the low values of high ones over integer axes.
     """
 
 
@@ -87,11 +87,11 @@ class HiPspec:
         raise _must_override(self, "to_lo")
 
     def to_tangent_spec(self) -> "HiPspec":
-        """Return the spec by which the tangents of a value are split that this spec splits."""
+        """Return the spec for the tangents of a value that has this spec."""
         raise _must_override(self, "to_tangent_spec")
 
     def to_ct_spec(self) -> "HiPspec":
-        """Return the spec by which the cotangents of a value are split that this spec splits."""
+        """Return the spec for the cotangents of a value that has this spec."""
         raise _must_override(self, "to_ct_spec")
 
 
@@ -101,7 +101,7 @@ def low_types(types: Iterable[AbstractValue]) -> list[AbstractValue]:
 
 
 def lowered(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the low values that values of these types consist of; an array is its own."""
+    """Return the low values that values of these types consist of: for an array, the array."""
     pairs = zip(types, values, strict=True)
     return [low for t, x in pairs for low in (t.lower_val(x) if isinstance(t, HiType) else [x])]
 
@@ -116,16 +116,16 @@ def raised(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
 
 
 class MutableHiType(AbstractValue):
-    """The base class of types of values with a state, which operations change.
+    """The base class of types of values with a state that operations change.
 
-    The state, an object of the user's, holds the types and the structure of the low values.
+    The state is a user's object that holds the types and the structure of the low values.
     Values have a method `cur_qdd` that returns it. Subclasses define the methods below, `__eq__`
-    and `__hash__`; those of values that keep their state have `has_qdd = False`.
+    and `__hash__`; types whose values never change state set `has_qdd = False`.
     """
 
     is_high = True
     has_qdd = True
-    # Whether values are only written to; hlofront makes no difference.
+    # Whether values are only written to; hlofront treats both kinds alike.
     is_writer = False
 
     def lo_ty_qdd(self, state: Any, /) -> list[AbstractValue]:
@@ -145,7 +145,7 @@ class MutableHiType(AbstractValue):
         raise _must_override(self, "read_loval")
 
     def update_from_loval(self, state: Any, val: Any, /, *lo_vals: Any) -> None:
-        """Let a value have this state, and hold these low values."""
+        """Set the state and the low values of a value."""
         raise _must_override(self, "update_from_loval")
 
     def to_tangent_aval(self) -> Any:
@@ -158,14 +158,14 @@ class MutableHiType(AbstractValue):
 
 
 class AvalQDD(NamedTuple):
-    """A type with the state that a value of it has now."""
+    """A type, together with the current state of a value of that type."""
 
     aval: AbstractValue
     qdd: object
 
 
 class AvalMutableQDD(NamedTuple):
-    """A type with the state of a value, which operations on it change."""
+    """A type, together with the state of a value, which operations on the value change."""
 
     aval: AbstractValue
     mutable_qdd: Any

@@ -45,7 +45,7 @@ class DropVar(Var):
 class Literal:
     """A constant written in the equation itself: by default, a scalar.
 
-    It may be an array with the option `jax_use_simplified_jaxpr_constants`.
+    With the option `jax_use_simplified_jaxpr_constants` it may be an array.
     """
 
     __slots__ = ("_x64", "aval", "val")
@@ -95,7 +95,7 @@ class DebugInfo:
         result_paths: Names = None,
     ):
         self.traced_for = traced_for
-        # Each may be a function that computes it on first use: most are never read.
+        # Each may be a function that computes the value on first use: most values are never read.
         self._func_src_info = func_src_info
         self._arg_names = arg_names
         self._result_paths = result_paths
@@ -134,7 +134,7 @@ class DebugInfo:
 class EquationContext:
     """An equation's `ctx`, for interpreters in other packages that enter its `manager`.
 
-    It holds no options, because equations here have all that affects them as parameters.
+    It holds no options, because all that affects an equation here is in its parameters.
     """
 
     __slots__ = ()
@@ -202,7 +202,7 @@ class Equation:
 
     @property
     def ctx(self) -> EquationContext:
-        """The options of the equation under JAX's name; an EquationContext, which has none."""
+        """The options of the equation, under JAX's name: an EquationContext, which holds none."""
         return EquationContext()
 
     def replace(self, **changes: Any) -> "Equation":

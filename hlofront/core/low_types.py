@@ -1,10 +1,10 @@
-"""The part of types that says what their values consist of: most values consist of themselves."""
+"""SingleValue: the base of types whose values are single arrays and not made of low values."""
 
 from typing import Any
 
 
 class SingleValue:
-    """A type whose low values are just its values; high_types.py has the other types."""
+    """A type whose values are their own low values; high_types.py has the other types."""
 
     __slots__ = ()
 

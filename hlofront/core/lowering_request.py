@@ -1,4 +1,4 @@
-"""LoweringRequest: how a program is lowered, without MLIR, which lowering itself loads."""
+"""LoweringRequest: how a program is lowered, described without loading MLIR."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -38,7 +38,7 @@ class LoweringRequest(NamedTuple):
       platform: the platform to lower for. With several, the first argument of main is the index of
         the platform that the module runs on.
       donated: per input, whether its buffer is donated; empty if none is.
-      keep_unused: whether inputs that no result depends on stay.
+      keep_unused: whether to keep inputs that no result depends on.
       cpu_settings: which code of hlofront's own to emit for CPUs.
       device_assignment: the number of devices, and the shardings of inputs and outputs; None for a
         program of one device.

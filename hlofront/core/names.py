@@ -11,7 +11,7 @@ from hlofront.base.source import Traceback
 
 
 class Transformation:
-    """A transformation in a name stack: it prints around the scope that comes after it."""
+    """A transformation in a name stack, which prints around the scope that follows it."""
 
     __slots__ = ("name",)
 
@@ -23,12 +23,12 @@ class Transformation:
 
 
 class FrontendAttributes:
-    """XLA's frontend attributes of the operations in a scope, which no path shows.
+    """XLA's frontend attributes of the operations in a scope; paths do not show them.
 
     They are part of name stacks because they go wherever an operation's scopes go.
 
     Args:
-      pairs: names and values; a value of None takes an outer scope's attribute away.
+      pairs: names and values; the value None removes the attribute that an outer scope has set.
     """
 
     __slots__ = ("pairs",)
@@ -102,7 +102,7 @@ def path_of(stack: NameStack) -> str:
 
 
 def frontend_attributes_of(stack: NameStack) -> dict[str, str]:
-    """Return the frontend attributes of an operation with a name stack; inner scopes override."""
+    """Return the frontend attributes in a name stack, where inner scopes override outer ones."""
     attributes: dict[str, str | None] = {}
     for part in stack:
         if type(part) is FrontendAttributes:
@@ -233,8 +233,8 @@ class coming_from:
 class coming_from_here:
     """A context manager that gives the operations inside the traceback of where it is entered.
 
-    It is for rules, whose operations are of one line of the user's. Operations of an equation that
-    is evaluated again keep the traceback of that.
+    It is for rules, all of whose operations come from one line of the user's code. When an equation
+    is evaluated again, the operations keep the equation's traceback.
     """
 
     __slots__ = ("token",)
@@ -268,7 +268,7 @@ class scopes_replaced:
 class in_own_program:
     """A context manager for tracing a separate program, which starts with an empty name stack.
 
-    Frontend attributes stay: they are those of the program's operations.
+    Frontend attributes stay, because they apply to the program's operations as well.
     """
 
     __slots__ = ("tokens",)

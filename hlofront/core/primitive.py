@@ -23,7 +23,7 @@ _FIRST_IMPL = "_first_impl"
 
 
 class Primitive:
-    """An operation on arrays, which interpreters know by the rules registered for it."""
+    """An operation on arrays, which interpreters handle by the rules registered for it."""
 
     __slots__ = (
         "__dict__",
@@ -54,12 +54,12 @@ class Primitive:
     takes_futures = False
     # Whether the result is a new mutable reference.
     ref_allocating = False
-    # By an equation's parameters, whether its transpose rule may give cotangents that are not zero
-    # for zero ones; None if it never does.
+    # A function of the parameters: whether the transpose rule may return nonzero cotangents for
+    # zero ones. None if it never does.
     transposes_zeros: Callable[[Params], bool] | None = None
-    # Whether the jvp rule calls a function of the user, which reads shapes and dtypes of operands.
+    # Whether the jvp rule calls a user's function, which reads the shapes and dtypes of operands.
     jvp_calls_user = False
-    # Whether results may be in another memory than operands.
+    # Whether results may be in a different memory from the operands.
     moves_memory = False
     # Attributes that JAX's interpreters read; all primitives here have these values.
     call_primitive = False
@@ -132,7 +132,7 @@ class Primitive:
         return bind_with_trace
 
     def get_bind_params(self, params: Params) -> Params:
-        """Return the parameters of `bind` for those of an equation, which are equal here."""
+        """Return the parameters to `bind` for an equation's parameters: here, the same."""
         return params
 
     # ---- rules under JAX's names -----------------------------------------------------------------

@@ -67,7 +67,7 @@ class AbstractRef(AbstractHolder):
         kind: str | None = None,
         **changes: Any,
     ) -> "AbstractRef":
-        """Return an aval with some fields, of its own or of its array's aval, replaced."""
+        """Return an aval with some of its own fields, or of its array's aval, replaced."""
         inner = self.inner_aval if inner_aval is None else inner_aval
         return AbstractRef(
             inner.update(**changes) if changes else inner,
@@ -120,7 +120,7 @@ class RefMeta(type):
 
 
 class RefEffect(OwnEffect):
-    """The effect of an operation on a mutable reference, which keeps its order and is not removed.
+    """The effect of an operation on a mutable reference: it is neither reordered nor removed.
 
     Programs with such effects are discharged before they are lowered: references become values.
     """
@@ -137,7 +137,7 @@ class RefEffect(OwnEffect):
 read_effect = RefEffect("Read")
 write_effect = RefEffect("Write")
 accumulate_effect = RefEffect("Accum")
-# A program allocates or frees a reference inside of it.
+# Allocating or freeing a reference, which happens inside a program.
 allocation_effect = RefEffect("InternalMutableArrayEffect")
 
 
@@ -149,7 +149,7 @@ def touches_references(effects: frozenset[Effect]) -> bool:
 # ---- indexers ------------------------------------------------------------------------------------
 
 
-# An index of an axis, after those that a user writes were made whole.
+# The index of one axis, in the canonical form of what the user wrote.
 AxisIndex = ArrayLike | Slice
 
 
@@ -157,10 +157,10 @@ class NDIndexer:
     """An index of all axes of an array: a pytree whose leaves are the indices that are not slices.
 
     Attributes:
-      indices: per axis an integer, an array of integers or a Slice. If one is an array of one or
+      indices: per axis an integer, an array of integers or a Slice. If any is an array of one or
         more axes, all but slices are arrays of the shape `int_indexer_shape`.
       shape: the shape of the array that is indexed.
-      int_indexer_shape: the shape of the indices that are arrays, or () if there is none.
+      int_indexer_shape: the shape of the index arrays, or () if there are none.
     """
 
     __slots__ = ("indices", "int_indexer_shape", "shape")
@@ -177,14 +177,14 @@ class NDIndexer:
 
     @property
     def is_slice(self) -> list[bool]:
-        """A bool per axis: whether its index is a slice."""
+        """Per axis, whether its index is a slice."""
         return [isinstance(index, Slice) for index in self.indices]
 
     @property
     def first_array_axis(self) -> int:
-        """The first of the result's axes that come from index arrays.
+        """The position of the first result axis that comes from index arrays.
 
-        As in NumPy, it is that of the first array if all arrays are neighbors, else axis 0.
+        As in NumPy, it is the position of the first index array if all are adjacent, else 0.
         """
         arrays = [axis for axis, is_slice in enumerate(self.is_slice) if not is_slice]
         if not self.int_indexer_shape or arrays != list(range(arrays[0], arrays[-1] + 1)):
@@ -202,12 +202,12 @@ class NDIndexer:
 
 
 class RefView(NDIndexer):
-    """An indexer that selects all elements, and shows them in another shape, or as another dtype.
+    """An indexer that selects all elements and views them with another shape or dtype.
 
     Attributes:
-      new_shape: the shape in which they are seen.
-      dtype: the dtype as which their bits are seen; None for their own. Elements of another width
-        are packed, or unpacked, along the last axis but one.
+      new_shape: the shape of the view.
+      dtype: the dtype to reinterpret the bits as; None for no change. Elements of another width are
+        packed or unpacked along the second-to-last axis.
     """
 
     __slots__ = ("dtype", "new_shape")
@@ -259,7 +259,7 @@ def dtype_after(dtype: DType, transforms: Sequence[NDIndexer]) -> DType:
 
 
 def indexers_text(transforms: Sequence[NDIndexer], text: Callable[[object], str]) -> str:
-    """Return the text of indexers behind a name, such as `[0,:][1:3]`; `[...]` if there are none.
+    """Return indexers as text, to follow a name: `[0,:][1:3]`, or `[...]` if there are none.
 
     Args:
       transforms: the indexers.

@@ -1,7 +1,7 @@
 """Type checks of traced jaxprs, tangents and cotangents under the option jax_enable_checks.
 
-They report the rule that is wrong: without them, a result of a wrong type is handed on until an
-unrelated rule fails. If the option is off, a check only reads it.
+They name the faulty rule: without them, a result of a wrong type is passed on until an unrelated
+rule fails. If the option is off, a check does nothing else than read it.
 """
 
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ Tangents = Tangent | Sequence[Tangent]
 InferRule = Callable[..., AbstractValue | Sequence[AbstractValue]]
 # Per axis of an array, the names of the mesh axes that split it, outermost first.
 Entries = tuple[tuple[Hashable, ...], ...]
-# The first two arguments are the avals of the operands and of the results, those without a split.
+# The first two arguments are the avals of the operands, and of the results without their splits.
 ShardingRule = Callable[
     Concatenate[Sequence[ShapedArray], Sequence[ShapedArray], ...], Sequence[Entries]
 ]
@@ -395,7 +395,7 @@ class _SimplifyTable(RuleTable[SimplifyRule]):
 
         def with_live_inputs(used: list[bool], *live_and_equation: Any) -> tuple[Any, Any]:
             *live, equation = live_and_equation
-            # Whether a reference is read afterwards is not known: it may be.
+            # It is unknown whether a reference is read later, so assume that it is.
             return rule(used, *(live or [[True] * len(equation.invars)]), equation)
 
         super().__setitem__(primitive, with_live_inputs)

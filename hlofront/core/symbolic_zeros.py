@@ -55,7 +55,7 @@ class Zero:
 
 @final
 class ZeroSeries:
-    """A symbolic series whose terms are all zero: that of a constant in Taylor mode."""
+    """A symbolic Taylor series whose terms are all zero, such as that of a constant."""
 
     __slots__ = ()
 

@@ -26,14 +26,14 @@ FlatFunction = Callable[..., Any]
 class Trace:
     """An interpreter of operations; subclasses in other packages define its `process_` methods.
 
-    An operation that calls a function, with or without derivative rules of its own, is given to a
-    method of its own, with the function as a `WrappedFun` of flat values; all other operations are
-    given to `process_primitive`. Operands that are not tracers of this trace are constants to it.
+    Operations that call a function, with or without custom derivative rules, have methods of their
+    own, which receive the function as a `WrappedFun` of flat values; `process_primitive` handles
+    all other operations. Operands that are not tracers of this trace are constants to it.
     """
 
     __slots__ = ("__weakref__", "alive")
 
-    # False once its function has returned: tracers that are used afterwards have leaked.
+    # False once its function has returned: tracers used after that have leaked.
     alive: bool
     # Whether operations on constants are written to a jaxpr instead of run.
     stages: ClassVar[bool] = False
@@ -49,11 +49,11 @@ class Trace:
         return self
 
     def invalidate(self) -> None:
-        """Declare that the traced function has returned, after which its tracers are errors."""
+        """Mark the traced function as returned, after which use of its tracers is an error."""
         self.alive = False
 
     def is_valid(self) -> bool:
-        """Return whether the traced function still runs."""
+        """Return whether the traced function is still running."""
         return self.alive
 
     def full_raise(self, x: Value) -> Value:
@@ -61,7 +61,7 @@ class Trace:
         return x
 
     def process(self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
-        """Interpret an operation with the method that is for its primitive."""
+        """Interpret an operation with the method for its primitive."""
         return primitive.bind_with_trace(self, args, [typeof(x) for x in args], params)
 
     def process_as_current(
@@ -83,7 +83,7 @@ class Trace:
     def process_primitive(
         self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params, /
     ) -> Value:
-        """Interpret an operation: return its result, or a list where its primitive has several."""
+        """Interpret an operation, and return its result, or a list if its primitive has several."""
         raise self._undefined("process_primitive", "primitives")
 
     def process_call(
@@ -141,8 +141,8 @@ class Trace:
           bwd: its backward rule: (*residuals, *cotangents) -> cotangents of the operands.
           tracers: the operands.
           out_trees: returns, after `fwd` has run, the tree definitions of results and residuals,
-            and per residual None, or the index of the operand that it is: such ones are not among
-            those that `fwd` returns.
+            and for each residual the index of the operand that it equals, or None. `fwd` does not
+            return residuals that are operands.
           symbolic_zeros: whether the backward rule takes `SymbolicZero`s.
         """
         raise self._undefined("process_custom_vjp_call", "custom_vjp primitives")
@@ -161,15 +161,15 @@ class Trace:
         return x
 
     def snapshot(self, x: np.ndarray) -> np.ndarray:
-        """Return a copy of a NumPy array, which later changes of the array leave as it is."""
+        """Return a copy of a NumPy array, so that later changes to the array have no effect."""
         parent: Trace | None = getattr(self, "parent", None)
         return x.copy() if parent is None else parent.snapshot(x)
 
 
 class RuleTrace(Trace):
-    """An interpreter of this package, which has rules for all operations, calls included.
+    """The base class of this package's interpreters, which have rules for all operations and calls.
 
-    Subclasses define `process`; the methods of traces of other packages lead to it.
+    Subclasses define `process`, to which all `process_` methods lead.
     """
 
     __slots__ = ()
@@ -271,7 +271,7 @@ class Tracer(ArrayOperators):
 
     @property
     def mat(self) -> ManualAxisType:
-        """The manual axis type: along which manual axes of the mesh the value varies, and how."""
+        """The ManualAxisType: the manual mesh axes along which the value varies, and how."""
         return self.aval.mat
 
     @property
@@ -293,9 +293,9 @@ class Tracer(ArrayOperators):
         return None
 
     def computed_value(self) -> Value:
-        """Return the scalar behind this tracer for a branch of Python, or None if there is none.
+        """Return the scalar behind this tracer, for Python control flow, or None if there is none.
 
-        It may be computed for this.
+        The scalar may have to be computed.
         """
         return self.to_concrete_value()
 
@@ -334,8 +334,8 @@ class Tracer(ArrayOperators):
             "cannot be keys of dictionaries or members of sets."
         )
 
-    # Whether the value loses a derivative as a float, a complex number or an array of NumPy. As a
-    # bool or an integer no value has one.
+    # Whether a conversion to a Python float or complex number, or a NumPy array, loses a
+    # derivative. Bools and integers have none to lose.
     has_derivative: ClassVar[bool] = False
 
     def _concrete_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
@@ -392,7 +392,7 @@ class Tracer(ArrayOperators):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            # The words of Python's own error, and what to do.
+            # Python's own words, and what to do.
             raise TypeError(
                 f"unsupported format string passed to {type(self).__name__}.__format__: the value "
                 f"of a traced array is not known while tracing. To print it whenever the compiled "
@@ -426,7 +426,7 @@ def ambiguous_truth(aval: ShapedArray) -> ValueError:
 
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
-    """Return the error for a tracer that is used after its function has returned."""
+    """Return the error for a tracer that was used after its function had returned."""
     return errors.leaked_tracer(tracer, tracer._traced_function())  # pyright: ignore[reportPrivateUsage]
 
 
@@ -437,7 +437,7 @@ def _scalar_advice(kind: str) -> str:
 def _needs_value(name: str, *, called: bool) -> Value:
     """Return a member of tracers that raises ConcretizationTypeError without a concrete value.
 
-    `called` is whether the member is a method; else it is a property.
+    `called` says whether the member is a method or a property.
     """
 
     def member(self: Tracer, *args: object) -> Value:
@@ -513,12 +513,12 @@ def current_trace() -> Trace:
 
 
 def is_eager() -> bool:
-    """Return whether the next operation is run rather than interpreted."""
+    """Return whether the next operation runs immediately, without an interpreter."""
     return _get() is None
 
 
 def as_array(x: Value) -> Value:
-    """Return a value as an array or tracer, with the members of arrays, for users' rules.
+    """Return a value as an array or tracer, which has the methods of arrays, for users' rules.
 
     Arrays of float0 stay NumPy's: no device has them.
     """
@@ -549,20 +549,20 @@ _match: _Match = lambda primitive, args, params: args
 
 
 def plug_in_matching(match: _Match) -> None:
-    """Set the function that makes operands vary equally: for primitives/collectives/varying.py."""
+    """Set the function that makes operands vary alike: for primitives/collectives/varying.py."""
     global _match
     _match = match
 
 
 def begin_matching() -> None:
-    """Make `process` match operands until `end_matching` has been called as often."""
+    """Make `process` match operands until the corresponding `end_matching`."""
     global _matching
     with _matching_lock:
         _matching += 1
 
 
 def end_matching() -> None:
-    """End what the last `begin_matching` began."""
+    """End the effect of one `begin_matching`."""
     global _matching
     with _matching_lock:
         _matching -= 1

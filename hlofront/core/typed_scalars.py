@@ -1,4 +1,4 @@
-"""Scalars of Python with a dtype, which they keep when x64 is switched: TypedInt and others.
+"""Python scalars with a dtype that they keep when x64 is switched on or off: TypedInt and others.
 
 They replace Python scalars in differentiated functions: as operands of rules, as residuals, and as
 results that are passed through.
@@ -17,7 +17,7 @@ class _TypedScalar:
     __slots__ = ()
     dtype: NumPyDType
     _plain: Any
-    """The class of Python that a subclass extends: int, float or complex."""
+    """The Python class that a subclass extends: int, float or complex."""
 
     def __new__(cls, value: complex, dtype: NumPyDType) -> Self:
         scalar: Self = cls._plain.__new__(cls, value)
@@ -62,7 +62,7 @@ _registered = register_typed_scalars(TypedInt, TypedFloat, TypedComplex)
 _typed_class: dict[type, Any] = (
     {int: TypedInt, float: TypedFloat, complex: TypedComplex} if _registered else {}
 )
-# The class of Python scalars of each class.
+# Python's scalar classes -> the classes with a dtype.
 typed_classes: dict[type, type] = {typed: plain for plain, typed in _typed_class.items()}
 
 for _class in _typed_class.values():
@@ -70,7 +70,7 @@ for _class in _typed_class.values():
 
 
 def typed(x: object) -> Any:
-    """Return a Python scalar with its dtype, and another value unchanged.
+    """Return a Python scalar with its dtype; other values are returned unchanged.
 
     Raises:
       OverflowError: for an integer that the default integer dtype cannot hold.

@@ -14,7 +14,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: object) -> Callable[..., list
 
     Args:
       closed_jaxpr: the closed jaxpr.
-      args: its first inputs, if they are known; the function takes the others.
+      args: its first inputs, if they are known; the function takes the remaining ones.
     """
 
     def run(*others: object) -> list[Any]:

@@ -30,7 +30,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     """Raise an error unless a jaxpr and its subprograms satisfy the type rules.
 
     Every variable is bound once, before it is used; every equation has results of the types and
-    effects that the rules of its primitive infer from its operands (results may differ from that
+    effects that the rules of its primitive infer from its operands (results may differ from these
     only in weak types); and a jaxpr has all the effects of its equations.
 
     Raises:
@@ -39,8 +39,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     _check_program(jaxpr, set())
 
 
-# Further checks of equations by primitive: functions of a maker of printing contexts, the operands
-# and the parameters, which raise JaxprTypeError.
+# Primitive -> a further check of its equations, which raises JaxprTypeError: a function of a maker
+# of printing contexts, the operands and the parameters.
 custom_typechecks: dict[Primitive, Callable[..., object]] = {}
 
 

@@ -1,7 +1,7 @@
-"""Digests of programs: equal in every process for programs with equal lowerings.
+"""Digests of programs, equal in every process for programs with equal lowerings.
 
 Names of variables, source lines and the history of the process do not enter a digest. A value
-without a canonical form, such as a user's function, makes a program that has no digest.
+without a canonical form, such as a user's function, leaves its program without a digest.
 """
 
 import enum
@@ -134,7 +134,7 @@ class _Writer:
         self._constant(atom.val)
 
     def value(self, value: Any) -> None:
-        """Write a parameter, so that unequal values are written differently.
+        """Write a parameter in a form that differs for unequal values.
 
         Raises:
           _NoCanonicalForm: for a value without a canonical form.

@@ -22,7 +22,7 @@ def eval_jaxpr(
       jaxpr: the jaxpr.
       consts: a value for each of its constants.
       *args: a value for each of its inputs.
-      propagate_source_info: while tracing, whether new equations have the source lines of the
+      propagate_source_info: while tracing, whether new equations get the source lines of the
         jaxpr's equations, rather than the line of this call.
 
     Raises:

@@ -40,8 +40,8 @@ def new_jaxpr_eqn(
       primitive: the operation.
       params: its parameters, by name.
       effects: its effects.
-      source_info: the user's line and the name stack; None for the present ones.
-      ctx: the options that the equation is lowered under; None for the present ones.
+      source_info: the user's line and the name stack; None for the current ones.
+      ctx: the options that the equation is lowered under; None for the current ones.
     """
     return Equation(invars, outvars, primitive, params, effects, source_info, ctx)
 

@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
 Program = TypeVar("Program", bound=ClosedJaxpr | Jaxpr)
 _trace_context = state.trace_context
-# A cached value that stands for the program that holds the cache.
+# The cached value that stands for the program itself.
 _ITSELF = object()
 
 
@@ -42,9 +42,10 @@ class DerivedCache(Generic[Key, Value]):
     def get_or_compute(
         self, program: ClosedJaxpr | Jaxpr, key: Key, compute: Callable[[], Value]
     ) -> Value:
-        """Return the value that a program has for a key; call `compute()` on the first use.
+        """Return the value cached for a program and key; on first use, call `compute()`.
 
-        Options that tracing depends on, such as `no_collectives`, have values of their own.
+        Values are cached per setting of the options that tracing depends on, such as
+        `no_collectives`.
         """
         values = cast("dict[tuple[Key, object], Value]", self.of(program))
         key_in_context = key, _trace_context()
@@ -67,9 +68,9 @@ def once_per_program(
     A function that calls itself for the programs inside a program must be decorated: programs that
     call one another twice at each of 60 levels are 60 programs, but 2**60 calls.
 
-    Options that tracing depends on have results of their own. The function may return the program
-    itself, which is not stored: a program that refers to itself lives until the next garbage
-    collection.
+    Results are cached per setting of the options that tracing depends on. The function may return
+    the program itself, which is not stored: a program that refers to itself lives until the next
+    garbage collection.
     """
     cache: DerivedCache[tuple[object, ...], Value | object] = DerivedCache()
 

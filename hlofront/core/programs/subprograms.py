@@ -101,7 +101,7 @@ def opened(program: Program) -> Jaxpr:
 
 
 def closed(program: Program) -> ClosedJaxpr:
-    """Return a closed jaxpr itself, or one of a jaxpr without constants."""
+    """Return a closed jaxpr unchanged, or close a jaxpr that has no constants."""
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program)
 
 
@@ -109,7 +109,7 @@ def closed(program: Program) -> ClosedJaxpr:
 
 
 def calls(parameter: str, role: Role = "call") -> SubprogramRule:
-    """Return the subprograms rule of an operation that calls one parameter on all operands."""
+    """Return the subprograms rule of an operation that calls a parameter on all operands."""
 
     def rule(**params: Program) -> tuple[Subprogram]:
         return (called(params[parameter], parameter, role),)
@@ -119,7 +119,7 @@ def calls(parameter: str, role: Role = "call") -> SubprogramRule:
 
 
 def called(program: Program, parameter: str, role: Role = "call") -> Subprogram:
-    """Return the Subprogram of a program that is called on all operands."""
+    """Return the Subprogram for a program that is called on all operands."""
     if not is_program(program):
         return Subprogram(program, parameter, role)
     jaxpr = opened(program)
@@ -188,8 +188,8 @@ def closed_programs_in(equations: Sequence[Equation]) -> Iterator[ClosedJaxpr]:
 def subprograms_in(equations: Sequence[Equation]) -> Iterator[Subprogram]:
     """Yield the programs that equations hold, each with its role.
 
-    Only equations are read whose primitive has a rule of `core.rules.subprograms`, or rules from
-    another package: most equations have neither.
+    Only equations whose primitive has a rule of `core.rules.subprograms`, or rules from another
+    package, are read: most equations have neither.
     """
     primitives = {equation.primitive for equation in equations}
     holders = {primitive for primitive in primitives if may_hold_programs(primitive)}
@@ -334,8 +334,8 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 # ---- all programs inside a program ---------------------------------------------------------------
 #
 # A program that is called twice at each of 60 levels runs 2**60 times, but consists of 60 programs.
-# So nothing may follow every call: `all_programs` yields each program once, and functions that call
-# themselves for subprograms are decorated with `core.derived.once_per_program`.
+# So no function may follow every call: `all_programs` yields each program once, and functions that
+# recurse into subprograms are decorated with `once_per_program`.
 
 
 def all_programs(

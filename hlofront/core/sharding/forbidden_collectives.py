@@ -1,7 +1,8 @@
 """The option `no_collectives`: operations that communicate along some mesh axes are refused.
 
-Collectives along these axes are refused when their result is typed. So is an operation on arrays
-split along Explicit axes if, by its type, its result is no longer split along the axis.
+Collectives along these axes are refused when the type of their result is inferred. So is an
+operation on arrays that Explicit axes split, if the type of its result is no longer split along a
+forbidden axis.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -33,7 +34,7 @@ _collectives: set[Primitive] = set()
 
 
 def communicating(*primitives: Primitive) -> None:
-    """Let the infer rules of collectives refuse the axes that `no_collectives` forbids."""
+    """Make the infer rules of collectives refuse the axes that `no_collectives` forbids."""
     for primitive in primitives:
         _collectives.add(primitive)
         rules.infer[primitive] = _checked(primitive, rules.infer[primitive])
@@ -45,7 +46,7 @@ def _checked(primitive: Primitive, rule: InferRule) -> InferRule:
         forbidden = no_collectives.value
         if forbidden:
             names = params["axes"] if "axes" in params else params["axis_name"]
-            # An axis of the same name that vmap maps is none of the mesh.
+            # An axis of vmap may have the same name, but is not an axis of the mesh.
             of_mesh = get_abstract_mesh().manual_axes
             for name in names if is_tuple_or_list(names) else (names,):
                 if not isinstance(name, int) and name in forbidden and name in of_mesh:
@@ -87,9 +88,9 @@ def may_communicate(
 def check_splits(
     primitive: Primitive, avals: Sequence[ShapedArray], results: Sequence[AbstractValue]
 ) -> None:
-    """Raise if an operation would gather or add up its operands along a forbidden axis.
+    """Raise an error if an operation would gather or sum its operands along a forbidden axis.
 
-    That is so if operands, but not results, are split or unreduced along the axis.
+    It does if operands, but not results, are split or unreduced along the axis.
 
     Args:
       primitive: the operation.

@@ -1,4 +1,4 @@
-"""Layout modes: the orders in memory that a program's inputs and outputs are compiled with."""
+"""Layout modes: the memory layouts that a program's inputs and outputs are compiled with."""
 
 from hlofront.base.named_tuple import NamedTuple
 
@@ -6,8 +6,8 @@ from hlofront.base.named_tuple import NamedTuple
 class LayoutModes(NamedTuple):
     """The layout modes of a program's inputs and outputs, in XLA's notation.
 
-    A mode is the axes of the array from the one with the smallest stride on, as "{0,1}", with
-    tiles if there are any; "auto" for XLA's choice; None for the default of the device.
+    A mode lists the axes of the array, the one with the smallest stride first, as "{0,1}", and
+    tiles if there are any; "auto" lets XLA choose; None is the default of the device.
     """
 
     inputs: tuple[str | None, ...]

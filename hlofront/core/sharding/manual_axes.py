@@ -1,4 +1,4 @@
-"""ManualAxisType: along which manual axes of a mesh a value differs, and how."""
+"""ManualAxisType: the manual axes of a mesh along which a value varies, and how."""
 
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ class ManualAxisType:
     """The relation of a value inside shard_map to its copies along the manual axes of the mesh.
 
     Along an axis that is in none of the three sets, the value is the same on all devices. Equal
-    ones are one object.
+    ManualAxisTypes are the same object.
 
     Args:
       varying: the axes along which devices hold different values.
@@ -89,7 +89,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """True if the value is the same on all devices, as outside of shard_map."""
+        """True if the value varies along no manual axis, as is the case outside shard_map."""
         return self is SAME
 
     def invarying(self, mesh: AbstractMesh) -> MeshAxisNames:
@@ -98,11 +98,11 @@ class ManualAxisType:
 
     @property
     def has_extremes(self) -> bool:
-        """True if the maximum or minimum of the devices' values is meant, not their sum."""
+        """True if the unreduced kind is a maximum or minimum, not a sum."""
         return self.unreduced_kind not in (None, UnreducedKind.sum)
 
     def short_text(self) -> str:
-        """Return the text of this type in that of an array: "{V:x}", or "" if it has no axes."""
+        """Return this type as it prints after an array's type: "{V:x}", or "" if it has no axes."""
         unreduced = "U" if self.unreduced_kind is None else _LETTERS[self.unreduced_kind]
         parts = [
             f"{letter}:{names_text(sorted(map(str, axes)))}"
@@ -116,11 +116,11 @@ class ManualAxisType:
         return "{" + ", ".join(parts) + "}" if parts else ""
 
     def with_varying(self, varying: Collection[Hashable]) -> "ManualAxisType":
-        """Return the type of values that vary along these axes, otherwise as this one."""
+        """Return this type with other varying axes."""
         return self.update(varying=varying)
 
     def update(self, **changes: Any) -> "ManualAxisType":
-        """Return a type with other sets of axes or another kind; without unreduced axes, none."""
+        """Return a type with some fields replaced; without unreduced axes, it has no kind."""
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
         if not fields["unreduced"] and "unreduced_kind" not in changes:
             fields["unreduced_kind"] = None
@@ -129,10 +129,10 @@ class ManualAxisType:
     def to_ct_mat(self) -> "ManualAxisType":
         """Return the type of cotangents of values of this type.
 
-        They are unreduced along the axes along which the values are reduced, and conversely.
+        Cotangents are unreduced along the axes along which values are reduced, and conversely.
 
         Raises:
-          ValueError: if devices have maxima or minima, which have no cotangents.
+          ValueError: if the unreduced values are maxima or minima, which have no cotangents.
         """
         return ManualAxisType(
             varying=self.varying,
@@ -143,7 +143,7 @@ class ManualAxisType:
 
 
 def names_text(names: Sequence[object]) -> str:
-    """Return the names of mesh axes as text: x for one, (x,y) for several."""
+    """Return the names of mesh axes as text: x for one name, (x,y) for several."""
     return str(names[0]) if len(names) == 1 else f"({','.join(map(str, names))})"
 
 

@@ -19,12 +19,12 @@ from hlofront.core.sharding.partition import PartitionSpec, axes_of
 if TYPE_CHECKING:
     from hlofront.bridge.client import Device, DeviceList
 
-# One name of a mesh axis, or one for each axis; None for a default.
+# The name of a single mesh axis, or a name per axis; None for a default.
 AxisNames = Hashable | Iterable[Hashable]
 
 
 class AxisType(enum.Enum):
-    """The type of a mesh axis: XLA, the types of arrays, or user code splits arrays along it."""
+    """The type of a mesh axis: whether XLA, array types or user code split arrays along it."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -69,7 +69,7 @@ _lock = threading.Lock()
 _drops_size_one = options["jax_remove_size_one_mesh_axis_from_type"]
 
 
-# The types of all axes of a mesh; one is that of a single axis, and None is Auto for all.
+# The types of a mesh's axes: a single type is for a mesh of one axis, and None is Auto for all.
 AxisTypes = AxisType | tuple[AxisType, ...] | None
 
 
@@ -105,10 +105,10 @@ class NamedAxes:
         return OrderedDict(self.shape_tuple)
 
     def axes_in_types(self, names: Iterable[Hashable]) -> list[Hashable]:
-        """Return those of the named axes that types of arrays mention.
+        """Return the named axes that the types of arrays mention.
 
-        They are all of them; with `jax_remove_size_one_mesh_axis_from_type`, those with several
-        devices.
+        By default they are all axes; with `jax_remove_size_one_mesh_axis_from_type`, only those
+        with several devices.
         """
         if not _drops_size_one.value:
             return list(names)
@@ -116,7 +116,7 @@ class NamedAxes:
         return [name for name in names if sizes[name] != 1]
 
     def spec_in_types(self, spec: PartitionSpec) -> PartitionSpec:
-        """Return a PartitionSpec with those axes that types of arrays mention."""
+        """Return a PartitionSpec with only the axes that the types of arrays mention."""
         if not _drops_size_one.value or 1 not in self.axis_sizes:
             return spec
         entries = [
@@ -153,17 +153,17 @@ class NamedAxes:
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """True if there are axes and all are of type Auto."""
+        """True if there are axes, all of type Auto."""
         return self._all_of_type(AxisType.Auto)
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """True if there are axes and all are of type Explicit."""
+        """True if there are axes, all of type Explicit."""
         return self._all_of_type(AxisType.Explicit)
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """True if there are axes and all are of type Manual."""
+        """True if there are axes, all of type Manual."""
         return self._all_of_type(AxisType.Manual)
 
 
@@ -176,7 +176,7 @@ class AbstractDevice:
 
     Attributes:
       device_kind: the name of the model, such as "TPU v5 lite".
-      num_cores: the number of cores of a device, or None if it does not say.
+      num_cores: the number of cores of a device, or None if unknown.
       platform: "cpu", "gpu", "tpu", ...
     """
 
@@ -259,7 +259,7 @@ class AbstractMesh(NamedAxes):
         device = f", {self.abstract_device.described()}" if self.abstract_device else ""
         return f"AbstractMesh({sizes}, axis_types={self.axis_types}{device})"
 
-    # C++ reads this of every mesh.
+    # C++ reads this attribute of every mesh.
     _internal_device_list = None
 
     @property
@@ -296,7 +296,7 @@ class AbstractMesh(NamedAxes):
         )
 
     def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> "AbstractMesh":
-        """Return a mesh with new types of the axes in `name_to_type`, and the others unchanged."""
+        """Return a mesh with new types for the axes in `name_to_type`; the others are unchanged."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, each) for name, each in pairs))
 
@@ -343,7 +343,7 @@ class Mesh(NamedAxes):
 
     Raises:
       ValueError: if there are not as many names or types as axes, or a name is None or repeated.
-        JAX makes a mesh whose names repeat, which XLA then refuses or cannot survive.
+        JAX accepts a mesh with repeated names, which XLA then rejects or crashes on.
       TypeError: if a type is not an AxisType.
     """
 
@@ -445,7 +445,7 @@ class Mesh(NamedAxes):
         return abstract
 
     def __enter__(self) -> "Mesh":
-        """Let with_sharding_constraint take PartitionSpecs of this mesh in the block; deprecated.
+        """Let with_sharding_constraint accept PartitionSpecs of this mesh in the block; deprecated.
 
         Raises:
           RuntimeError: if the option jax_disallow_mesh_context_manager is on.
@@ -532,7 +532,7 @@ def _kind_of_devices(devices: np.ndarray) -> AbstractDevice | None:
     return AbstractDevice(kind, getattr(device, "num_cores", None), getattr(device, "platform", ""))
 
 
-# The meshes that this thread has entered; programs depend on them as on options.
+# The meshes that this thread has entered; programs depend on them, as they do on options.
 _disallow_with = options["jax_disallow_mesh_context_manager"]
 _entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda value: value, str), "", True)
 

@@ -1,4 +1,4 @@
-"""The mesh in context: the mesh of PartitionSpecs that programs name without one."""
+"""The mesh in context: the one that PartitionSpecs without a mesh refer to."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EMPTY = AbstractMesh((), ())
 NO_MESH = Mesh(np.array(None, dtype=object), ())
 
-# Values of this thread, on which programs depend as on options.
+# Values of this thread; programs depend on them, as they do on options.
 _abstract = Option(
     "abstract_mesh", EMPTY, OptionKind("an AbstractMesh", lambda value: value, str), "", True
 )
@@ -40,8 +40,8 @@ def get_mesh() -> Mesh:
     """Return the Mesh that `set_mesh` put in context, or an empty one.
 
     Raises:
-      ValueError: while a function is traced, as programs may be for other devices: then there is
-        `get_abstract_mesh`.
+      ValueError: while a function is traced, because its program may be for other devices: use
+        `get_abstract_mesh` there.
     """
     if not trace.is_eager():
         raise ValueError(
@@ -55,8 +55,8 @@ class set_mesh:
     """A function that puts a mesh in context, and a context manager that does so for a block.
 
     In the context, PartitionSpecs name the axes of the mesh, and computations run on its devices.
-    As a function it lasts until the next call; `set_mesh(None)` takes the mesh away. It is for the
-    thread that calls it.
+    Called as a function, it lasts until the next call; `set_mesh(None)` removes the mesh. It only
+    affects the calling thread.
 
     Args:
       mesh: the Mesh, or None.
@@ -125,16 +125,16 @@ _check_vma = options["check_vma"]
 
 
 def vma_enabled() -> bool:
-    """Return whether types say along which manual axes values vary, in a checked shard_map."""
+    """Return whether types track how values vary along manual axes, as in a checked shard_map."""
     return _check_vma.value
 
 
 class tracing_manual_axes:
-    """A context manager for the trace of a function that shard_map maps.
+    """A context manager for tracing a function that shard_map maps.
 
     Args:
-      mesh: the mesh, with the axes that are manual inside of the function.
-      check_vma: whether types say along which of them values vary.
+      mesh: the mesh, with the axes that are manual inside the function.
+      check_vma: whether types track along which of these axes values vary.
     """
 
     __slots__ = ("_before", "check_vma", "mesh")
@@ -156,5 +156,5 @@ class tracing_manual_axes:
 
 
 def thread_local_cells() -> "list[ConfigCell]":
-    """Return the cells of what a trace sets in its thread, besides context variables."""
+    """Return the cells of what a trace sets in its thread, apart from context variables."""
     return [_abstract.cell, _check_vma.cell, state.named_axes, state.tracing, state.folding]

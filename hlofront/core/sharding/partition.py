@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 from hlofront.base.typing import is_tuple_or_list
 
-# Of one axis of an array: None, the name of a mesh axis, a tuple of names, or UNCONSTRAINED.
+# The entry for one array axis: None, a mesh axis's name, a tuple of names, or UNCONSTRAINED.
 PartitionEntry = Hashable
 
 
@@ -35,12 +35,12 @@ class InferFromArgs:
         return "jax.sharding.Infer"
 
 
-# The specs of the arguments of shard_map that the types of the arguments say.
+# Stands for specs of shard_map's arguments that are read from the types of the arguments.
 INFER = InferFromArgs()
 
 
 class UnreducedKind(enum.Enum):
-    """The reduction that makes one value of those that devices have along unreduced axes."""
+    """The reduction that combines the values of devices along unreduced axes into one."""
 
     sum = enum.auto()
     max = enum.auto()
@@ -48,7 +48,7 @@ class UnreducedKind(enum.Enum):
 
 
 def check_kind(unreduced: Collection[Hashable], kind: object) -> UnreducedKind | None:
-    """Return the kind of a type with these unreduced axes: `sum` if none is given.
+    """Return the kind of a type with these unreduced axes: `sum` by default.
 
     Raises:
       TypeError: if `kind` is neither an UnreducedKind nor None.
@@ -101,7 +101,7 @@ def _axes(name: str, names: Collection[Hashable]) -> frozenset[Hashable]:
 
 
 def _entry(entry: PartitionEntry | list[Hashable]) -> PartitionEntry:
-    """Return a canonical entry: no names are None, one name is that name, several are a tuple.
+    """Return a canonical entry: None for no names, the name for one, a tuple for several.
 
     Raises:
       ValueError: if the entry is a tuple that contains a tuple.
@@ -171,7 +171,7 @@ class PartitionSpec:
         return _specs.setdefault(key, self)
 
     def __hash__(self) -> int:
-        # A spec that nobody holds is made again, and its hash must be the same.
+        # A spec that was freed may be made again, and its hash must be the same.
         return self._hash
 
     def __init_subclass__(cls) -> None:
@@ -199,7 +199,7 @@ class PartitionSpec:
             )
 
     def names(self) -> list[Hashable]:
-        """Return all names of mesh axes that the array is split along, in order."""
+        """Return the names of all mesh axes along which the array is split, in order."""
         names: list[Hashable] = []
         for entry in self.partitions:
             names += axes_of(entry)
@@ -208,7 +208,7 @@ class PartitionSpec:
     def update(self, **changes: Any) -> "PartitionSpec":
         """Return a spec with other `partitions`, `unreduced`, `reduced` or `unreduced_kind`.
 
-        Without unreduced axes it has no kind.
+        A spec without unreduced axes has no kind.
         """
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
         if not fields["unreduced"] and "unreduced_kind" not in changes:
@@ -219,7 +219,7 @@ class PartitionSpec:
         """Return the spec of cotangents: unreduced where this one is reduced, and conversely.
 
         Raises:
-          ValueError: if devices have maxima or minima, which have no cotangents.
+          ValueError: if the unreduced values are maxima or minima, which have no cotangents.
         """
         kind = cotangent_kind(self.unreduced_kind, self.reduced)
         return PartitionSpec(
@@ -339,7 +339,7 @@ def axes_of(entry: PartitionEntry) -> tuple[Hashable, ...]:
 
 
 def check_rank(sharding: object, least: int, rank: int) -> None:
-    """Raise ValueError if an array has fewer axes than a sharding needs, which are `least`."""
+    """Raise ValueError if an array has fewer axes than a sharding needs: `least`."""
     if rank < least:
         raise ValueError(
             f"Sharding {sharding} is only valid for values of rank at least {least}, but was "

@@ -56,7 +56,7 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> Na
       A NamedSharding over an AbstractMesh; None if nothing is requested.
 
     Raises:
-      TypeError: if it is of another type.
+      TypeError: if `sharding` has another type.
       ValueError: for a PartitionSpec without a mesh in context, for a NamedSharding over a mesh
         other than that in context, and for axes that are not of type Explicit.
     """
@@ -137,14 +137,14 @@ def spec_of_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
 
 
 def of_full_rank(sharding: NamedSharding, ndim: int) -> NamedSharding:
-    """Return a sharding whose spec has an entry for each of `ndim` axes, as results have it."""
+    """Return a sharding whose spec has an entry for each of `ndim` axes, like those of results."""
     if len(sharding.spec) >= ndim:
         return sharding
     return named_sharding(sharding.mesh, spec_of_rank(sharding.spec, ndim))
 
 
 def split_by(sharding: object) -> Split | None:
-    """Return the part of a sharding that is in the type of an array, or None if there is none."""
+    """Return the part of a sharding that belongs to an array's type, or None if there is none."""
     mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
     if mesh is None or not isinstance(spec, PartitionSpec) or not mesh.explicit_axes:
         return None
@@ -165,7 +165,7 @@ def sharding_of(aval: ShapedArray, *neighbors: ArrayLike) -> NamedSharding | Non
     if aval.split is not None:
         return named_sharding(*aval.split)
     mesh = None
-    # Derivatives of what ran where XLA splits some axes are taken outside.
+    # Derivatives of code that ran where XLA splits some axes are computed outside of it.
     for value in neighbors:
         mesh = typeof(value).mesh
         if mesh is not None:
@@ -177,7 +177,7 @@ def sharding_of(aval: ShapedArray, *neighbors: ArrayLike) -> NamedSharding | Non
 
 @memoize
 def _along_no_axis(mesh: AbstractMesh, ndim: int) -> NamedSharding:
-    """Return the sharding over a mesh that splits none of the axes of an array."""
+    """Return the sharding over a mesh that does not split any axis of an array."""
     return named_sharding(mesh, PartitionSpec(*[None] * ndim))
 
 
@@ -196,7 +196,7 @@ def cotangent_sharding(aval: ShapedArray, *neighbors: ArrayLike) -> NamedShardin
 
 
 def permuted(sharding: NamedSharding | None, axes: Sequence[int]) -> NamedSharding | None:
-    """Return the parameter for an array whose axis i is axis `axes[i]` of another."""
+    """Return the parameter for a transposed array, whose axis i was axis `axes[i]`."""
     if sharding is None:
         return None
     spec: PartitionSpec = sharding.spec
@@ -211,7 +211,7 @@ def permuted(sharding: NamedSharding | None, axes: Sequence[int]) -> NamedShardi
 def with_batch_axis(
     sharding: NamedSharding | None, position: int, operand: ArrayLike, axis: int
 ) -> NamedSharding | None:
-    """Return the parameter for a batched result, which is split along its batch axis as an operand.
+    """Return the sharding of a batched result, whose batch axis is split like that of an operand.
 
     Args:
       sharding: the parameter for the result without the batch axis, or None.
@@ -228,7 +228,7 @@ def with_batch_axis_of(
     operands: Sequence[ArrayLike],
     axes: Sequence[int | None],
 ) -> NamedSharding | None:
-    """Return the parameter for a batched result of several operands; see `with_batch_axis`.
+    """Return the sharding of a batched result of several operands; see `with_batch_axis`.
 
     Args:
       sharding: the parameter for the result without the batch axis, or None.

@@ -1,7 +1,7 @@
-"""The types of results over a mesh: what infer rules leave to the tables `sharding` and `varying`.
+"""The types of results over a mesh: the part that the tables `sharding` and `varying` infer.
 
-Infer rules are only about shapes and dtypes. They see operands without the mesh axes that split
-them or that they vary along, and this module adds to their results what these tables say.
+Infer rules only handle shapes and dtypes. They see operands without the mesh axes that split them
+or that they vary along, and this module adds the axes that these tables infer to the results.
 """
 
 from collections.abc import Hashable, Sequence
@@ -22,7 +22,7 @@ from hlofront.core.sharding.mesh_context import vma_enabled
 from hlofront.core.sharding.partition import PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.sharding.requested_shardings import spec_of_rank
 
-# The parameters of primitives by which a user says how the result is split.
+# The parameters of primitives by which a user requests a sharding of the result.
 _REQUESTS = ("out_sharding", "sharding")
 
 
@@ -30,7 +30,7 @@ def infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Pa
     """Return the aval of the result of an operation, or a list of avals of several.
 
     Raises:
-      ShardingTypeError: if the splits of the operands do not say how the result is split.
+      ShardingTypeError: if the splits of the operands do not determine that of the result.
       ValueError: if the operands are split over different meshes, or in different memories.
     """
     results = _infer_types(primitive, avals, params)
@@ -45,7 +45,7 @@ def infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Pa
 
 
 def _common_memory(primitive: Primitive, avals: Sequence[AbstractValue]) -> MemorySpace:
-    """Return the memory that holds the operands of an operation; scalars may be in any."""
+    """Return the memory that holds the operands of an operation; scalars may be in any memory."""
     first: ShapedArray | None = None
     for aval in avals:
         if not isinstance(aval, ShapedArray) or not aval.ndim:
@@ -71,7 +71,7 @@ def _infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: P
         return rule(*avals, **params)
     arrays = [aval for aval in avals if isinstance(aval, ShapedArray)]
     is_split = request is not None or any(aval.spec is not None for aval in arrays)
-    # A rule of another package says of split operands how its results are split, as in JAX.
+    # As in JAX, another package's rule sees how operands are split and says how results are.
     says_splits = primitive in rules.infer.foreign and primitive not in rules.sharding
     seen = avals if says_splits else [plain_aval(aval) for aval in avals]
     inferred: Any = rule(*seen, **params)
@@ -112,7 +112,7 @@ def types_are_constant(
 ) -> bool:
     """Return whether the types of an operation's results are the same at each call.
 
-    They are not if `no_collectives` may refuse it.
+    They are not if `no_collectives` may refuse the operation.
 
     Args:
       primitive: the operation.
@@ -128,7 +128,7 @@ def types_are_constant(
 
 
 def refusal(name: str, avals: Sequence[ShapedArray], problem: str) -> ShardingTypeError:
-    """Return the error for operands whose splits an operation does not take.
+    """Return the error for operands with splits that an operation does not accept.
 
     Args:
       name: the operation's name.
@@ -142,13 +142,13 @@ def refusal(name: str, avals: Sequence[ShapedArray], problem: str) -> ShardingTy
 
 
 def _advice(name: str) -> str:
-    """Return the sentence that says what users may do about operands of an operation."""
+    """Return the sentence that tells users what to do about the operands of an operation."""
     asking = _ASKED_BY.get(name, "")
     asking = f"Say how the result is split, by {asking}, or reshard" if asking else "Reshard"
     return f"{asking} an operand first, as by jax.sharding.reshard(x, jax.P(...))."
 
 
-# By an operation's name, the argument of functions that says how its result is split.
+# Operation's name -> the functions' argument that requests a sharding of its result.
 _ASKED_BY = {
     "dot_general": "the argument out_sharding=",
     "reshape": "the argument out_sharding=",
@@ -211,7 +211,7 @@ def _with_splits(
     return splits
 
 
-# The operations that make maxima and minima of parts, which may be parts of maxima and minima.
+# Reductions to maxima and minima, whose operands may themselves be unreduced maxima or minima.
 _MAKE_EXTREMES = {
     "reduce_max": UnreducedKind.max,
     "reduce_min": UnreducedKind.min,
@@ -219,7 +219,7 @@ _MAKE_EXTREMES = {
     "pmin": UnreducedKind.min,
 }
 
-# Operations that may be applied to the maxima or minima on devices one by one: they move elements.
+# Operations that only move elements, and may be applied to unreduced maxima or minima.
 _MOVE_ELEMENTS = frozenset(
     {
         "transpose",
@@ -241,10 +241,10 @@ _MOVE_ELEMENTS = frozenset(
 
 
 def _check_extremes(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
-    """Check that an operation may be applied to the maxima or minima on devices one by one.
+    """Check that an operation may be applied to unreduced maxima or minima.
 
     Raises:
-      ValueError: if an operand consists of those, and it may not.
+      ValueError: if an operand consists of unreduced maxima or minima, and it may not.
     """
     for aval in avals:
         kind = aval.manual_axis_type.unreduced_kind or spec_of(aval).unreduced_kind
@@ -262,7 +262,7 @@ def _check_extremes(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
 def _check_requested_kind(
     primitive: Primitive, avals: Sequence[ShapedArray], spec: PartitionSpec
 ) -> None:
-    """Check that an operation makes what `unreduced_kind` of the requested spec says.
+    """Check that an operation's result has the `unreduced_kind` of the requested spec.
 
     Raises:
       ShardingTypeError: if it does not.
@@ -303,10 +303,10 @@ def _with_own_unreduced(
 
 
 def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> PartitionSpec:
-    """Return a spec of no entries, with the unreduced and reduced axes of the results.
+    """Return a spec without entries, with the unreduced and reduced axes of the results.
 
-    All operands must agree in them. Scalars without any are ignored, unless another
-    operand is unreduced.
+    All operands must agree in these axes. Scalars without any are ignored, unless another operand
+    is unreduced.
     """
     sums = {
         spec_of(aval).update(partitions=()) for aval in avals if aval.ndim or aval.spec is not None
@@ -316,7 +316,7 @@ def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> PartitionSpec:
         # The cotangents of its operands are summed up, so they need not be reduced.
         return PartitionSpec()
     if name == "mul" and len(sums) == 2:
-        # A product of summands and a value that all devices have is one of summands.
+        # A product of an unreduced value and one that all devices have is unreduced.
         own, other = sorted(sums, key=_is_reduced)
         if own.unreduced == other.reduced and not own.reduced and not other.unreduced:
             return own
@@ -399,7 +399,7 @@ def _split_result(
 
 
 def _shape_text(result: ShapedArray, spec: PartitionSpec) -> str:
-    """Return the type of an array as text, with a spec that it cannot have."""
+    """Return the type of an array as text, with a spec that is invalid for it."""
     sizes = [
         f"{size}@{names_text(axes_of(entry))}" if axes_of(entry) else str(size)
         for size, entry in zip(result.shape, spec.partitions, strict=True)
@@ -408,7 +408,7 @@ def _shape_text(result: ShapedArray, spec: PartitionSpec) -> str:
 
 
 def without_splits(aval: ShapedArray, axes: Sequence[int]) -> ShapedArray:
-    """Return the type of an array that no mesh axis splits along these axes of it."""
+    """Return the type of an array without the mesh axes that split some of its axes."""
     if aval.split is None:
         return aval
     mesh, spec = aval.split
@@ -468,7 +468,7 @@ def _with_manual_types(
 
 
 def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
-    """Return the manual type of the result of operands; `process` makes them vary alike first."""
+    """Return the manual axis type of a result; `process` has made the operands vary alike."""
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
     manual_types = {aval.manual_axis_type.with_varying(()) for aval in avals}
     if len(manual_types) > 1:

@@ -1,6 +1,6 @@
 """The decision procedure for symbolic sizes: bounds of sums of terms, by eliminating terms.
 
-The knowledge is a set of relations: sums of terms that are 0, or at least 0. To bound a sum, its
+What is known is a set of relations: sums of terms that are 0, or at least 0. To bound a sum, its
 largest term is eliminated with a relation that has the same largest term, and the rest is bounded
 in the same way. Relations come from the constraints of the scope, and from the meaning of terms: a
 variable is at least 1, and a quotient times its divisor plus the remainder is the dividend.
@@ -35,21 +35,21 @@ _UNBOUNDED = (-math.inf, math.inf)
 
 
 class Assumptions:
-    """The bounds of the terms of a scope, and the relations between them, as far as known."""
+    """The known bounds of the terms of a scope, and the known relations between them."""
 
     __slots__ = ("_explained", "_limits", "_relations", "_scope")
 
     def __init__(self, scope: Scope):
         self._scope = scope
         self._limits: dict[Term, Bounds] = {}
-        # What is assumed of sums: True if a sum is equal to 0, False if it is at least 0. The sums
-        # are grouped by their greatest term.
+        # The sums that are assumed to be 0 (True) or at least 0 (False), grouped by their greatest
+        # term.
         self._relations: dict[Term, dict[Sum, bool]] = {}
         # The terms whose own definition has been added to these relations.
         self._explained: set[Term] = set()
 
     def copy(self) -> Self:
-        """Return assumptions to which others can be added without changing these."""
+        """Return a copy to which assumptions can be added."""
         other = type(self)(self._scope)
         other._limits = self._limits.copy()
         other._relations = {term: known.copy() for term, known in self._relations.items()}
@@ -59,13 +59,13 @@ class Assumptions:
     # ---- adding
 
     def assume(self, size: Size, is_zero: bool = False, text: str | None = None) -> None:
-        """Add that a size is at least 0, or that it is 0.
+        """Assume that a size is at least 0, or that it is 0.
 
         Args:
           text: the constraint in the words of the user, for errors.
 
         Raises:
-          ValueError: if it contradicts what is known.
+          ValueError: if it contradicts earlier assumptions.
         """
         added = tuple(terms_of(size))
         self._store(added, is_zero, text)
@@ -86,7 +86,7 @@ class Assumptions:
                 self._store(combined, is_zero and other_is_zero, text)
 
     def _store(self, added: Sum, is_zero: bool, text: str | None) -> None:
-        """Add that a sum is at least 0, or that it is 0, and nothing that follows from it."""
+        """Store that a sum is at least 0, or that it is 0, without deriving its consequences."""
         constant = dict(added).get(ONE, 0)
         variables = len(added) - (constant != 0)
         if variables == 0:
@@ -110,7 +110,7 @@ class Assumptions:
         self._limits[term] = (least, most)
 
     def _about(self, term: Term, anywhere: bool) -> Iterator[tuple[Sum, bool]]:
-        """Yield relations with a term, as the greatest or anywhere, and whether they are 0."""
+        """Yield (relation, is_zero) for relations with a term as the greatest, or anywhere."""
         least, most = self._limits.get(term, _UNBOUNDED)
         if least > -math.inf:
             yield _sum({term: 1, ONE: -int(least)}), least == most
@@ -127,7 +127,7 @@ class Assumptions:
     # ---- asking
 
     def bounds(self, size: Size) -> Bounds:
-        """Return the least and the greatest value of a size, as far as they are known."""
+        """Return the least and the greatest value of a size; infinite where they are unknown."""
         terms = tuple(terms_of(size))
         for term, _ in terms:
             self.explain(term)
@@ -157,7 +157,7 @@ class Assumptions:
         return least, most
 
     def _bounds_by_operand(self, factor: Factor, coefficient: int, terms: Sum) -> Bounds:
-        """Return bounds of a sum that starts with a maximum or minimum, from either operand."""
+        """Return bounds of a sum that starts with a maximum or minimum, from its operands."""
         cases = [
             self._bounds(_added(terms[1:], 1, tuple(terms_of(operand)), coefficient))
             for operand in factor.operands
@@ -165,10 +165,10 @@ class Assumptions:
         extreme = max if (factor.name == MAX) == (coefficient > 0) else min
         return extreme(low for low, _ in cases), extreme(high for _, high in cases)
 
-    # ---- what terms are
+    # ---- definitions of terms
 
     def explain(self, term: Term) -> None:
-        """Add the relations that follow from what a term is."""
+        """Add the relations that follow from the definition of a term."""
         if term.is_constant or term in self._explained:
             return
         self._explained.add(term)
@@ -258,7 +258,7 @@ def _added(x: Sum, factor_x: int, y: Sum, factor_y: int) -> Sum:
 
 
 def _eliminated(term: Term, terms: Sum, relation: Sum) -> Sum:
-    """Return a positive multiple of a sum, plus a multiple of a relation, without a term."""
+    """Return a positive multiple of a sum, plus the multiple of a relation that cancels a term."""
     own, other = dict(terms)[term], dict(relation)[term]
     return _added(terms, abs(other), relation, -_sign(other) * own)
 

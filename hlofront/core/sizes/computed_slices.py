@@ -52,7 +52,7 @@ class Slice:
 
     @classmethod
     def from_slice(cls, slc: slice, size: int) -> "Slice":
-        """Return a Python slice of an axis of a size as a Slice.
+        """Return a Python slice of an axis of `size` elements as a Slice.
 
         Raises:
           ValueError: if the step is negative.
@@ -83,13 +83,13 @@ def ds(start: object, size: object = None, stride: object = None) -> Any:
     result. The start is clamped, so that the result always has `n` elements.
 
     Args:
-      start: the index of the first element; negative ones count from the end. None is all of the
-        axis.
-      size: the number of elements; if it is None, `start` is the size, and 0 the start.
+      start: the index of the first element; negative ones count from the end. None selects the
+        whole axis.
+      size: the number of elements; if it is None, `start` is the size and the slice starts at 0.
       stride: the distance between elements, 1 by default.
 
     Raises:
-      ValueError: if the stride is not an integer, or negative.
+      ValueError: if the stride is negative or not an integer.
 
     Examples:
       >>> x = jax.numpy.arange(10)

@@ -1,4 +1,4 @@
-"""Canonical forms of users' shapes and axes: tuples of ints, and ints from 0."""
+"""Canonical forms of users' shapes and axes: tuples of ints, and nonnegative ints."""
 
 # Parameters, literals and users' shapes may be anything, so their types stay unknown here.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -57,7 +57,6 @@ def as_size(size: Any) -> Any:
 
 
 def _no_shape(shape: object, context: str) -> TypeError:
-    # Tuples and lists print each member; all else prints itself.
     shown = tuple(shape) if isinstance(shape, tuple | list) else shape
     text = f"Shapes must be 1D sequences of concrete values of integer type, got {shown}." + (
         f" {context}" if context else ""
@@ -80,7 +79,7 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
     """Return a sequence of axes, indices or strides as a tuple of ints, of any sign.
 
     Raises:
-      TypeError: if one is not an integer, or there is no sequence; `what` names it in the message.
+      TypeError: if one is not an integer, or `values` is not a sequence; the message says `what`.
     """
     if type(values) is tuple:
         for value in values:

@@ -24,7 +24,7 @@ class Dimension(NamedTuple):
     """An axis of an argument with a symbolic size.
 
     Attributes:
-      name: the axis as Python, such as `args[0].shape[1]`, which is also the variable for its size.
+      name: the axis as Python code, `args[0].shape[1]`, which is also the variable for its size.
       argument: the position of the flat argument.
       axis: the axis.
       size: the symbolic size.
@@ -50,7 +50,7 @@ class Solution(NamedTuple):
 
     Attributes:
       dimensions: the axes with symbolic sizes.
-      values: by variable, its value as an expression of the names of dimensions.
+      values: for each variable, its value as an expression of the names of dimensions.
       constraints: the constraints of the scope, in the words of the user.
       checks: the conditions that hold for arguments that fit the shapes, in the order in which they
         are to be checked.
@@ -65,15 +65,15 @@ class Solution(NamedTuple):
 def solve(shapes: Sequence[Sequence[Size]], name_of: Callable[[int], str]) -> Solution:
     """Return the variables of symbolic shapes as functions of the sizes that arguments have.
 
-    Variables are found one by one, each from a size in which all others are known, and in which it
-    occurs as itself with a coefficient.
+    Variables are found one at a time, each from a size that contains it linearly and no other
+    unknown variable.
 
     Args:
       shapes: the shapes of the flat arguments.
       name_of: returns the name of a flat argument, such as `args[0]`.
 
     Raises:
-      ValueError: if a variable cannot be found so.
+      ValueError: if a variable cannot be found in this way.
     """
     dimensions = [
         Dimension(f"{name_of(position)}.shape[{axis}]", position, axis, size)
@@ -113,7 +113,7 @@ class _Solver:
         self._scope: Scope = SymbolicScope()
 
     def use(self, dimension: Dimension) -> bool:
-        """Find a variable, or a check, by an axis; return False if it has too many unknowns."""
+        """Derive a variable or a check from an axis; return False if it has too many unknowns."""
         actual = variable(dimension.name, self._scope)
         unknown = [
             (term, coefficient)
@@ -201,7 +201,7 @@ def check_sizes(checks: Sequence[Check], sizes: Mapping[str, Size]) -> None:
 
 
 def message_text(message: Message, sizes: Mapping[str, Size]) -> str:
-    """Return a message with the values of its sizes."""
+    """Return a message as text, with symbolic sizes replaced by their values."""
     return "".join(
         part if isinstance(part, str) else str(value_of(part, sizes)) for part in message
     )

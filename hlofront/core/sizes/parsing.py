@@ -24,7 +24,7 @@ _MAX_POWER = 1000
 
 
 class Parser:
-    """A parser of a text with sizes.
+    """A parser of text with sizes.
 
     Args:
       text: the text.
@@ -43,10 +43,10 @@ class Parser:
         self._sizes: list[Size] = []
 
     def shape(self) -> tuple[Size, ...]:
-        """Return the shape that is the whole text.
+        """Parse the whole text as a shape.
 
         Raises:
-          ValueError: if it is none, with what was read and what was not.
+          ValueError: if it is not a shape; the message shows how much was parsed.
         """
         depth = 0
         while self._take("("):

@@ -47,7 +47,7 @@ class SymbolicScope:
         side of an equation is a product, with a coefficient, which the right side replaces.
 
     Raises:
-      ValueError: if a constraint is none, or no sizes can satisfy them all.
+      ValueError: if a constraint cannot be parsed, or no sizes can satisfy them all.
 
     Example:
       >>> scope = SymbolicScope(["n >= 8", "mod(n, 4) == 0"])
@@ -80,7 +80,7 @@ class SymbolicScope:
     __repr__ = __str__
 
     def bounds(self, expression: Size) -> Bounds:
-        """Return the smallest and the largest value of a size, as far as they are known."""
+        """Return the smallest and the largest value of a size; infinite where they are unknown."""
         if not isinstance(expression, SizeExpression):
             return expression, expression
         known = self._bounds.get(expression)
@@ -181,7 +181,7 @@ def symbolic_shape(
       shape_spec: sizes separated by commas: integers, variables, which stand for all sizes from 1,
         and expressions of +, -, *, `^` with an integer, floordiv, mod, max and min. `_` stands for
         a size of `like`, and `...`, or None for the whole shape, for its last ones.
-      constraints: what is known of the variables: `e1 >= e2`, `e1 <= e2` or `e1 == e2`.
+      constraints: constraints on the variables: `e1 >= e2`, `e1 <= e2` or `e1 == e2`.
       scope: the scope of the variables, instead of a new one with these constraints.
       like: a shape.
 
@@ -189,8 +189,8 @@ def symbolic_shape(
       A tuple of ints and symbolic sizes.
 
     Raises:
-      ValueError: if the text is not a shape, it differs from `like` in a known size, there are both
-        constraints and a scope, or no sizes satisfy the constraints.
+      ValueError: if the text is not a shape, if it differs from `like` in a known size, if both
+        constraints and a scope are passed, or if no sizes satisfy the constraints.
 
     Example:
       >>> b, n = symbolic_shape("b, 2*n", constraints=["b >= 4"])
@@ -215,8 +215,7 @@ def symbolic_dim_bounds(dimension: int | SizeExpression) -> tuple[float, float]:
       dimension: a symbolic size, or an int, whose bounds are itself.
 
     Returns:
-      (least, greatest): numbers; the greatest is infinity where there is none, and the least may be
-      minus infinity.
+      (least, greatest): numbers, which are minus infinity and infinity where there is no bound.
 
     Example:
       >>> b, = symbolic_shape("b", constraints=["b <= 64"])

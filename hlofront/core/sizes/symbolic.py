@@ -15,7 +15,7 @@ from hlofront.core.trace import current_trace
 
 # The least and the greatest value of a size; infinite if it is unbounded.
 Bounds = tuple[float, float]
-# A value of a size at run time: an int, another expression, or whatever +, -, * and // are for.
+# A value of a size at run time: an int, another expression, or anything with +, -, * and //.
 SizeValue = Any
 
 # The maximum number of pairs of terms that a product of two sizes may multiply.
@@ -132,7 +132,7 @@ Coefficients = Mapping[Term, int]
 
 
 class Scope(Protocol):
-    """A protocol of what expressions need of their scope; `core/sizes/scopes.py` has the class."""
+    """The protocol of scopes that expressions rely on; `core/sizes/scopes.py` has the class."""
 
     @property
     def rules(self) -> Mapping[Term, "tuple[int | SizeExpression, int]"]: ...
@@ -143,21 +143,21 @@ class Scope(Protocol):
 class SymbolicIndexError(InconclusiveDimensionOperation, TypeError):
     """The error for a symbolic size where Python needs an integer.
 
-    It is a TypeError too, as for all values without `__index__`.
+    It is also a TypeError, which Python raises for values without `__index__`.
     """
 
 
 class SizeExpression(SymbolicSize):
     """A size that depends on variables. Arithmetic with ints gives expressions or ints.
 
-    Comparisons are answered where the answer is the same for all values of the variables that the
-    constraints of the scope allow; where it is not, `==` is False and the others raise
+    A comparison has a result if that is the same for all values of the variables that the
+    constraints of the scope allow; otherwise `==` is False and the others raise
     InconclusiveDimensionOperation. Arithmetic with arrays converts the size to a scalar.
     """
 
     __slots__ = ("_hash", "key", "scope", "terms")
 
-    # As of tracers, so that NumPy leaves operations with both to this class.
+    # As for tracers: NumPy's arrays defer to this class.
     __array_priority__ = 1000
 
     scope: Scope
@@ -314,7 +314,7 @@ class SizeExpression(SymbolicSize):
     def _compared(
         self, greater: "int | SizeExpression", sign: str, less: "int | SizeExpression"
     ) -> bool:
-        """Return whether greater >= less, which answers the comparison with this sign.
+        """Return whether greater >= less; `sign` is that of the comparison, for the error.
 
         Raises:
           InconclusiveDimensionOperation: if it depends on the variables.
@@ -357,7 +357,7 @@ class SizeExpression(SymbolicSize):
         as traced integers.
 
         Raises:
-          KeyError: for a variable without value.
+          KeyError: for a variable without a value.
         """
         total: Any = 0
         for term, coefficient in self.terms:
@@ -420,7 +420,7 @@ def is_size(x: object) -> bool:
     # Arrays and tracers of integers have this method as well, but are not sizes.
     if not hasattr(x, "__index__") or hasattr(x, "aval"):
         return False
-    # NumPy's arrays have it whatever their shape and dtype.
+    # NumPy's arrays have `__index__` whatever their shape and dtype.
     try:
         operator.index(cast(SupportsIndex, x))
     except TypeError:
@@ -442,7 +442,7 @@ def terms_of(size: Any) -> Sequence[tuple[Term, int]]:
 
 
 def check_scopes(scope: Scope, size: object, when: str) -> None:
-    """Raise ValueError if a size is of another scope."""
+    """Raise ValueError if a size belongs to another scope."""
     if isinstance(size, SizeExpression) and size.scope is not scope:
         raise ValueError(
             f"Invalid mixing of symbolic scopes {when}.\nExpected scope {scope}\nand found for "
@@ -464,7 +464,7 @@ def combination(
 
 
 def normalized(coefficients: Coefficients, scope: Scope) -> "int | SizeExpression":
-    """Return a sum of terms, with terms replaced as the equations of its scope say."""
+    """Return a sum of terms, with terms replaced according to the equations of its scope."""
     rules = scope.rules
     if rules:
         coefficients = _rewritten(coefficients, rules)
@@ -479,7 +479,7 @@ def normalized(coefficients: Coefficients, scope: Scope) -> "int | SizeExpressio
 def _rewritten(
     coefficients: Coefficients, rules: "Mapping[Term, tuple[int | SizeExpression, int]]"
 ) -> Coefficients:
-    """Replace terms, and factors of products, by what the equations of a scope say they are."""
+    """Replace terms, and factors of products, according to the equations of a scope."""
     result = dict(coefficients)
     for term, coefficient in coefficients.items():
         for part in (term, *(Term((power,)) for power in term.factors if len(term.factors) > 1)):
@@ -499,7 +499,7 @@ def _rewritten(
 
 
 def variable(name: str, scope: Scope) -> "int | SizeExpression":
-    """Return the variable of a scope with this name, or what an equation says that it is."""
+    """Return the variable of a scope with this name, or the size that an equation sets it to."""
     return normalized({Term(((Factor(name), 1),)): 1}, scope)
 
 
