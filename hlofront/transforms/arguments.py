@@ -1,4 +1,4 @@
-"""Arguments of a function: what each is called, and which are static, donated or inputs."""
+"""A function's arguments: their names, and which are static, donated or program inputs."""
 
 import inspect
 import operator
@@ -43,9 +43,9 @@ class Signature:
         return self.where
 
     def release_function(self) -> None:
-        """Read the function's location and parameters, and drop the reference to it.
+        """Read the function's location and parameters now, and drop the reference to the function.
 
-        Programs that keep the signature then do not keep what the function closes over.
+        Programs that hold the signature then do not keep alive what the function closes over.
         """
         _ = self.where, self.parameters
         del self.fun
@@ -103,7 +103,7 @@ class Signature:
 
 
 class ArgumentPlan:
-    """A plan that says which arguments of a function are static, donated, or program inputs.
+    """The arguments of a function that are static, and those that are donated or program inputs.
 
     Raises:
       ValueError: if a position or name is not one of the function's, or is static and donated.
@@ -156,7 +156,7 @@ class ArgumentPlan:
         argnums: int | Sequence[int] | None,
         argnames: str | Iterable[str] | None,
     ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """Return positions and names of static or donated arguments, inferring what is None."""
+        """Return the positions and names of static or donated arguments; None is inferred."""
         nums = () if argnums is None else _integers(argnums)
         names = () if argnames is None else _strings(argnames)
         parameters = self.signature.parameters
@@ -218,7 +218,7 @@ class ArgumentPlan:
         """Return a hashable key of a call's static arguments, for caches.
 
         Raises:
-          ValueError: if a static argument is unhashable and `required`; if not, the key is None.
+          ValueError: if a static argument is unhashable and the key `required`; else it is None.
         """
         if not self._static_positions and not self._static_names:
             return ()

@@ -1,4 +1,4 @@
-"""The logs of a backward pass: what backward rules return for `f_vjp.with_logs`, by name."""
+"""The logs of a backward pass: named values that backward rules log for `f_vjp.with_logs`."""
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,10 +19,10 @@ from hlofront.transforms.simplify import inline_calls
 
 Logs = dict[Hashable, PyTree]
 
-# Per primitive whose transpose rule may log, whether an equation with these parameters may.
+# Primitives whose transpose rules may log -> whether one with these parameters does.
 may_log: dict[Primitive, Callable[[Mapping[str, Any]], bool]] = {}
 
-# The calls that a backward pass with logs inlines, other than plain ones: those of checkpoint.
+# Calls, other than plain ones, that a backward pass with logs inlines: those of checkpoint.
 inlined_for_logs: set[Primitive] = set()
 
 # The logs of the current backward pass; None if nobody reads them.
@@ -98,10 +98,10 @@ class LogsAsResults:
 
 
 def program_for_logs(jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> ClosedJaxpr:
-    """Return a program whose transpose logs: without calls around equations that may log.
+    """Inline the calls around equations that may log, so that the program's transpose can log.
 
     Raises:
-      ValueError: if such an equation is in a loop or a branch, or on one device of many.
+      ValueError: if such an equation is in a loop, a branch, or shard_map.
     """
     if not _logs_within(jaxpr):
         return ClosedJaxpr(jaxpr, list(consts))

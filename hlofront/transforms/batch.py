@@ -50,12 +50,12 @@ class BatchTracer(Tracer):
 
     @property
     def val(self) -> ArrayLike:
-        """The batched value, by its name in JAX."""
+        """The batched value, under JAX's name."""
         return self.value
 
     @property
     def batch_dim(self) -> int:
-        """The batch axis, by its name in JAX."""
+        """The batch axis, under JAX's name."""
         return self.batch_axis
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ register_value_type(BatchTracer, lambda tracer: tracer.aval)
 
 
 def mark_closed_over(values: Sequence[Value]) -> None:
-    """Note that a function with a custom rule closed over values some of which are batched."""
+    """Record in the tags of batched values that a function with a custom rule closed over them."""
     for x in values:
         while type(x) is BatchTracer:
             tag = x._trace.tag  # pyright: ignore[reportPrivateUsage]
@@ -89,7 +89,7 @@ def mark_closed_over(values: Sequence[Value]) -> None:
 
 
 class BatchTrace(RuleTrace):
-    """A trace of vmap, which runs operations on batched values by their batch rules."""
+    """A trace of vmap, which applies batch rules to operations on batched values."""
 
     __slots__ = ("axis", "debug_info", "parent", "programs_of", "tag")
 
@@ -152,8 +152,8 @@ class BatchTrace(RuleTrace):
 def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[ArrayLike]) -> bool:
     """Return whether to apply a primitive's batch rule even if no operand is batched.
 
-    hlofront's own rules need the batch axis only if it has a name, or for mutable references: those
-    that are made are batched, as batched values may be written to them, and others may not be
+    hlofront's own rules need the batch axis only if it has a name, or for mutable references: new
+    ones are batched, because batched values may be written to them, and unbatched ones cannot be
     written to. Rules of other packages may always use its size.
     """
     return primitive in rules.batch_with_axis and (
@@ -203,7 +203,7 @@ def batch_flat(
         values too if their BatchTrace has the axis's tag.
       values: the arguments, as arrays with their batch axes.
       axes: per argument its batch axis, or None if it is not batched.
-      debug_info: of the function.
+      debug_info: the debug info of the function.
     """
     trace = BatchTrace(current_trace(), axis, debug_info)
     named = () if axis.name is None else ((axis.name, axis.size),)
@@ -308,7 +308,7 @@ def batch_program_at(
     Returns:
       The batched closed jaxpr, and per output its batch axis or None.
     """
-    # Where rules close over batched values of one vmap call, others do not share the program.
+    # If rules close over batched values of a vmap call, other calls do not share the program.
     tag: object = axis.tag
     if not getattr(tag, "closed_over", True) or not _calls_closures(program):
         tag = None

@@ -18,8 +18,8 @@ from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.sharding.placing import CopySemantics, device_put
 from hlofront.transforms.grad import jvp, vjp
 
-# By dtype: the error that a derivative may have, and the step of the differences. The step
-# balances rounding, which dominates for small steps, and curvature, for large ones.
+# By dtype: the tolerance of a derivative, and the step of the differences. The step balances
+# rounding, which dominates for small steps, and curvature, which does for large ones.
 _TOLERANCES = {np.float64: 1e-5, np.float32: 2e-3, np.float16: 2e-2}
 _STEPS = {np.float64: 1e-4, np.float32: 1e-3, np.float16: 5e-2}
 _NARROW_TOLERANCE = 0.1
@@ -27,13 +27,13 @@ _NARROW_STEP = 0.1
 
 # A five-point stencil, exact to fourth order: pairs (offset in steps, weight).
 _STENCIL = ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
-# The maximum number of arguments that are varied one by one to locate a wrong derivative.
+# The maximum number of arguments that are varied one at a time to locate a wrong derivative.
 _MAX_LEAVES = 32
 
 _MODES = ("fwd", "rev")
 
 Tolerance = float | Mapping[Any, float] | None
-# The distance that is allowed: of all elements, or of each.
+# The allowed difference, for all elements or per element.
 Bound = float | NumPyArray
 # Per leaf its float64 or complex128 array; None where it is not differentiable.
 LeafArrays = list[Any]
@@ -50,14 +50,14 @@ def check_grads(
 ) -> None:
     """Check the derivatives of a function against numerical differences in random directions.
 
-    Higher orders are checked in each mix of the modes, by the differences of a derivative.
+    Higher orders are checked in each combination of modes, by differences of derivatives.
     Arguments and results may be pytrees; integers and booleans are not varied, complex numbers vary
     in both parts.
 
     Args:
       f: the function, smooth around `args`.
       args: its arguments.
-      order: how often to differentiate; the first order is always checked.
+      order: the highest order of derivatives to check; the first is always checked.
       modes: "fwd" for jvp, "rev" for vjp, or both.
       atol: the absolute tolerance, a number or a dict by dtype, to which the rounding error of
         the differences is added. None: a default for the dtype.
@@ -65,7 +65,7 @@ def check_grads(
       eps: the step of the differences. None: a default for the dtype.
 
     Raises:
-      AssertionError: if a derivative is off; the message names the result, the error and the
+      AssertionError: if a derivative is wrong; the message names the result, the error and the
         arguments that cause it.
       ValueError: for an unknown mode.
     """
@@ -98,7 +98,7 @@ def check_jvp(
       err_msg: a prefix of the error's message.
 
     Raises:
-      AssertionError: if results or tangents are off.
+      AssertionError: if results or tangents are wrong.
     """
     what = err_msg or f"jvp of {_name_of(f)}"
     point = _Point(args, eps)
@@ -162,9 +162,9 @@ def check_vjp(
       err_msg: a prefix of the error's message.
 
     Raises:
-      AssertionError: if results or cotangents are off, or the shapes and dtypes of cotangents
-        are not those of the arguments.
-      ValueError: if the cotangents are not one per argument.
+      AssertionError: if results or cotangents are wrong, or the shapes and dtypes of cotangents are
+        not those of the arguments.
+      ValueError: if there is not one cotangent per argument.
     """
     what = err_msg or f"vjp of {_name_of(f)}"
     point = _Point(args, eps)
@@ -184,7 +184,7 @@ def check_vjp(
         differences, noise = point.differences(f, direction)
         derivative = sum(_dot(pulled[i], direction[i]) for i in point.differentiable)
         expected = sum(_dot(cotangents[i], differences[i]) for i in outputs.differentiable)
-        # Rounding errors are of either sign, so they add up in squares.
+        # Rounding errors have random signs, so their squares add up.
         absolute, relative = 0.0, 0.0
         for i in outputs.differentiable:
             own_absolute, own_relative = _allowed(
@@ -268,9 +268,8 @@ class _Point:
     def direction(self, only: int | None = None, seed: int = 0) -> LeafArrays:
         """Return a random direction: one float64 or complex128 array per leaf of the arguments.
 
-        Leaves that are not differentiable have None, and those other than `only` zeros. A step
-        along the direction is a number of the leaf's own dtype, so that rounding does not add an
-        error.
+        It has None for leaves that are not differentiable, and zeros for leaves other than `only`.
+        Steps along it are exact in the leaf's own dtype, so that rounding does not add an error.
         """
         generator = np.random.default_rng(seed)
         directions: LeafArrays = [None] * len(self.leaves)
@@ -353,7 +352,7 @@ class _Point:
         return checked_leaves
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
-        """Return message lines on the arguments whose derivatives are wrong if only they vary."""
+        """Return message lines about arguments whose derivatives are wrong if only they vary."""
         if len(self.differentiable) > _MAX_LEAVES:
             return [f"({len(self.differentiable)} arguments vary: too many to vary one at a time)"]
         off = {self.paths[i]: alone(i) for i in self.differentiable}

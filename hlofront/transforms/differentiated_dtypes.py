@@ -14,7 +14,7 @@ def dtype_of_argument(x: Value) -> DType:
     """Return the dtype of an argument of a differentiated function.
 
     Raises:
-      TypeError: if `x` is neither array nor scalar.
+      TypeError: if `x` is neither an array nor a scalar.
     """
     if not is_value(x):
         raise TypeError(
@@ -52,7 +52,7 @@ def check_holomorphic(name: str, x: Value, allow_int: bool = False) -> None:
 
 
 def check_complex(name: str, dtype: DType) -> None:
-    """Raise TypeError if a dtype, that of an argument of a holomorphic function, is not complex."""
+    """Raise TypeError if the dtype of an argument of a holomorphic function is not complex."""
     if not issubdtype(dtype, np.complexfloating):
         raise TypeError(
             f"{name} with holomorphic=True requires inputs with complex dtype, but got "

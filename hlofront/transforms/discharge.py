@@ -1,4 +1,4 @@
-"""Discharge: programs with mutable references as programs of values, which can be lowered.
+"""Discharge: turning programs with mutable references into programs of values, for lowering.
 
 A reference that is an input becomes the array that it holds, and where the program writes to it,
 the array that it holds at the end becomes an output.
@@ -25,8 +25,8 @@ class Discharged(NamedTuple):
     """A program without references.
 
     Attributes:
-      program: maps inputs, references among them as their arrays, to (*outputs, *new arrays).
-      written: per input, whether it is a reference to which the program writes, and whose new
+      program: maps inputs, with arrays instead of references, to (*outputs, *new arrays).
+      written: per input, whether it is a reference that the program writes to, so that its new
         array is an output.
     """
 
@@ -42,10 +42,10 @@ def discharge_jaxpr(
     Args:
       jaxpr: the program.
       consts: the values of its constants.
-      inputs: a value per input; the array that it holds for a reference.
+      inputs: a value per input; for a reference, the array that it holds.
 
     Returns:
-      The outputs; and per input the new array of a reference that was written to, else None.
+      The outputs; and per input its new array if it is a reference that was written to, or None.
     """
     # References have an entry too: the array that they hold.
     values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -85,7 +85,7 @@ def _has_references(equation: Equation) -> bool:
 def discharge_equation(
     equation: Equation, operands: Sequence[Value]
 ) -> tuple[Sequence[Value], Value]:
-    """Run an equation on the arrays that references hold; return their new arrays, and results.
+    """Run an equation with arrays instead of references; return their new arrays, and results.
 
     An operation that calls a program and has no rule of its own is replaced by the program.
 
@@ -129,7 +129,7 @@ def _discharged(program: ClosedJaxpr, written: tuple[bool, ...] | None) -> Disch
     staged = stage(on_arrays, avals, program.jaxpr.origin)
     flags = flags or ()
     info = program.jaxpr.debug_info
-    # Old elements that a write returns are mostly unused.
+    # The old elements that a write returns are mostly unused.
     jaxpr = staged.jaxpr.replace(
         eqns=live_equations(staged.jaxpr.eqns, staged.jaxpr.outvars),
         debug_info=None if info is None else _debug_info(info, flags),

@@ -1,6 +1,6 @@
 """Transformations of functions and programs with the signatures of `jax.interpreters`.
 
-Other packages call them in rules of their operations that hold programs. A program is a jaxpr, with
+Other packages call them in rules of operations that hold programs. A program is a jaxpr, with
 the values of its constants or without constants; results are closed jaxprs.
 """
 
@@ -36,7 +36,7 @@ def _called(fun: Function) -> Callable[..., PyTree]:
 
 
 class _FlatFunction:
-    """A function of pytrees as one of flat values, which knows the result of its run."""
+    """A function of pytrees as a function of flat values, which keeps the result's structure."""
 
     __slots__ = ("auxiliary", "fun", "has_aux", "out_tree", "structure")
 
@@ -85,13 +85,13 @@ def jvp(
       has_aux: whether it returns a pair, whose second member is not differentiated.
       instantiate: per leaf of the result, or for all, whether its tangent is an array where it is a
         symbolic zero.
-      transform_stack: whether name stacks of its operations say that they are differentiated.
+      transform_stack: whether the name stacks of its operations show that they are differentiated.
 
     Returns:
       The result and its tangent, and with `has_aux` the second member.
 
     Raises:
-      ValueError: if primals and tangents are not of the same structure.
+      ValueError: if primals and tangents do not have the same structure.
     """
     leaves, structure = tree.tree_flatten(tuple(primals))
     tangent_leaves, tangent_structure = tree.tree_flatten(
@@ -132,9 +132,9 @@ def linearize(
         may.
 
     Returns:
-      The result; per leaf of it whether its tangent is a symbolic zero; the jaxpr from the tangents
-      of all leaves of the arguments to those of the leaves that have one; the values of its
-      constants, the residuals; and with `has_aux` the second member.
+      The result; per leaf of the result, whether its tangent is a symbolic zero; the jaxpr from the
+      tangents of all argument leaves to the nonzero tangents of the result; the residuals, which
+      are the values of its constants; and with `has_aux` the second member.
     """
     leaves, structure = tree.tree_flatten(tuple(primals_ft))
     flat = _FlatFunction(traceable, structure, has_aux)
@@ -181,7 +181,7 @@ def backward_pass(
 
     Args:
       jaxpr: the program.
-      transform_stack: whether name stacks of its operations say that they are transposed.
+      transform_stack: whether the name stacks of its operations show that they are transposed.
       consts: the values of its constants.
       primals_in: per input its value, or an UndefinedPrimal where the program is linear in it.
       cts_in: the cotangents of the outputs, which may be `Zero`s.
@@ -204,7 +204,7 @@ def backward_pass(
 
 
 class ZeroIfMapped:
-    """The wish for batch axis 0 in an output that is batched, and for none in another."""
+    """A request for batch axis 0 if an output is batched, and for no batch axis if it is not."""
 
     __slots__ = ()
 
@@ -296,8 +296,8 @@ def abstract_eval_fun(
 
     Args:
       fun: `fun(*arrays, **params)` returns a pytree of arrays.
-      avals: of the arrays.
-      debug_info: of the function, for messages.
+      avals: the avals of the arrays.
+      debug_info: the debug info of the function, for messages.
       params: passed on to the function.
     """
     return stage(lambda *xs: tree.tree_leaves(fun(*xs, **params)), avals, debug_info).out_avals
@@ -315,7 +315,7 @@ def convert_constvars_jaxpr(jaxpr: Program) -> Jaxpr:
 
 
 def move_binders_to_back(closed_jaxpr: Program, to_move: Sequence[bool]) -> ClosedJaxpr:
-    """Return a program with some of its inputs after the others."""
+    """Return a program with some of its inputs moved after the others."""
     program = closed(closed_jaxpr)
     pairs = list(zip(program.jaxpr.invars, to_move, strict=True))
     invars = [var for var, flag in pairs if not flag] + [var for var, flag in pairs if flag]
@@ -323,7 +323,7 @@ def move_binders_to_back(closed_jaxpr: Program, to_move: Sequence[bool]) -> Clos
 
 
 def prune_closed_jaxpr_outputs(jaxpr: Program, used_outputs: Sequence[bool]) -> ClosedJaxpr:
-    """Return a program with only some of its outputs; all its equations stay."""
+    """Return a program with only some of its outputs, and all of its equations."""
     program = closed(jaxpr)
     outvars = [atom for atom, used in zip(program.jaxpr.outvars, used_outputs, strict=True) if used]
     return program.replace(jaxpr=program.jaxpr.replace(outvars=outvars))
@@ -332,7 +332,7 @@ def prune_closed_jaxpr_outputs(jaxpr: Program, used_outputs: Sequence[bool]) -> 
 def partial_eval_jaxpr_nounits(
     jaxpr: Program, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[AbstractValue]]:
-    """Split a program into a part that known inputs suffice for, and the rest.
+    """Split a program into a part that needs only the known inputs, and the rest.
 
     Args:
       jaxpr: the program.
@@ -340,8 +340,8 @@ def partial_eval_jaxpr_nounits(
       instantiate: per output, or for all, whether the second part computes it in any case.
 
     Returns:
-      The program from known inputs to (*known outputs, *residuals); that from (*residuals, *unknown
-      inputs) to the unknown outputs; per output whether it is unknown; the avals of the residuals.
+      The program from known inputs to (*known outputs, *residuals); the program from (*residuals,
+      *unknown inputs) to unknown outputs; per output, whether it is unknown; the residuals' avals.
     """
     split = partial_eval_program(closed(jaxpr), unknowns, instantiate)
     known = split.known.jaxpr

@@ -39,13 +39,14 @@ class ShapeDtypeStruct:
       dtype: the dtype of its elements.
       sharding: a Sharding, PartitionSpec or Format, or None. If it is a Format, the attribute
           `sharding` is the Format's sharding and `format` the Format; programs are lowered for
-          arguments of its layout.
+          arguments with its layout.
       weak_type: whether the dtype is weak, like that of a Python scalar.
-      manual_axis_type: the axes of shard_map along which it varies or is reduced; None for none.
+      manual_axis_type: how the array varies along the manual axes of shard_map; None if it does
+        not.
       is_ref: whether it describes a mutable reference to such an array.
 
     Raises:
-      ValueError: if the dtype is None, or the sharding is none or does not fit the shape.
+      ValueError: if the dtype is None, or `sharding` is not a sharding or does not fit the shape.
     """
 
     __slots__ = (
@@ -150,7 +151,7 @@ class ShapeDtypeStruct:
 
 
 def _check_sharding(sharding: object, shape: tuple[object, ...]) -> None:
-    """Check that a value is a sharding, with no more entries than the shape has axes.
+    """Check that a value is a sharding with at most as many entries as the shape has axes.
 
     Raises:
       ValueError: if it is not.
@@ -169,7 +170,7 @@ def _over_context(spec: PartitionSpec) -> Any:
     """Return a spec as a NamedSharding over the mesh in context.
 
     Raises:
-      TypeError: if there is none.
+      TypeError: if there is no mesh in context.
     """
     mesh = get_abstract_mesh()
     if mesh.empty:
@@ -211,14 +212,14 @@ def _described(x: Any) -> AbstractValue:
     return AbstractRef(aval) if getattr(x, "is_ref", False) is True else aval
 
 
-# A ShapeDtypeStruct may be an operand where code is only traced; executing it is an error.
+# A ShapeDtypeStruct may be an operand while tracing; to execute an operation on it is an error.
 register_value_type(ShapeDtypeStruct, _described)
 
 
 def check_callable(fun: object, what: str = "a transformation") -> None:
     """Raise TypeError if `fun` is not callable, or is a generator function or a method object.
 
-    Objects of `staticmethod` and `classmethod` are refused, because they cannot be traced.
+    `staticmethod` and `classmethod` objects are refused, because they cannot be traced.
     """
     if issubclass(type(fun), staticmethod | classmethod):
         kind = type(fun).__name__
@@ -249,8 +250,8 @@ def check_hashable(*functions: object) -> None:
 def as_cache_key(fun: Callable[..., object]) -> Callable[..., object]:
     """Return the function, or a wrapper that raises a TypeError if it cannot be a cache key.
 
-    jaxlib looks up the executables of a function by a weak reference to it; without one the process
-    may crash.
+    jaxlib looks up executables by a weak reference to the function; if it has none, the process may
+    crash.
     """
     try:
         check_hashable(fun)
@@ -274,7 +275,7 @@ def as_cache_key(fun: Callable[..., object]) -> Callable[..., object]:
 
 
 def refuse_generators(fun: object, what: str) -> None:
-    """Raise TypeError if `fun` is a generator function, whose results are not arrays.
+    """Raise TypeError if `fun` is a generator function, whose result is not an array.
 
     Args:
       fun: a callable; `functools.partial` is looked through.
@@ -294,7 +295,7 @@ def refuse_generators(fun: object, what: str) -> None:
 def result_paths(out_tree: PyTreeDef | None, prefix: str = "result") -> tuple[str, ...]:
     """Return a name per leaf of a result, such as `result`, `result[0]` or `result['loss']`.
 
-    There are none if `out_tree` is None: the function has not returned.
+    There are no names if `out_tree` is None: the function has not returned.
     """
     if out_tree is None:
         return ()

@@ -40,13 +40,13 @@ from hlofront.transforms.pullback import (
 from hlofront.transforms.simplify import dead_code, without_unused_constants
 from hlofront.transforms.vmap import documented
 
-# Stands for a leaf of an auxiliary value that is a traced value.
+# Stands for a traced leaf of an auxiliary value.
 _TRACED = object()
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
 class FlatCall:
-    """A wrapper of a function of pytrees as one of flat leaves; a call sets `out_tree`."""
+    """A function of pytrees as a function of flat leaves; a call sets `out_tree`."""
 
     fun: Callable[..., PyTree]
     signature: Signature
@@ -117,7 +117,7 @@ def jvp(
     Args:
       fun: a function of pytrees of arrays.
       primals: the arguments, as a tuple or list.
-      tangents: a pytree like `primals`, of their shapes and dtypes; float0 for integers.
+      tangents: a pytree with the structure, shapes and dtypes of `primals`; float0 for integers.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
 
     Returns:
@@ -155,7 +155,7 @@ def jvp(
             call, leaves, tangent_leaves, DebugInfo("jvp", signature.find_where)
         )
     result, aux = call.split(outputs)
-    # A tangent that was handed in comes out as it is; zeros that rules made are NumPy's, too.
+    # A tangent that was passed in is returned unchanged; zeros made by rules are NumPy arrays too.
     handed_in = set(map(id, tangent_leaves))
     tangent = call.out_tree.unflatten(
         [
@@ -195,9 +195,9 @@ def linearize(
       fun: a function of pytrees of arrays.
       primals: the arguments at which to linearize.
       has_aux: whether `fun` returns (result, auxiliary data).
-      in_nzs: which arguments may have a tangent other than zero: a boolean, or a tuple of them with
-        an entry per argument, each a boolean or a tree that is a prefix of the argument, in which
-        tuples stand for any containers. None if all may.
+      in_nzs: which arguments may have a nonzero tangent: a boolean, or a tuple with an entry per
+        argument, either a boolean or a pytree prefix of the argument in which tuples stand for any
+        container. None if all may.
 
     Returns:
       (result, f_jvp), or with `has_aux` (result, f_jvp, auxiliary data). `f_jvp(*tangents)`
@@ -216,7 +216,7 @@ def linearize(
     linearized, call = _linearize(fun, primals, has_aux, "linearize", in_nzs)
     result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
-    # f_jvp may be called often, and holds its residuals, so dead code is removed.
+    # f_jvp holds its residuals and may be called many times, so remove dead code.
     smaller, _ = dead_code(linearized.program.jaxpr, True, True)
     program = without_unused_constants(smaller, linearized.program)
     f_jvp = LinearFunction(
@@ -271,19 +271,19 @@ def vjp(
       primals: the arguments at which to differentiate.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
       reduce_axes: () only.
-      saveable_args: which arguments f_vjp may hold for the backward pass: a boolean, or a tuple of
-        them with an entry per argument, each a boolean or a tree that is a prefix of the argument,
-        in which tuples stand for any containers. Where it is False, `f_vjp.args_res` has
-        NotSaveable() instead of an array that the backward pass reads, and the caller sets that
-        entry again before f_vjp is called. What is computed of arguments is held in any case.
-      in_nzs: which arguments may have a tangent other than zero, in the same form; None if all may.
-        The cotangents of others are zero, and `f_vjp.out_nzs` says which results depend on an
-        argument that has one.
+      saveable_args: which arguments f_vjp may hold for the backward pass: a boolean, or a tuple
+        with an entry per argument, either a boolean or a pytree prefix of the argument in which
+        tuples stand for any container. Where it is False, `f_vjp.args_res` has NotSaveable()
+        instead of an array that the backward pass reads, and the caller must set that entry before
+        calling f_vjp. Values computed from arguments are always held.
+      in_nzs: which arguments may have a nonzero tangent, in the same form; None if all may. The
+        cotangents of the others are zero, and `f_vjp.out_nzs` says which results depend on an
+        argument that may.
 
     Returns:
       (result, f_vjp), or with `has_aux` (result, f_vjp, auxiliary data). `f_vjp(cotangent)`
-      takes a cotangent like the result and returns a tuple of cotangents like the primals; those
-      of integers are of float0. f_vjp is a pytree of its residuals.
+      takes a cotangent like the result and returns a tuple of cotangents like the primals; those of
+      integers have dtype float0. f_vjp is a pytree of its residuals.
 
     Raises:
       TypeError: if an argument or a result is not an array.
@@ -441,11 +441,11 @@ def value_and_grad(
         check_output("grad", aval, holomorphic)
         one = host_number(1, aval.dtype)
         if aval.weak_type and typeof(one.item()) == aval:
-            # A backward rule of the user reads the shape and the dtype of its cotangent.
+            # A user's backward rule reads the shape and dtype of its cotangent.
             one = as_array(one.item())
         sharding = cotangent_sharding(aval)
         if sharding is not None and sharding.mesh.explicit_axes:
-            # The cotangent is on the mesh, where it may consist of summands.
+            # The cotangent is on the mesh, where it may be unreduced.
             one = bind_reshard(one, sharding)
         gradients = pullback.in_tree.unflatten(map(as_array, pullback.flat([one])))
         gradient = gradients[0] if isinstance(argnums, int) else gradients
@@ -482,7 +482,7 @@ def at_positions(
     """Return the arguments at `argnums`, and `fun` as a function of only these arguments.
 
     Raises:
-      too_few: if there are not as many arguments.
+      too_few: if a position is beyond the last argument.
       ValueError: for a negative position out of range.
     """
     positions = (argnums,) if isinstance(argnums, int) else argnums

@@ -113,17 +113,17 @@ def jacrev(
     Reverse mode suits functions with fewer outputs than inputs; `jacfwd` suits the others.
 
     Args:
-      fun: a function of arrays or pytrees of arrays, which returns an array or a pytree of arrays.
-      argnums: the positions of the arguments to differentiate with respect to, an int or a
-        sequence.
-      has_aux: whether `fun` returns a pair, of what is differentiated and of auxiliary values.
-      holomorphic: whether `fun` is holomorphic: its arguments and results are then complex.
-      allow_int: whether integer and boolean arguments are allowed; their derivatives are of float0.
+      fun: a function of pytrees of arrays.
+      argnums: the position, or positions, of the arguments to differentiate with respect to.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      holomorphic: whether `fun` is holomorphic, with complex arguments and a complex result.
+      allow_int: whether to allow integer and boolean arguments, whose derivatives have dtype
+        float0.
 
     Returns:
-      A function of the same arguments. It returns the pytree of results of `fun`, with each array
-      replaced by a pytree of derivatives of shape `result.shape + argument.shape`. With `has_aux`
-      it returns a pair of that and the auxiliary values.
+      A function of the arguments of `fun` that returns, per leaf of the result, a pytree like the
+      argument (a tuple of them for a sequence of argnums) of arrays of shape (*result.shape,
+      *argument.shape); with `has_aux` the pair (Jacobian, auxiliary data).
 
     Raises:
       TypeError: from the call, if an argument's dtype cannot be differentiated.
@@ -156,7 +156,8 @@ def jacrev(
             rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
             rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
         in_tree = pullback.in_tree
-        # Per leaf of the argument, its derivatives by leaf of the result: the transposed order.
+        # Per leaf of the argument, the derivatives of each leaf of the result: the transposed
+        # order.
         by_input = [
             [np.zeros((*a.shape, *x.shape), x.dtype) for a in avals]
             if _is_float0(x)
@@ -233,7 +234,7 @@ def _check_forward_input(x: Value, holomorphic: bool, name: str = "jacfwd") -> N
 
 
 def _basis(avals: Sequence[ShapedArray]) -> tuple[list[ArrayLike], int]:
-    """Return the standard basis of values of these avals along a new axis 0, and its size."""
+    """Return the standard basis of values of these avals, stacked along axis 0, and its size."""
     size = sum(aval.size for aval in avals)
     if not avals:
         return [], 0
@@ -254,7 +255,7 @@ def _parts(x: ArrayLike, avals: Sequence[ShapedArray], axis: int) -> Sequence[Ar
 
 
 def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
-    """Return a column of a Jacobian; that of an integer result is zero in the result's dtype."""
+    """Return a column of a Jacobian: for an integer result, zeros of the result's dtype."""
     aval = typeof(column)
     if aval.dtype != float0:
         return _typed_like(column, typeof(result))

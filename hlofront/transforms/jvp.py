@@ -50,7 +50,7 @@ class DifferentiationTracer(Tracer):
     __slots__ = ("primal",)
 
     primal: Value
-    # What would be lost if the value were converted to one of Python or NumPy.
+    # What converting the value to a Python or NumPy value would lose.
     lost: ClassVar[str]
 
     def _origin_message(self) -> str:
@@ -96,7 +96,7 @@ class JVPTracer(DifferentiationTracer):
         trace = self._trace
         if trace.inner is trace.parent:
             return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
-        # Tangents are staged, for grad, vjp and linearize, and have a type only.
+        # For grad, vjp and linearize, tangents are staged: they have a type and no value.
         tangent_type = typeof(self.tangent).str_short(True)
         return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent_type})"
 
@@ -110,7 +110,7 @@ register_value_type(JVPTracer, lambda tracer: tracer.aval)
 
 
 class JVPTrace(RuleTrace):
-    """A trace of jvp, which runs operations on primals with tangents by their jvp rules."""
+    """A trace of jvp, which applies jvp rules to operations on primals with tangents."""
 
     __slots__ = ("checks", "debug_info", "inner", "parent", "programs_of", "records", "x64")
 
@@ -150,7 +150,7 @@ class JVPTrace(RuleTrace):
         return x, Zero.of(x)
 
     def to_primal_tangent_pair(self, val: Value) -> tuple[Value, Value]:
-        """Return the primal and tangent of a value, as `split` does: JAX's name of it."""
+        """Return the primal and tangent of a value: `split` under JAX's name."""
         return self.split(val)
 
     def lift(self, x: Value) -> Value:
@@ -190,7 +190,8 @@ class JVPTrace(RuleTrace):
             # pyrefly: ignore[bad-argument-type]
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
         if type(tangent_out) in _HOST_VALUES and not _is_foreign(primitive):
-            # The tangent of x + 1 is what was passed for x, and yet the result of an operation.
+            # The tangent of x + 1 is the one passed for x, but must look like the result of an
+            # operation.
             tangent_out = self.parent.lift(tangent_out)
         return self.wrap(primal_out, tangent_out)
 
@@ -207,7 +208,7 @@ class JVPTrace(RuleTrace):
 
 
 def _is_foreign(primitive: Primitive) -> bool:
-    """Return whether another package wrote rules of a primitive: what they return is its result."""
+    """Return whether another package wrote rules of a primitive; its results stay unchanged."""
     return primitive in rules.jvp.foreign or primitive in rules.infer.foreign
 
 
@@ -226,7 +227,7 @@ def jvp_flat(
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     """Return primals and tangents of a flat function's results; tangents may be symbolic zeros."""
     trace = JVPTrace(current_trace(), debug_info=debug_info)
-    # Inside shard_map programs of loops and branches give a tangent the type of its primal.
+    # In shard_map, the programs of loops and branches expect tangents with the types of primals.
     arguments = [
         trace.wrap(varying_as(p, t), as_tangent(t)) for p, t in zip(primals, tangents, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The search for leaked tracers, as checking_leaks and jax_check_tracer_leaks enable it."""
+"""The search for leaked tracers that checking_leaks and jax_check_tracer_leaks enable."""
 
 import gc
 import sys
@@ -14,17 +14,17 @@ _MAX_SHOWN = 5
 
 
 def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
-    """Raise TracerLeakError if tracers of a finished trace are still referenced, naming by what.
+    """Raise TracerLeakError if tracers of a finished trace are still referenced, and say by what.
 
     Args:
-      reference: to the trace, whose function has returned. The caller must hold no references
-        to the trace, or to the arguments and results of the function.
+      reference: a weak reference to the trace, whose function has returned. The caller must hold no
+        references to the trace, or to the arguments and results of the function.
 
     Raises:
       TracerLeakError: if a tracer is still referenced.
     """
-    # A collection walks over all objects of the process, so it only runs for a trace that reference
-    # counting has not deleted: a reference cycle is not a leak.
+    # A garbage collection visits all objects of the process, so it only runs for a trace that
+    # reference counting has not deleted. A trace in a reference cycle has not leaked.
     if reference() is None:
         return
     gc.collect()
@@ -50,7 +50,7 @@ def _line(tracer: Tracer, survivors: Sequence[Tracer]) -> str:
 
 
 def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
-    """Return descriptions of an object's referrers: globals, closures and containers.
+    """Return descriptions of the globals, closures and containers that refer to an object.
 
     Args:
       held: the object.
@@ -83,8 +83,8 @@ def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
 def _referrers(held: object) -> list[Any]:
     """Return the objects that refer to an object.
 
-    `gc.get_referrers` skips objects that `gc.freeze()` has set aside, so modules and their
-    variables are also searched directly.
+    `gc.get_referrers` skips objects that `gc.freeze()` has frozen, so modules and their variables
+    are also searched directly.
     """
     referrers: list[Any] = gc.get_referrers(held)
     known = {id(holder) for holder in referrers}
@@ -114,6 +114,6 @@ def _described_holder(what: str, container: object, ours: Sequence[object], dept
     """Return a description of a container and of the first named object that refers to it."""
     if depth <= 1:
         return what
-    # The garbage collector's order is arbitrary; a holder with a name says most.
+    # The garbage collector's order is arbitrary, so prefer a holder with a name.
     named = [above for above in _holders(container, ours, depth - 1) if above.startswith("'")]
     return f"{what}, which is {named[0]}" if named else what

@@ -28,7 +28,7 @@ class LinearFunctionSpec(NamedTuple):
     in_avals: tuple[ShapedArray, ...]
     # Per leaf of the arguments, whether its tangent is an input of the program.
     has_tangent: tuple[bool, ...]
-    # Per leaf of the result, whether its tangent is an output of the program; zero otherwise.
+    # Per leaf of the result, whether its tangent is an output of the program; if not, it is zero.
     present: tuple[bool, ...]
     out_avals: tuple[ShapedArray, ...]
 
@@ -88,7 +88,7 @@ tree.register_pytree_node(
 
 
 def as_returned(x: Value) -> Value:
-    """Return a result of a differentiated function: a host value of an array's dtype as it is."""
+    """Return a result of a differentiated function as an array, unless it is a valid host value."""
     if isinstance(x, np.ndarray | np.generic):
         value = cast(NumPyArray, x)
         if value.dtype == typeof(value).dtype:

@@ -74,7 +74,7 @@ def linear_transpose(
 def _with_known_part_run(
     program: ClosedJaxpr, avals: Sequence[ShapedArray]
 ) -> tuple[Jaxpr, tuple[Value, ...]]:
-    """Run the equations of a program that read none of its inputs, once and for all calls.
+    """Run the equations of a program that depend on none of its inputs, once for all calls.
 
     Returns:
       The jaxpr of the other equations, and its constants.

@@ -19,7 +19,7 @@ from hlofront.base.typing import Params
 from hlofront.core.jaxpr import DebugInfo
 
 Value = TypeVar("Value")
-# A function of arrays, pytrees or what a transformation makes of them.
+# A function of arrays, pytrees or whatever a transformation passes to it.
 Function = Callable[..., PyTree]
 Result = TypeVar("Result")
 
@@ -39,7 +39,7 @@ class AuxiliaryStore(Generic[Value]):
     __slots__ = ("_values",)
 
     def __init__(self) -> None:
-        # Empty, or a list of the one value; None may be stored too.
+        # Empty, or a list of one value, which may be None.
         self._values: list[Value] = []
 
     def store(self, val: Value) -> None:
@@ -68,7 +68,7 @@ class AuxiliaryStore(Generic[Value]):
 
 
 class EqualAuxiliaryStore(AuxiliaryStore[Value]):
-    """An auxiliary store that accepts its value again, as when a function runs twice."""
+    """An auxiliary store that accepts an equal value again, for functions that run twice."""
 
     __slots__ = ()
 

@@ -30,11 +30,11 @@ from hlofront.transforms.transpose import holds_rules_for_zeros
 
 
 class SplitTrace(RuleTrace):
-    """A trace of jvp rules, which stages operations on tangents and runs all others."""
+    """A trace of jvp rules that stages operations on tangents and runs all others."""
 
     __slots__ = ("parent", "runs_forward", "tangents")
 
-    # Whether the staged program is run, and not transposed.
+    # Whether the staged program is run forward rather than transposed.
     runs_forward: bool
 
     def __init__(self, parent: Trace, tangents: StagingTrace, runs_forward: bool = False):
@@ -55,7 +55,7 @@ class SplitTrace(RuleTrace):
                 break
         else:
             return self.parent.process_as_current(primitive, args, params)
-        # Rules that other packages register are called only with equations of jaxprs, as in JAX.
+        # As in JAX, rules that other packages register are called only with equations of jaxprs.
         if primitive in rules.partial_eval and primitive not in rules.partial_eval.foreign:
             return self._split(primitive, args, params)
         return tangents.process(primitive, args, params)
@@ -99,13 +99,13 @@ class Linearized:
     """A linearized flat function: its primal outputs, and the closed jaxpr of its tangents."""
 
     in_avals: Sequence[ShapedArray]
-    # Per input, whether it has a tangent that is not of float0.
+    # Per input, whether it has a tangent other than a float0 one.
     has_tangent: Sequence[bool]
     outputs: Sequence[Value]
     # Per output, whether its tangent is an output of the program; if not, it is zero.
     present: Sequence[bool]
-    # The linear program from the tangents of the inputs that have one to those of the present
-    # outputs. Its constants are the residuals.
+    # The linear program from the inputs' tangents to the outputs' tangents, without absent ones.
+    # Its constants are the residuals.
     program: ClosedJaxpr
 
 
@@ -121,9 +121,9 @@ def linearize_flat(
     Args:
       fun: the function.
       primals: its arguments.
-      debug_info: of the function.
-      runs_forward: whether the staged program is run, and not transposed.
-      nonzero: per primal, whether its tangent may be other than zero; None if all may.
+      debug_info: the debug info of the function.
+      runs_forward: whether the staged program is run forward rather than transposed.
+      nonzero: per primal, whether its tangent may be nonzero; None if all may.
     """
     parent = current_trace()
     tangents = StagingTrace(debug_info)
@@ -146,7 +146,7 @@ def linearize_flat(
         present = [type(t) is not Zero for t in tangents_out]
         program = tangents.finish([t for t in tangents_out if type(t) is not Zero])
         if holds_rules_for_zeros(program):
-            # Such a rule runs in the backward pass if its results are read, even if all their
+            # Such a rule runs in the backward pass whenever its results are read, even if all their
             # cotangents are zero.
             live, _ = dead_code(program.jaxpr, True, True)
             program = without_unused_constants(live, program)

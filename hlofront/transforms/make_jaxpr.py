@@ -37,7 +37,7 @@ def _staged(
 ) -> tuple[ClosedJaxpr, PyTreeDef]:
     """Return the program of a function, and the structure of its result.
 
-    If values with a state are among the arguments, the results are followed by what they hold.
+    If arguments have mutable state, the results are followed by the values that they then hold.
     """
     dynamic, objects = passed_states(plan.dynamic(args, kwargs))
     leaves, in_tree = tree.tree_flatten(dynamic)
@@ -110,7 +110,7 @@ def _structs(program: ClosedJaxpr, out_tree: PyTreeDef) -> PyTree:
 
 
 def described(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
-    """Return a description of an array, with its sharding where types say it; a token's aval."""
+    """Return an array's ShapeDtypeStruct, with the sharding in its type; for a token, its aval."""
     if not isinstance(aval, ShapedArray):
         return aval
     sharding = sharding_of(aval)
@@ -134,11 +134,11 @@ def closure_convert(
 
     Args:
       fun: a function of pytrees of arrays.
-      example_args: arguments of the shapes and dtypes of later calls.
+      example_args: arguments with the shapes and dtypes of later calls.
 
     Returns:
-      (converted, values): `converted(*args, *values)` equals `fun(*args)`, and closes over no
-      traced value of floating dtype.
+      (converted, values): `converted(*args, *values)` equals `fun(*args)`, and does not close over
+      traced values of floating dtype.
     """
     check_hashable(fun)
     plan = ArgumentPlan(fun)

@@ -14,7 +14,7 @@ def explain_origin(
     operands: Sequence[object],
     var: Atom,
 ) -> str:
-    """Return a message on the function and inputs that a staged variable comes from.
+    """Return a message about the function and inputs that a staged variable comes from.
 
     Args:
       debug_info: the names of the traced function and of its arguments.

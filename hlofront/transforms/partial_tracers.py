@@ -1,8 +1,8 @@
 """Rules of other packages for operations that are traced with some known operands.
 
-A rule, `rule(trace, *tracers, **params)`, gets the operands as JaxprTracers. It computes with the
-known ones, describes equations for the others by `new_eqn_recipe`, and returns JaxprTracers: with
-known values, or as results of such an equation, which their attribute `recipe` names.
+A rule, `rule(trace, *tracers, **params)`, receives the operands as JaxprTracers. It computes with
+the known ones, describes equations for the others by `new_eqn_recipe`, and returns JaxprTracers,
+which have known values, or such an equation as their attribute `recipe`.
 """
 
 from collections.abc import Callable, Sequence
@@ -91,13 +91,13 @@ Recipe = JitTracer | EquationRecipe | None
 
 
 class JaxprTracer(Tracer):
-    """An unknown value of a function that is evaluated in part, or an operand or result of a rule.
+    """An unknown value in partial evaluation, or an operand or result of a partial evaluation rule.
 
     Args:
       trace: the trace of the function, which calls the rules in `custom_partial_eval_rules`.
       pval: the known value, or the aval of an unknown one.
-      recipe: what an unknown value is: None until the rule sets the attribute to what
-        `new_eqn_recipe` returned.
+      recipe: the origin of an unknown value; None until the rule sets the attribute to a result of
+        `new_eqn_recipe`.
     """
 
     __slots__ = ("pval", "recipe")
@@ -141,8 +141,8 @@ def new_eqn_recipe(
       in_tracers: its operands.
       out_tracers: its results, in order; their avals are those of the equation's results.
       primitive, params, effects, source_info: the other parts of the equation.
-      ctx: the context of the equation: what the attribute `ctx` of another one is, or None. It has
-        no options: all that affects an equation is in its parameters.
+      ctx: the context of the equation: the attribute `ctx` of another equation, or None. It holds
+        no options, because all that affects an equation is in its parameters.
 
     Raises:
       TypeError: if `ctx` is something else, whose options would be lost.
@@ -172,7 +172,7 @@ class PartialTrace(SplitTrace):
         return self.of_user(results)
 
     def of_user(self, x: Value) -> Value:
-        """Return a value as the traced function sees it: an unknown one is a JaxprTracer."""
+        """Return a value as the traced function sees it: as a JaxprTracer if it is unknown."""
         x = self.value(x)
         return self.to_jaxpr_tracer(x) if self._is_unknown(x) else x
 
@@ -196,7 +196,7 @@ class PartialTrace(SplitTrace):
         return JaxprTracer(self, PartialVal.unknown(typeof(val)), self.tangents.lift(val))
 
     def instantiate_const(self, tracer: JaxprTracer) -> JaxprTracer:
-        """Return a JaxprTracer as an unknown one: if it is known, a constant of the program."""
+        """Return a JaxprTracer as an unknown one; a known one becomes a constant of the program."""
         if not tracer.is_known():
             return tracer
         return self.new_instantiated_const(tracer.pval.get_known())
@@ -236,7 +236,7 @@ class PartialTrace(SplitTrace):
         return results[[tracer is x for tracer in x.recipe.out_tracers].index(True)]
 
     def _written(self, recipe: EquationRecipe) -> list[JitTracer]:
-        """Write an equation to the program, once, and return its results."""
+        """Write an equation to the program if it is not written yet, and return its results."""
         if recipe.results is None:
             written = self.tangents
             invars: list[Atom] = [written.atom(self.value(x)) for x in recipe.in_tracers]
@@ -263,15 +263,15 @@ def lower_jaxpr(
 ) -> tuple[ClosedJaxpr, list[AbstractValue]]:
     """Return a jaxpr of low values, and the avals of its results.
 
-    The jaxprs of hlofront hold only low values: a value that consists of several arrays is several
-    inputs. So the result is the argument.
+    hlofront's jaxprs hold only low values (a value that consists of several arrays is several
+    inputs), so the jaxpr is returned unchanged.
 
     Args:
       hi_jaxpr: a jaxpr.
       lo_avals: the low avals of its inputs.
 
     Raises:
-      ValueError: if they are not as many as the jaxpr has inputs.
+      ValueError: if there are not as many avals as the jaxpr has inputs.
     """
     if len(lo_avals) != len(hi_jaxpr.in_avals):
         raise ValueError(

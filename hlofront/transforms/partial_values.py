@@ -28,7 +28,7 @@ def trace_to_jaxpr_dynamic(
       in_avals: the avals of the arguments.
       keep_inputs: per argument, whether it is an input of the jaxpr even if it is unused; by
         default all are.
-      lower: ignored, as the jaxprs of hlofront have one level.
+      lower: ignored, because hlofront's jaxprs hold only low values.
       auto_dce: whether to remove equations that no output or effect depends on.
 
     Returns:
@@ -95,14 +95,14 @@ def dce_jaxpr(
     instantiate: bool | Sequence[bool] = False,
     live_inputs: bool | Sequence[bool] = True,
 ) -> tuple[Jaxpr, list[bool]]:
-    """Return a jaxpr without dead code and unused inputs, and per input whether it stayed.
+    """Return a jaxpr without dead code and unused inputs, and per input whether it was kept.
 
     Args:
       jaxpr: the program.
-      used_outputs: per output, or for all, whether it stays.
-      instantiate: per input, or for all, whether it stays even if it is unused.
-      live_inputs: per input, or for all, whether it may be read after the program, if it is a
-        reference. Writes to references stay in any case.
+      used_outputs: per output, or for all, whether to keep it.
+      instantiate: per input, or for all, whether to keep it even if it is unused.
+      live_inputs: per input, or for all, whether a reference may be read after the program. Writes
+        to references are kept in any case.
     """
     return dead_code(jaxpr, used_outputs, instantiate)
 
@@ -126,15 +126,16 @@ def dce_jaxpr_call_rule(
 
     Args:
       used_outputs: per result of the equation, whether it is used.
-      live_ins_and_eqn: an equation that calls one program with all its operands. From jax 0.12 on
-        one flag per operand comes before it, whether a reference is read later; it has no effect.
+      live_ins_and_eqn: an equation that calls one program with all its operands. With jax 0.12's
+        signature, flags precede it: per operand, whether a reference is read later. They are
+        ignored.
 
     Returns:
       Per operand whether it is still used, and the smaller equation, or None if no result is
       used and it has no effects.
 
     Raises:
-      TypeError: if the equation calls no program.
+      TypeError: if the equation does not call a program.
     """
     eqn: Equation = live_ins_and_eqn[-1]
     part = called_by(eqn)

@@ -53,28 +53,28 @@ class DontWant(_Mark):
 
 
 class DidntWant(_Mark):
-    """A marker instead of an unwanted cotangent: a pytree without leaves."""
+    """A marker in place of a cotangent that was not requested; a pytree without leaves."""
 
     __slots__ = ()
 
 
 class NotNeeded(_Mark):
-    """A marker instead of an argument that is not a residual: a pytree without leaves."""
+    """A marker in place of an argument that is not a residual; a pytree without leaves."""
 
     __slots__ = ()
 
 
 class NotSaveable(_Mark):
-    """A marker instead of an argument that is a residual, which `saveable_args` excludes.
+    """A marker in place of an argument that is a residual but is excluded by `saveable_args`.
 
-    It is a pytree without leaves. The caller of vjp replaces it by the argument.
+    It is a pytree without leaves. The caller of vjp must replace it with the argument.
     """
 
     __slots__ = ()
 
 
 class GradRef(_Mark):
-    """A marker instead of a cotangent that was accumulated in a reference.
+    """A marker in place of a cotangent that was accumulated in a reference.
 
     It is a pytree without leaves.
     """
@@ -101,10 +101,10 @@ def residuals_by_source(
       saveable: per leaf, whether it may be held; None if all may.
 
     Returns:
-      Per argument a pytree of its residual leaves, with NotNeeded() for the rest and NotSaveable()
-      for those that may not be held, made of tuples, or with hlofront_jax_api 0.12.0.1 of the
-      argument's own containers; the other residuals; and per residual the index n of its argument
-      leaf, or ~n among the others.
+      Per argument a pytree of its residual leaves, with NotNeeded() for other leaves and
+      NotSaveable() for those that may not be held (it consists of tuples, or, with hlofront_jax_api
+      0.12.0.1, of the argument's own containers); the other residuals; and per residual the index n
+      of its argument leaf, or ~n for its index n among the others.
     """
     positions = {id(leaf): position for position, leaf in enumerate(leaves)}
     sources: list[int] = []
@@ -115,7 +115,7 @@ def residuals_by_source(
             position = ~len(others)
             others.append(x)
         sources.append(position)
-    # One array may be several arguments.
+    # The same array may be passed as several arguments.
     used = {id(leaves[position]) for position in sources if position >= 0}
     residual_leaves = [
         NotNeeded()
@@ -135,14 +135,14 @@ def residuals_by_source(
 def flags_of_leaves(
     flags: PyTree, structure: PyTreeDef, argument: str, function: str
 ) -> list[bool]:
-    """Return one boolean per leaf of a pytree, from a tree of them that is a prefix of it.
+    """Return one boolean per leaf of a pytree, from a pytree prefix of booleans.
 
-    Containers of the prefix may be of other classes than those that they stand for.
+    Containers of the prefix may have other classes than those of the pytree.
 
     Args:
       flags: the prefix: a boolean, or a tree of booleans.
       structure: the structure of the pytree.
-      argument: the name of the argument that the flags are, for messages.
+      argument: the name of the argument that has the flags, for messages.
       function: the name of its function, for messages.
 
     Raises:
@@ -172,7 +172,7 @@ def flags_of_leaves(
 
 
 def _mirrored(structure: PyTreeDef, flags: Iterator[bool]) -> PyTree:
-    """Return flags of the leaves of a pytree in a tree of tuples, lists and dicts."""
+    """Return flags of the leaves of a pytree as a tree of tuples, lists and dicts."""
     if tree.treedef_is_leaf(structure):
         return next(flags)
     node = structure.node_data()
@@ -209,9 +209,9 @@ class Pullback:
     """A pullback, as vjp returns it: a linear function of cotangents, and a pytree of residuals.
 
     Attributes:
-      args_res: per argument of the function a tree of tuples of its leaves that are residuals,
-        with NotNeeded() for others. Entries may be set, for example to restore an argument
-        that was removed.
+      args_res: per argument of the function, a tree of tuples with the leaves that are residuals,
+        and NotNeeded() for the others. Entries may be set, for example to restore an argument that
+        was removed.
       opaque_residuals: the other residuals.
       references: per leaf of the arguments, the reference to which its cotangent is added, or None;
         empty if there are no references.
@@ -239,7 +239,7 @@ class Pullback:
 
     @property
     def out_nzs(self) -> PyTree:
-        """A tree like the result of booleans: whether it depends on arguments that may vary.
+        """Booleans, in a tree like the result: whether a leaf depends on arguments with tangents.
 
         Containers other than tuples, lists and dicts are tuples in it.
         """
@@ -272,10 +272,11 @@ class Pullback:
 
         Returns:
           A function of a cotangent like the result; its results have DidntWant() instead of
-          unwanted cotangents, and GradRef() instead of those that were added to references.
+          cotangents that were not requested, and GradRef() instead of those that were added to
+          references.
 
         Raises:
-          ValueError: if `wanted` is not a pytree of these like the arguments.
+          ValueError: if `wanted` is not a pytree of markers and references like the arguments.
         """
         leaves, structure = tree.tree_flatten(wanted)
         references = [x if is_reference(getattr(x, "aval", None)) else None for x in leaves]
@@ -309,7 +310,7 @@ class Pullback:
           The tuple of cotangents that a call returns, and a dict of the logged pytrees by name.
 
         Raises:
-          ValueError: if two rules log by one name, or one is in a loop, a branch or shard_map.
+          ValueError: if two rules log the same name, or one is in a loop, a branch or shard_map.
         """
         logs: Logs = {}
         leaves = self.flat(self._checked(cotangent), logs)
@@ -319,7 +320,7 @@ class Pullback:
         """Return the leaves of a cotangent.
 
         Raises:
-          ValueError: if it is not like the result.
+          ValueError: if its structure, shapes or dtypes are not those of the result.
         """
         out_tree = self.spec.out_tree
         leaves, given_tree = tree.tree_flatten(cotangent)

@@ -1,4 +1,4 @@
-"""The check that a mutable reference has one name in a function."""
+"""The check that a function does not receive the same mutable reference twice."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,11 +13,11 @@ def check_arguments(
     where: Callable[[], str],
     names: Callable[[], tuple[str, ...]],
 ) -> None:
-    """Raise ValueError if a reference is among the arguments of a function twice.
+    """Raise ValueError if a reference is passed twice to a function.
 
     Args:
       leaves: the flat arguments.
-      traced_for: what the function is called for, such as "jit".
+      traced_for: the transformation that traces the function, such as "jit".
       where: returns the function's name and source line.
       names: returns the names of the flat arguments.
     """
@@ -30,7 +30,7 @@ def check_references(
 ) -> None:
     """Raise ValueError if a reference is passed twice, or is passed and closed over.
 
-    A function would see through one name what it writes through another.
+    A function would see under one name what it writes under another.
 
     Args:
       info: the debug info of the function's program, with the names of its arguments.

@@ -14,26 +14,26 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import Subprogram, called_by, inputs_among
 from hlofront.core.rule_checks import checked
 
-# The result of a `simplify` rule: per operand of an equation whether it is still used, and the
-# smaller equation, or None if no result of it is used.
+# The result of a `simplify` rule: per operand of an equation, whether it is still used; and the
+# smaller equation, or None if none of its results is used.
 SmallerEquation = tuple[Sequence[bool], Equation | None]
 
 
 def dead_code(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """Return a jaxpr without dead code and unused inputs; equations with effects stay.
+    """Return a jaxpr without dead code and unused inputs; equations with effects are kept.
 
     Programs in its equations lose unused inputs and outputs too, if the primitive has a `simplify`
     rule.
 
     Args:
       jaxpr: the program.
-      used_outputs: per output, or for all, whether it stays.
-      instantiate: per input, or for all, whether it stays even if it is unused.
+      used_outputs: per output, or for all, whether to keep it.
+      instantiate: per input, or for all, whether to keep it even if it is unused.
 
     Returns:
-      The smaller jaxpr, and per input whether it stayed.
+      The smaller jaxpr, and per input whether it was kept.
     """
     if isinstance(used_outputs, bool):
         used_outputs = (used_outputs,) * len(jaxpr.outvars)
@@ -76,7 +76,7 @@ def dce_jaxpr_consts(
 def dead_code_program(
     program: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """Return a closed jaxpr without dead code, and per input whether it remains."""
+    """Return a closed jaxpr without dead code, and per input whether it was kept."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
     smaller, stays = _smaller_program(program, tuple(used_outputs), instantiate)
@@ -87,13 +87,13 @@ def dead_code_program(
 def _smaller_program(
     program: ClosedJaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...]
 ) -> tuple[ClosedJaxpr | None, tuple[bool, ...]]:
-    """Return None for a program without dead code: a cached value must not hold its key."""
+    """Return None for a program without dead code, since a cached value must not hold its key."""
     jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
     if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
         program.jaxpr.live = program.jaxpr.eqns
         return None, tuple(stays)
-    # It is not checked: its equations were, in the context that they were traced in, such as inside
-    # shard_map, and dead code is removed outside of it as well.
+    # The result is not checked: its equations were checked in the context in which they were
+    # traced, such as inside shard_map, and dead code is also removed outside of that context.
     return _with_used_constants(jaxpr, program), tuple(stays)
 
 
@@ -102,7 +102,7 @@ def _same_equations(jaxpr: Jaxpr, other: Jaxpr) -> bool:
 
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
-    """Close a jaxpr derived from `program` over those of the program's constants that it reads."""
+    """Close a jaxpr derived from `program` over the constants of the program that it reads."""
     return checked(_with_used_constants(jaxpr, program))
 
 
@@ -155,7 +155,7 @@ def inline_calls(
       jaxpr: the program.
       consts: the values of its constants.
       only: the primitives whose calls are inlined; None for all plain calls.
-      also: further primitives, whose calls are inlined although they mean more than the call.
+      also: further primitives whose calls are inlined, although they are more than plain calls.
     """
     constants: dict[Var, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     equations: list[Equation] = []

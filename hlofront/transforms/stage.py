@@ -63,7 +63,7 @@ class JitTracer(Tracer):
         return self._trace.value_of(self)
 
     def become(self, other: "JitTracer") -> None:
-        """Represent the same variable as another tracer of the jaxpr."""
+        """Make this tracer represent the same variable as another tracer of the jaxpr."""
         self._var = other._var
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ class StagingTrace(RuleTrace):
         return JitTracer(self, aval, var)
 
     def value_of(self, tracer: JitTracer) -> Value:
-        """Return the value of a scalar for Python; None, as it is not known while staging."""
+        """Return None: the value of a scalar is unknown while staging."""
         return None
 
     def text_of(self, tracer: JitTracer) -> str:
@@ -225,7 +225,7 @@ class StagingTrace(RuleTrace):
         return taken
 
     def _unchanged_snapshot(self, x: np.ndarray) -> np.ndarray:
-        """Return the snapshot of a NumPy array that is still equal to it, or else the array."""
+        """Return the last snapshot of a NumPy array if it still equals the array, or the array."""
         if id(x) not in self.snapshots:
             return x
         _, taken = self.snapshots[id(x)]
@@ -250,7 +250,7 @@ class StagingTrace(RuleTrace):
         return self.write(primitive, args, params)
 
     def source_info(self) -> SourceInfo:
-        """Return where in the user's program the next operation is."""
+        """Return the source info of the next operation: its place in the user's program."""
         traceback = replayed_traceback() or get_traceback()
         return SourceInfo(traceback, current_name_stack()[self.depth :])
 
@@ -267,7 +267,7 @@ class StagingTrace(RuleTrace):
           primitive: the primitive.
           tracers: the operands.
           params: the parameters.
-          source_info: where in the user's program it is, by default here.
+          source_info: its place in the user's program; by default that of this call.
         """
         return self.write(primitive, tracers, params, source_info)
 
@@ -296,7 +296,7 @@ class StagingTrace(RuleTrace):
             try:
                 out = _infer(primitive, key, avals, params)
             except (TypeError, ValueError, errors.ShardingTypeError) as error:
-                # Eager execution adds the operands itself: it has the user's values.
+                # Eager execution adds the operands to the message itself: it has the user's values.
                 if self.debug_info is None or self.debug_info.traced_for != EAGER:
                     errors.add_operands(error, primitive.name, args)
                 raise
@@ -355,8 +355,8 @@ _MAX_INFERRED = 4096
 def _infer(
     primitive: Primitive, key: tuple[object, ...], avals: Sequence[AbstractValue], params: Params
 ) -> Any:
-    # The types of collectives also depend on the named axes in scope, and on whether there is a
-    # `no_collectives`.
+    # The types of collectives also depend on the named axes in scope, and on whether
+    # `no_collectives` is set.
     key_in_context = key, _trace_context()
     try:
         return primitive.inferred[key_in_context]
@@ -380,7 +380,7 @@ def _infer(
 
 
 def _refuse_unhashable(primitive: Primitive, params: Params) -> None:
-    """Raise TypeError for a parameter that cannot be hashed; a dictionary may be one, as in JAX."""
+    """Raise TypeError for an unhashable parameter; as in JAX, dictionaries are allowed."""
     for name, value in params.items():
         try:
             hash(value)
@@ -418,12 +418,12 @@ def _forget_inferred() -> None:
 EAGER = "eager execution"
 
 _LITERAL_TYPES = (bool, int, float, complex)
-# Further classes, of other packages, whose scalars are literals of equations.
+# Classes of other packages whose scalars are literals of equations.
 literalable_types: set[type] = set()
 
 
 def as_literal(x: Value) -> Literal | None:
-    """Return a scalar as a literal of its dtype on device, or None for other values."""
+    """Return a scalar as a literal of the dtype that it has on device, or None for other values."""
     if type(x) in _LITERAL_TYPES:
         if isinstance(x, int):
             check_integer(x)
@@ -431,7 +431,7 @@ def as_literal(x: Value) -> Literal | None:
     if issubclass(type(x), (np.generic, np.ndarray)) and x.ndim == 0:
         aval = typeof(x)
         return Literal(exact_dtype(np.asarray(x, aval.dtype)[()]), aval)
-    # Subclasses are such as enum.IntEnum.
+    # Subclasses include enum.IntEnum.
     if type(x) in typed_classes:
         return Literal(typed_classes[type(x)](x), typeof(x))
     if isinstance(x, _LITERAL_TYPES) or (type(x) in literalable_types and not np.shape(x)):

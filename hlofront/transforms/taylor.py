@@ -59,7 +59,7 @@ def expand(
     if rule is None:
         return _by_tangent(primitive, primals, series, params)
     if primitive in rules.taylor.foreign:
-        # Other packages' rules are handed arrays, as in JAX.
+        # As in JAX, rules of other packages receive arrays.
         order = order_of(series)
         series = [
             list(instantiate_series(x, s, order)) if has_terms(x) else s
@@ -73,9 +73,9 @@ def _by_tangent(
 ) -> tuple[Value, Value]:
     """Return the result and series of a primitive from its jvp rule.
 
-    Along a curve x, the derivative of f(x) is the tangent that the rule gives for x and x'. The
-    series of both are known to one order less, so that the series of f(x) is found by expanding
-    the operations of the rule, which does not differentiate them again.
+    Along a curve x, the derivative of f(x) is the tangent that the rule returns for x and x'.
+    Expanding the operations of the rule, with the series of x and x' to one order less, gives the
+    series of f(x) without differentiating them again.
     """
     multiple = primitive.multiple_results
     has_series = [not isinstance(s, ZeroSeries) for s in series]
@@ -267,7 +267,7 @@ def jet_jaxpr(
     values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, primals, strict=True))
     needed = _series_needed(jaxpr)
-    # A variable without an entry has no series, or none that an output depends on.
+    # A variable without an entry has no series, or one that no output depends on.
     nonzero_series: dict[Atom, Series] = {
         var: s
         for var, s in zip(jaxpr.invars, series, strict=True)

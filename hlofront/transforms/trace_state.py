@@ -62,9 +62,9 @@ def find_top_trace(_: Iterable[object]) -> Trace:
 
 @contextmanager
 def take_current_trace() -> Generator[Trace, None, None]:
-    """Yield the current trace, and run operations inside the block eagerly, outside of it.
+    """Yield the current trace, and run operations inside the block eagerly instead of in it.
 
-    Interpreters of other packages begin with this, and pass operations they do not handle to the
+    Other packages' interpreters begin with this, and pass operations that they do not handle to the
     trace.
     """
     taken = current_trace()

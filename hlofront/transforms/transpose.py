@@ -36,9 +36,9 @@ def transpose_jaxpr(
     Args:
       jaxpr: the program.
       consts: the values of its constants.
-      inputs: known values, and UndefinedPrimals for the linear inputs. One with an accumulator has
-        its cotangent added to the accumulator's reference, and a zero in the result.
-      cotangents: of the outputs; some may be symbolic zeros.
+      inputs: known values, and UndefinedPrimals for the linear inputs. If one has an accumulator,
+        its cotangent is added to the accumulator's reference and is zero in the result.
+      cotangents: the cotangents of the outputs; some may be symbolic zeros.
 
     Returns:
       Per input its cotangent, which may be a symbolic zero; None for known inputs.
@@ -113,7 +113,7 @@ def transpose_jaxpr(
             with user_context(equation.traceback):
                 raise
     for var, x in zip(jaxpr.invars, inputs, strict=True):
-        # The caller has the references to cotangents that it gave.
+        # The caller already has the references to cotangents that it passed.
         if var in accumulators and x.accumulator is None and accumulators[var].ref is not None:
             arrived[var] = freeze_p.bind(accumulators[var].ref)
     return [
@@ -123,13 +123,13 @@ def transpose_jaxpr(
 
 
 def transposes_zeros(equation: Equation) -> bool:
-    """Return whether the transpose of an equation may give cotangents where it is given zeros."""
+    """Return whether the transpose of an equation may return nonzero cotangents for zero ones."""
     by_params = equation.primitive.transposes_zeros
     return by_params is not None and by_params(equation.params)
 
 
 def _passes_on(equation: Equation) -> bool:
-    """Return whether the cotangents of an equation may be what a user's backward rule gave.
+    """Return whether the cotangents of an equation may come straight from a user's backward rule.
 
     Such rules have checks of their own, which may be off. The carry of a loop must keep its type.
     """
@@ -171,10 +171,11 @@ def _writes_to(equation: Equation, accumulators: dict[Atom, RefAccumulator]) -> 
 
 
 def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Any) -> None:
-    """Add to the cotangents of a variable, which are split over a mesh as its type says."""
+    """Add to a variable's cotangent, which is split over a mesh as the variable's type says."""
     aval, expected = getattr(cotangent, "aval", None), var.aval
     if isinstance(aval, ShapedArray) and isinstance(expected, ShapedArray):
-        # Where XLA splits all axes, as in auto_axes, the type of a cotangent does not say how.
+        # Where XLA splits all axes, as in auto_axes, a cotangent's type does not say how it is
+        # split.
         if aval.spec is not None or expected.spec is not None:
             cotangent = split_as(cotangent, cotangent_sharding(expected, cotangent))
     before = arrived.get(var)
@@ -188,7 +189,7 @@ def _run_forward(
 
     Args:
       jaxpr: the program.
-      values: of known variables; computed ones are added.
+      values: the values of known variables; computed ones are added.
       linear: the linear variables; results of linear equations are added.
       has_cotangent: per output of the jaxpr, whether its cotangent is nonzero.
     """
@@ -239,16 +240,15 @@ def transpose_program(
 
     Args:
       program: a closed jaxpr.
-      linear: per input, whether the program is linear in it; others are known.
+      linear: per input, whether the program is linear in it; the other inputs are known.
       nonzero: per output, whether its cotangent is nonzero, and therefore an input of the result.
       instantiate: per linear input, or for all, whether its cotangent is an output even if zero.
-      weak: per nonzero cotangent, whether it is weakly typed; by default where the output is.
+      weak: per nonzero cotangent, whether it is weakly typed; by default it is if its output is.
 
     Returns:
-      The closed jaxpr, with inputs (*known inputs, *references to cotangents, *nonzero
-      cotangents) and outputs the cotangents of linear inputs; and per linear input whether its
-      cotangent is an output. Cotangents of linear inputs that are references are accumulated in
-      the references to them, one for each.
+      The closed jaxpr from (*known inputs, *references to cotangents, *nonzero cotangents) to the
+      cotangents of linear inputs; and per linear input whether its cotangent is an output. The
+      cotangent of each linear input that is a reference is accumulated in a reference of its own.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * sum(linear)
@@ -268,7 +268,7 @@ def _transpose_program(
     known = [
         aval for aval, is_linear in zip(program.in_avals, linear, strict=True) if not is_linear
     ]
-    # The cotangents of linear references are references, which the caller has.
+    # The cotangents of linear references are references, which the caller already has.
     references = [
         aval.to_tangent_aval()
         for aval, is_linear in zip(program.in_avals, linear, strict=True)
@@ -309,7 +309,7 @@ def _transpose_program(
 
 
 def linear_input(aval: Any, references: Iterator[Value]) -> UndefinedPrimal:
-    """Return a linear input of a program: for a reference, with the next one for its cotangent."""
+    """Return a linear input of a program; a reference takes the next reference to a cotangent."""
     if not is_reference(aval):
         return UndefinedPrimal(aval)
     return UndefinedPrimal(aval, RefAccumulator(aval.to_tangent_aval(), next(references)))

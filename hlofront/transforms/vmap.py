@@ -50,7 +50,7 @@ def vmap(
       out_axes: the position of the mapped axis in the results: an int, None for a result that does
         not depend on the example, or a pytree prefix of them.
       axis_name: the axis name for collectives such as `psum(x, axis_name)`.
-      axis_size: the size of the axis, required if no argument is mapped.
+      axis_size: the size of the axis; required if no argument is mapped.
       spmd_axis_name: the mesh axis or axes that the axis is sharded over.
       sum_match: whether a result with out_axes None that depends on the example is summed over
         the examples.
@@ -103,7 +103,7 @@ def vmap(
                     continue
                 raise _not_an_array(signature, args, kwargs, position, leaf)
         axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
-        # Values that are mapped by rules of their own count by the shape that they have, if any.
+        # Values that are mapped by their own rules take part with their shape, if they have one.
         sized = [
             _own_axis(leaves[i], own_axes[i]) if i in own_axes else a for i, a in enumerate(axes)
         ]
@@ -142,7 +142,7 @@ def vmap(
             )
             wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
             with splitting_batches(axis):
-                # A value that is several results is moved once per pair of axes.
+                # A value that is returned several times is moved once per pair of axes.
                 moved: dict[tuple[int, int | None, AxisSpec], Value] = {}
                 keys = [(id(x), a, w) for x, a, w in zip(results, result_axes, wanted, strict=True)]
                 for i, (x, key) in enumerate(zip(results, keys, strict=True)):
@@ -228,7 +228,7 @@ def _in_range(axis: AxisSpec, x: ArrayLike) -> int | None:
 
 
 def _own_axis(x: object, spec: object) -> int | None:
-    """Return the mapped axis of a value of a type registered with vmap, or None if it has none."""
+    """Return the mapped axis of a value of a registered type, or None if it has none."""
     shape = getattr(x, "shape", ())
     return spec if type(spec) is int and -len(shape) <= spec < len(shape) else None
 
@@ -272,8 +272,8 @@ def _mesh_axes(
     """Return the explicit axes that all mapped axes are split along, and their mesh.
 
     Raises:
-      ValueError: if mapped axes are split differently, or values that are not mapped are split
-        along the same axes of the mesh.
+      ValueError: if mapped axes are split differently, or unmapped values are split along the same
+        mesh axes.
     """
     avals = [typeof(x) if is_value(x) else None for x in leaves]
     if all(aval is None or aval.spec is None for aval in avals):

@@ -1,4 +1,4 @@
-"""The registry of types that vmap maps by their own rules, though they are not arrays."""
+"""The registry of types, other than arrays, that vmap maps by rules of their own."""
 
 import functools
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from hlofront.primitives.arrays.creation import iota
 from hlofront.primitives.rules.batching import move_axis, with_new_axis
 from hlofront.transforms.batch import BatchTrace
 
-# The size of an axis of values of a registered type, of its own type.
+# The size of an axis of values of a registered type; its type is registered too.
 AxisSize = Any
 # The axis of an array, or the spec of a value of a registered type.
 AxisSpec = Any
@@ -25,7 +25,7 @@ class _Rules(NamedTuple):
     from_element: Callable[..., Value]
 
 
-# The class of a value of unknown type is not known where these are called.
+# Where these are called, the class of a value of unknown type is not known.
 _rules: dict[type, _Rules] = {}
 _spec_types: set[type] = set()
 _indices: dict[type, Callable[[AxisSize], Array]] = {}
@@ -74,7 +74,7 @@ def is_spec(x: object) -> bool:
 
 
 def are_vmappable() -> Callable[[object], bool] | None:
-    """Return `is_vmappable` as the is_leaf of flattening, or None if no type is registered."""
+    """Return `is_vmappable` as an `is_leaf` for flattening, or None if no type is registered."""
     return is_vmappable if _rules else None
 
 

@@ -80,11 +80,11 @@ def argnums_partial(
     args: Sequence[object],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[object, ...]]:
-    """Bind all positional arguments of a wrapped function but some.
+    """Bind all but some positional arguments of a wrapped function.
 
     Args:
       f: the function.
-      dyn_argnums: the positions that stay arguments; negative ones count from the last.
+      dyn_argnums: the positions that remain arguments; negative ones count from the last.
       args: all arguments of a call.
       require_static_args_hashable: whether bound arguments must be hashable; if not, unhashable
         ones are compared by identity.
@@ -177,7 +177,7 @@ def flatten_axes(
       treedef: the structure.
       axis_tree: the prefix; None is an entry like any other.
       kws: ignored: whether the structure is that of (args, kwargs).
-      tupled_args: whether the structure is that of a tuple of arguments, as errors then say.
+      tupled_args: whether the structure is that of a tuple of arguments, for error messages.
 
     Raises:
       ValueError: if `axis_tree` is not a prefix of the structure.
@@ -209,7 +209,7 @@ def debug_info(
 
     Args:
       traced_for: the transformation that traces it, such as "jit".
-      fun: the function of the user.
+      fun: the user's function.
       args: the positional arguments of the call; their structure names the leaves.
       kwargs: the keyword arguments of the call.
       static_argnums: positions of static arguments.
