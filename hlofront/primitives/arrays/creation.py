@@ -40,17 +40,17 @@ iota_p = Primitive("iota")
 
 @boundary
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """Return the numbers 0, 1, ..., size - 1. Numbers that an integer dtype cannot hold wrap.
+    """Return the numbers 0, 1, ..., size - 1; those that an integer dtype cannot hold wrap around.
 
     Args:
-      dtype: the dtype of the elements, a number's.
+      dtype: the dtype of the elements, a numeric one.
       size: the number of elements.
 
     Returns:
       An array of shape (size,).
 
     Raises:
-      TypeError: if the dtype is not a number's, or the size no integer or negative.
+      TypeError: if the dtype is not numeric, or the size is negative or not an integer.
 
     Example:
       >>> lax.iota(jnp.int32, 4)
@@ -63,16 +63,16 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def broadcasted_iota(
     dtype: DTypeLike, shape: ShapeLike, dimension: int, *, out_sharding: object = None
 ) -> Array:
-    """Return an array of a shape whose elements are their own index along axis `dimension`.
+    """Return an array in which each element is its own index along axis `dimension`.
 
     Args:
-      dtype: the dtype of the elements, a number's.
+      dtype: the dtype of the elements, a numeric one.
       shape: the shape of the result.
-      dimension: the axis that the elements count along, not negative.
+      dimension: the axis along which the elements count, not negative.
       out_sharding: the sharding of the result over axes of type Explicit.
 
     Raises:
-      TypeError: if the dtype is not a number's, or a size no integer or negative.
+      TypeError: if the dtype is not numeric, or a size is negative or not an integer.
       ValueError: if the dtype is None, or `dimension` is negative or out of range.
 
     Example:
@@ -96,7 +96,7 @@ def broadcasted_iota(
 
 
 def index_like(x: ArrayLike, dimension: int, dtype: DType = np.dtype(np.int32)) -> Array:
-    """Return each element's index along an axis of `x`, in the shape of `x` and split as it is."""
+    """Return each element's index along an axis of `x`, with the shape and split of `x`."""
     aval = typeof(x)
     sharding = None if aval.spec is None else aval.sharding
     params = {"dtype": dtype, "shape": aval.shape, "dimension": dimension, "sharding": sharding}
@@ -134,12 +134,12 @@ def full(
     Args:
       shape: the shape of the result.
       fill_value: a scalar.
-      dtype: the dtype of the result; by default that of the scalar, with its weak type unless
-        the result is put on devices, outside of traced functions.
+      dtype: the dtype of the result; by default that of the scalar, weak if the scalar's is, unless
+        `sharding` puts the result on devices outside traced functions.
       sharding: the device or the Sharding of the result.
 
     Raises:
-      TypeError: if the value is not a scalar, or a size no integer or negative.
+      TypeError: if the value is not a scalar, or a size is negative or not an integer.
 
     Example:
       >>> lax.full((2,), 7)
@@ -153,12 +153,12 @@ def full(
 
 
 def _is_put_on_devices(sharding: object) -> bool:
-    """Return whether an array is made on devices that the caller names, as strong types are."""
+    """Return whether an array is put on devices that the caller names: its type is then strong."""
     return is_eager() and not is_unspecified(sharding)
 
 
 def placed(x: Array, sharding: object) -> Array:
-    """Return an array on a device or with a sharding, whose spec may end with entries of None."""
+    """Put an array on a device, or shard it by a sharding whose spec may end with None entries."""
     if is_unspecified(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
@@ -172,7 +172,7 @@ def placed(x: Array, sharding: object) -> Array:
 
 
 def of_rank(sharding: Any, ndim: int) -> Any:
-    """Return a sharding without spec entries for axes beyond `ndim`, if all of these are None."""
+    """Return a sharding without the spec entries of axes beyond `ndim`, if they are all None."""
     spec = getattr(sharding, "spec", None)
     if spec is None or len(spec) <= ndim or any(axes is not None for axes in spec[ndim:]):
         return sharding
@@ -194,12 +194,12 @@ def full_like(
       fill_value: a scalar.
       dtype: the dtype of the result; by default that of `x`, with its weak type.
       shape: the shape of the result; by default that of `x`.
-      sharding: the device or the Sharding of the result, which is strongly typed then; by default
-        that of `x`, if `x` is a committed array, the result is not weakly typed, and it has the
-        shape of `x` or is on one device.
+      sharding: the device or the Sharding of the result, which is then strongly typed. By default
+        it is that of `x`, if `x` is a committed array that has the result's shape or is on one
+        device, and the result is not weakly typed.
 
     Raises:
-      TypeError: if the value is not a scalar, or `x` not like an array.
+      TypeError: if the value is not a scalar, or `x` is not like an array.
 
     Example:
       >>> lax.full_like(jnp.array([1, 2]), 7, shape=(3,))
@@ -211,8 +211,8 @@ def full_like(
         fill_dtype, weak = check_user_dtype_supported(dtype, "full_like"), False
     inherits = sharding is None and not weak and is_eager()
     if inherits and getattr(x, "committed", hasattr(x, "sharding")):
-        # Descriptions are not committed, and their sharding is that of the result. A result of
-        # another shape has the sharding of an array if that is on one device.
+        # ShapeDtypeStructs have no `committed`, and pass on their sharding. If the shapes differ,
+        # the sharding of an array is only passed on if it is on one device.
         same = shape is None or canonical_shape(shape) == x.shape
         if same or (hasattr(x, "committed") and len(x.sharding.device_set) == 1):
             sharding = x.sharding
@@ -234,7 +234,7 @@ def full_split(
     weak: bool,
     sharding: NamedSharding | None,
 ) -> Array:
-    """Return an array filled with a scalar, split as a parameter of equations says.
+    """Return an array filled with a scalar, and split by a sharding over an AbstractMesh.
 
     Args:
       shape: the shape of the result.
@@ -263,7 +263,7 @@ def _full(
     if fill_dtype is None:
         weak = aval.weak_type
     if isinstance(dtype, ExtendedDType) and aval.dtype != dtype:
-        # Each stored number of an element gets the fill value.
+        # Each stored number of an element is set to the fill value.
         shape, stored = dtype.physical(shape)
         return dtype.wrap(_full(shape, fill_value, stored))
     if hasattr(fill_value, "aval"):
@@ -341,7 +341,7 @@ def saturated(value: ArrayLike, dtype: DType) -> ArrayLike:
 
 
 def scalar_like(x: ArrayLike, value: float) -> ArrayLike:
-    """Return a scalar of the dtype and weak type of `x`, for elementwise operations with `x`."""
+    """Return a scalar with the dtype and weak type of `x`, for elementwise operations with `x`."""
     aval = typeof(x)
     dtype = aval.dtype
     if not aval.weak_type:
@@ -350,15 +350,15 @@ def scalar_like(x: ArrayLike, value: float) -> ArrayLike:
     for number in (float, complex, int):
         if python_scalar_dtype(number) == dtype:
             return number(value)
-    # No Python number has this dtype.
+    # No Python number type has this dtype.
     return convert(_scalar_of_dtype(value, dtype), dtype, True)
 
 
 def coefficient_like(x: ArrayLike, value: float) -> ArrayLike:
     """Return a scalar of the dtype of `x`, weakly typed if `x` is a weakly typed scalar.
 
-    With it in a slope, tangents of weakly typed arrays are strongly typed, as JAX's are, and those
-    of Python scalars are weakly typed.
+    Derivatives that are multiplied by it are typed as JAX's: the tangents of weakly typed arrays
+    strongly, those of Python scalars weakly.
     """
     aval = typeof(x)
     if aval.weak_type and aval.shape:
@@ -407,11 +407,11 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
 @infer(empty_p)
 def _(*, shape: Shape, dtype: DTypeLike, out_sharding: object) -> ShapedArray:
     check_nonnegative("empty", "shape", shape)
-    # The equation has the dtype as the caller passed it.
+    # The equation holds the dtype as the caller passed it.
     return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))
 
 
-# A scalar without a specified value in some memory, from which programs make uninitialized arrays.
+# A scalar of unspecified value in some memory, from which programs make uninitialized arrays.
 empty2_p = Primitive("empty2")
 
 

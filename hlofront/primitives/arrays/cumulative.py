@@ -1,4 +1,4 @@
-"""Primitives that fold along an axis with each step in the result: cumsum; associative_scan."""
+"""Primitives of cumulative reductions along an axis, such as cumsum; associative_scan."""
 
 import math
 import operator
@@ -46,10 +46,10 @@ def _cumulative(
 
     Args:
       name: the name of both.
-      kinds: the kinds of dtypes that it takes.
-      what: the head of the function's docstring, such as "The sum".
+      kinds: the kinds of dtypes that it accepts.
+      what: the start of the function's docstring, such as "The sum".
       numbers: the elements of an array in the example.
-      result: the elements and the dtype of the result from their end.
+      result: the elements and the dtype of the result in the example, which folds from the end.
     """
     primitive = Primitive(name)
 
@@ -112,16 +112,16 @@ cumlogsumexp_p, cumlogsumexp = _cumulative(
 def associative_scan(
     fn: Callable[..., PyTree], elems: PyTree, reverse: bool = False, axis: int = 0
 ) -> PyTree:
-    """Return all partial folds along an axis by an associative function, in logarithmic depth.
+    """Return all prefix sums along an axis by an associative function, in logarithmic depth.
 
     The algorithm is that of Blelloch, "Prefix Sums and Their Applications" (1990): neighbors are
     combined, the sequence of half the length is scanned, and its elements are combined with the
     others.
 
     Args:
-      fn: a function of two trees like `elems`, whose axis has any one size; it combines elements
-        pairwise and returns such a tree. `fn(fn(a, b), c)` is `fn(a, fn(b, c))`.
-      elems: an array, or a tree of arrays that have one size along the axis.
+      fn: a function of two trees like `elems`, whose axis may have any size. It combines elements
+        pairwise, returns such a tree, and is associative: `fn(fn(a, b), c)` is `fn(a, fn(b, c))`.
+      elems: an array, or a tree of arrays of equal size along the axis.
       reverse: whether to start from the end.
       axis: the axis; negative ones count from the end of each array's axes.
 
@@ -141,11 +141,11 @@ def associative_scan(
     leaves, structure = tree.tree_flatten(elems)
     if not leaves:
         raise ValueError("lax.associative_scan requires at least one array, and elems has none.")
-    # Of NumPy arrays whose dtypes are refused, too: JAX looks at shapes first.
+    # JAX checks shapes first, also those of NumPy arrays whose dtypes are refused later.
     shapes: list[Shape] = [getattr(x, "shape", ()) or typeof(x).shape for x in leaves]
     axes = [canonical_axis(axis, len(shape)) for shape in shapes]
     if len(set(axes)) > 1:
-        # A negative axis would mean different axes in arrays of different rank.
+        # A negative axis would refer to different axes in arrays of different ranks.
         raise ValueError(
             f"Array inputs to associative_scan must have the axis {axis} in one place, got axes "
             f"{axes}"
@@ -280,13 +280,13 @@ def fold_by_halves(
     starts: Sequence[ArrayLike],
     axis: int,
 ) -> list[ArrayLike]:
-    """Reduce an axis of arrays by combining its halves, in a form that can be differentiated.
+    """Reduce an axis of arrays by repeatedly combining its halves, which can be differentiated.
 
     Args:
       combine: an elementwise function of two sequences of arrays that returns such a sequence.
       operands: arrays of equal shape.
       starts: per operand the identity element of `combine`, a scalar.
-      axis: the axis, which has at least one element and is absent from the results.
+      axis: the axis, which has at least one element; the results do not have it.
     """
     operands = list(operands)
     nothing = ((0, 0, 0),) * typeof(operands[0]).ndim

@@ -48,10 +48,10 @@ def dynamic_slice(
     Args:
       operand: the array.
       start_indices: one integer per axis: a sequence of scalars, or an array of one axis. All have
-        one dtype; Python integers have the default one.
+        the same dtype; Python integers have the default one.
       slice_sizes: the shape of the result.
       allow_negative_indices: whether negative starts count from the end of the axis, for all axes
-        or for each. Where they cannot be negative, False saves the computation.
+        or per axis. False avoids that computation where indices cannot be negative.
 
     Raises:
       TypeError: if an index is not an integer scalar, or a size is out of range.
@@ -202,7 +202,7 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Return a dynamic_slice along one axis, with the other axes whole.
+    """Return a slice along one axis, whose start index may be traced; other axes are whole.
 
     Args:
       operand: an array.
@@ -232,7 +232,7 @@ def dynamic_slice_in_dim(
 
 
 def _with_zeros(index: ArrayLike, axis: int, ndim: int) -> list[ArrayLike]:
-    """Return one start index per axis: `index` along `axis`, else 0 of its dtype."""
+    """Return one start index per axis: `index` along `axis`, and 0 of its dtype for the others."""
     zero = 0 if type(index) is int else host_number(0, typeof(index).dtype)
     indices = [zero] * ndim
     indices[axis] = index
@@ -248,7 +248,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Return the elements at one index of one axis, where the index may be traced.
+    """Return the elements at one index of an axis; the index may be traced.
 
     Args:
       operand: an array.

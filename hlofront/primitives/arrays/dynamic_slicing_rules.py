@@ -39,7 +39,7 @@ def _(
         operand_batching_dims=() if axis is None else (axis,),
         start_indices_batching_dims=() if axis is None else (0,),
     )
-    # Each slice is of its own array, or all slices are of one array.
+    # Either each index slices an array of its own, or all indices slice the same array.
     indices_batched = axis is not None
     result = gather(
         operand,
@@ -59,7 +59,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
     sizes = _without(typeof(update).shape, update_axis)
     whole = _without(typeof(operand).shape, axis)
     movable = _movable(whole, sizes)
-    # The result of a scatter is weakly typed where its operand is, as JAX's is here.
+    # As in JAX, the scatter's result is weakly typed if the operand is.
     if not _differ(movable, index_axes) and not typeof(operand).weak_type:
         both = (operand, update)
         if axis is not None or update_axis is not None:
@@ -91,7 +91,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
 
 
 def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes along which a slice is smaller than the array, so that its start matters."""
+    """Return the axes along which a slice's start matters: those along which it is not whole."""
     both = zip(whole, sizes, strict=True)
     return tuple([axis for axis, (available, taken) in enumerate(both) if taken < available])
 
@@ -123,7 +123,7 @@ def _index_vectors(
         with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in axes
     ]
     if not columns:
-        # No start matters, where slices span whole arrays.
+        # The slices span whole arrays, so no start matters.
         return broadcast(np.int32(0), (size, 0))
     return stack(columns, 1) if len(columns) > 1 else expand_dims(columns[0], (1,))
 

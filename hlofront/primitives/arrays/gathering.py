@@ -31,7 +31,7 @@ class GatherScatterMode(enum.Enum):
     """The treatment of an index that is out of bounds.
 
     CLIP: the index is moved until the slice lies within the array.
-    FILL_OR_DROP: gather returns a fill value there; scatter leaves the update out.
+    FILL_OR_DROP: gather returns a fill value there; scatter drops the update.
     PROMISE_IN_BOUNDS: the caller promises that no index is out of bounds; if one is, any element
       may be returned or updated.
     ONE_HOT: gather returns zeros there, as a product with one-hot vectors would.
@@ -42,7 +42,7 @@ class GatherScatterMode(enum.Enum):
     PROMISE_IN_BOUNDS = 3
     ONE_HOT = 4
 
-    # Whether the caller chose the mode; not if it is the default of a function.
+    # Whether the caller chose the mode, rather than a function by default.
     is_chosen = enum.nonmember(False)
 
     def __eq__(self, other: object) -> bool:
@@ -53,15 +53,15 @@ class GatherScatterMode(enum.Enum):
 
     @property
     def chosen(self) -> "GatherScatterMode":
-        """This mode as one that the caller chose, which is equal to it.
+        """This mode, marked as chosen by the caller; it is equal to this one.
 
-        Under checkify an index out of bounds is not an error if the caller chose how to treat it.
+        Under checkify an out-of-bounds index is not an error if the caller chose its treatment.
         """
         return _chosen[self]
 
     @staticmethod
     def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":
-        """Return a mode, from itself or from its name.
+        """Return the mode for a mode or the name of one.
 
         Names are clip, fill, drop, promise_in_bounds and one_hot; None is FILL_OR_DROP.
 
@@ -101,7 +101,7 @@ _modes: dict[Any, GatherScatterMode] = {
 
 
 def requested_mode(mode: str | GatherScatterMode | None) -> GatherScatterMode:
-    """Return the mode that an argument requests, marked as the caller's choice if it is a name."""
+    """Return the mode that an argument requests, marked as chosen by the caller if it is a name."""
     member = GatherScatterMode.from_any(mode)
     return member.chosen if isinstance(mode, str) else member
 
@@ -113,9 +113,9 @@ class GatherDimensionNumbers(NamedTuple):
     begins. All its other axes are batch axes of the result.
 
     Attributes:
-      offset_dims: the axes of the result that are axes of the slices, ascending.
-      collapsed_slice_dims: the axes of the operand along which slices have size 1 and which the
-        result does not have, ascending.
+      offset_dims: the axes of the result that are axes of the slices, in ascending order.
+      collapsed_slice_dims: the axes of the operand along which slices have size 1 and the result
+        does not have, in ascending order.
       start_index_map: the axis of the operand that each index counts along.
       operand_batching_dims: the batch axes of the operand, ascending: the slices at each position
         of the indices' batch axes are taken from the operand at that position.
@@ -153,7 +153,7 @@ def gather(
       slice_sizes: the size of the slices along each axis of the operand.
       unique_indices: a promise that no two slices overlap. It is not checked.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
-      mode: a GatherScatterMode or its name, for indices out of bounds; None is PROMISE_IN_BOUNDS.
+      mode: a GatherScatterMode, or its name, for out-of-bounds indices; None is PROMISE_IN_BOUNDS.
       fill_value: the scalar that FILL_OR_DROP returns; by default NaN, the least signed or
         greatest unsigned integer, or True.
 
@@ -229,7 +229,7 @@ def canonical_numbers(numbers: Any, class_: type) -> Any:
 
     Args:
       numbers: dimension numbers, whose fields are sequences of integers.
-      class_: the NamedTuple class that they must have.
+      class_: the NamedTuple class that they must belong to.
 
     Raises:
       TypeError: if `numbers` is not a `class_`, or a field is not a sequence of integers.
@@ -536,7 +536,7 @@ def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array:
       axes: the axes of `src` to index.
 
     Returns:
-      An array of n slices along its first axis, and the other axes of `src` after it.
+      An array of the n slices, stacked along its first axis, which the other axes of `src` follow.
 
     Example:
       >>> lax.index_take(jnp.array([[1, 2], [3, 4]]), (jnp.array([0, -1]),), axes=(0,))
@@ -559,7 +559,7 @@ def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array:
 
 
 def _modulo(indices: ArrayLike, sizes: list[int]) -> Array:
-    """Return indices of shape (n, len(sizes)) modulo the sizes of their axes, not negative."""
+    """Return nonnegative indices, of shape (n, len(sizes)), modulo the sizes of their axes."""
     dtype = typeof(indices).dtype
     if max(sizes, default=0) > int(iinfo(dtype).max):
         dtype = np.dtype(np.int32)

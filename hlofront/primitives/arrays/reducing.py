@@ -107,7 +107,7 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Array]]:
                 f"logical reduction requires operand dtype bool or int, got {operand.dtype}. "
                 f"For {name}, compare first: x != 0."
             )
-        # A failure is both a ValueError and an IndexError: JAX raises either.
+        # AxisError is both a ValueError and an IndexError; JAX raises one or the other.
         check_axes(axes, operand, np.exceptions.AxisError)
         return ShapedArray(without_axes(operand.shape, axes), operand.dtype)
 
@@ -133,14 +133,14 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
 
     Args:
       operand: an array of numbers.
-      axes: the axes to sum over, as nonnegative integers; for no axes the result is the operand.
-      out_sharding: how the result is split over a mesh, or along which axes of the mesh it stays
-        unreduced; None if it is split as the operand.
+      axes: the axes to sum over, as nonnegative integers; without axes the result is the operand.
+      out_sharding: the sharding of the result, which also says along which mesh axes it stays
+        unreduced; None for the split of the operand.
 
     Raises:
       TypeError: for booleans.
-      ValueError: if an axis is out of range or repeated; for float16 and bfloat16 where the
-        option jax_allow_f16_reductions is off, unless the axes are of size one.
+      ValueError: if an axis is out of range or repeated; for float16 and bfloat16 if the option
+        jax_allow_f16_reductions is off, unless all axes have size 1.
 
     Example:
       >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (1,))
@@ -156,14 +156,14 @@ def _extremum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object =
     name: Any = "$name"
     params: dict[str, object] = {"axes": canonical_axes(axes)}
     sharding = None if out_sharding is None else requested(name, out_sharding)
-    # Without a request there is no parameter, as in the reference, which has it since 0.12.
+    # Without a request there is no such parameter, as in JAX, which has it since 0.12.
     if sharding is not None:
         params["out_sharding"] = sharding
     return process(primitive, (operand,), params)
 
 
 def _extreme_reduction(name: str) -> tuple[Primitive, Callable[..., Array]]:
-    """Define the maximum or minimum over axes; return its primitive and what binds it."""
+    """Define the maximum or minimum over axes; return its primitive and its function."""
     primitive = _reduction(name, ANY)[0]
 
     function = with_constants(_extremum, primitive=primitive, name=name)
@@ -229,16 +229,16 @@ for _function, _which, _empty in (
     """
 
 
-# ---- where a reduction starts --------------------------------------------------------------------
+# ---- the identities of reductions ----------------------------------------------------------------
 
 
 def least_value(dtype: NumPyDType) -> NumPyArray:
-    """Return the identity of max, as a 0-d array: -inf if the dtype has it, else the least."""
+    """Return the identity of max, a 0-d array: -inf, or the dtype's least if it has none."""
     return _extreme(dtype, -1)
 
 
 def greatest_value(dtype: NumPyDType) -> NumPyArray:
-    """Return the identity of min, as a 0-d array: inf if the dtype has it, else the greatest."""
+    """Return the identity of min, a 0-d array: inf, or the dtype's greatest if it has none."""
     return _extreme(dtype, 1)
 
 
@@ -256,7 +256,7 @@ def _extreme(dtype: NumPyDType, sign: int) -> NumPyArray:
     return exact_dtype(np.array(limits.max if sign > 0 else limits.min, dtype))
 
 
-# ---- where the extreme element is ----------------------------------------------------------------
+# ---- the indices of extreme elements -------------------------------------------------------------
 
 argmin_p = Primitive("argmin")
 argmax_p = Primitive("argmax")
@@ -414,7 +414,7 @@ def _(
 
 
 def _check_derivative(spec: PartitionSpec) -> None:
-    """Raise ValueError if devices keep the extremes of their parts, which have no tangents."""
+    """Raise ValueError if an extreme is unreduced: devices' extremes of parts have no tangents."""
     if spec.unreduced:
         raise ValueError(
             "the maximum or minimum along unreduced axes has no derivative, as a device does not "
@@ -431,7 +431,7 @@ def _extreme_tangent(
     axes: tuple[int, ...],
     out_sharding: NamedSharding | None = None,
 ) -> Array:
-    """Return the tangent of an extreme: the mean of the tangents of all elements equal to it."""
+    """Return the tangent of a maximum or minimum: the mean over all elements that equal it."""
     shape = typeof(operand).shape
     if out_sharding is not None:
         _check_derivative(out_sharding.spec)

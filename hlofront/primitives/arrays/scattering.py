@@ -1,4 +1,4 @@
-"""The scatter primitives: an array with elements at computed indices replaced or combined."""
+"""The scatter primitives, which replace or combine elements of an array at computed indices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -115,11 +115,11 @@ def _function(
     """Return the function of a scatter primitive.
 
     Args:
-      name: of the function.
-      primitive: what the function binds.
-      doc: the head of its docstring.
+      name: the name of the function.
+      primitive: the primitive that it binds.
+      doc: the start of its docstring.
       combine: the primitive that combines an element and an update; None replaces the element.
-      of_four_and_two: what the element 4 and the update 2 become, for the example.
+      of_four_and_two: the result for the element 4 and the update 2, for the example.
     """
     scatter_with = with_constants(_scatter_with, primitive=primitive, combine=combine)
     scatter_with.__name__ = scatter_with.__qualname__ = name
@@ -187,7 +187,7 @@ def bind_scatter(
     program: Jaxpr | None,
     constants: tuple[ArrayLike, ...] = (),
 ) -> Array:
-    """Bind a scatter primitive to (operand, indices, updates) and canonical parameters.
+    """Bind a scatter primitive to (operand, indices, updates), with canonical parameters.
 
     `program` is a jaxpr from a scalar element and an update to the new element, and `constants`
     are its captured constants.
@@ -278,7 +278,7 @@ def _(
 def window_sizes(
     numbers: ScatterDimensionNumbers, operand_shape: tuple[int, ...], update_shape: tuple[int, ...]
 ) -> dict[int, int]:
-    """Return the sizes of a scatter's update windows, by axis of the operand."""
+    """Return the sizes of a scatter's update windows, per axis of the operand."""
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     window_axes = [axis for axis in range(len(operand_shape)) if axis not in left_out]
     return {

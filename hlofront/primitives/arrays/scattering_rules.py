@@ -64,7 +64,7 @@ from hlofront.primitives.rules.derivatives import (
 
 
 def _add_at(operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Params) -> Array:
-    """Return scatter_add of updates, with the parameters of another scatter primitive."""
+    """Scatter-add updates, with the parameters of another scatter primitive."""
     program = update_program(add_p, typeof(operand).dtype)
     params = {**params, "update_jaxpr": program, "update_consts": ()}
     return process(scatter_add_p, (operand, indices, updates), params)
@@ -152,7 +152,7 @@ def _cotangent_of_updates(
     cotangent: ArrayLike, indices: ArrayLike, aval: ShapedArray, params: Params
 ) -> ArrayLike:
     gathered = _read_at(cotangent, indices, aval.shape, params, zeros=True)
-    # The result is weakly typed as the operand is, and the cotangent has to be as the updates are.
+    # The result is weakly typed if the operand is, but the cotangent must be so if the updates are.
     return gathered if aval.weak_type else convert(gathered, aval.dtype, False)
 
 
@@ -198,9 +198,9 @@ def _(
         return result, process(
             scatter_p, (instantiate(operand_tangent), indices, instantiate(put)), params
         )
-    # If several updates write one element, it is unspecified which of them wins. Scattering the
-    # numbers of the updates shows which one did; then only the winners are added, so that the
-    # primal and the tangent agree.
+    # If several updates write the same element, it is unspecified which of them wins. Scattering
+    # the numbers of the updates shows which one did; then only the winners' tangents are added, so
+    # that the tangent belongs to the primal.
     numbers, unused = _numbered(shape, scattered)
     there: ArrayLike = full(typeof(operand).shape, unused)
     there = process(scatter_p, (there, indices, numbers), params)
@@ -227,7 +227,7 @@ def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
 
 
 def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Array, ArrayLike]:
-    """Return (numbers, unused): integers distinct along the scattered axes, and one more."""
+    """Return (numbers, unused): distinct integers along the scattered axes, and a further one."""
     count = math.prod(shape)
     dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
     if len(scattered) == 1:

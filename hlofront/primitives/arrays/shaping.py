@@ -58,8 +58,9 @@ def broadcast_in_dim(
       operand: the array to broadcast.
       shape: the shape of the result.
       broadcast_dimensions: the axis of the result that each axis of the operand becomes, in any
-        order. Their sizes are equal, or 1 in the operand.
-      out_sharding: how the result is split over a mesh; None if that is as the operand.
+        order. Corresponding sizes are equal, or the operand's is 1.
+      out_sharding: the sharding of the result over axes of type Explicit; None for that of the
+        operand.
 
     Raises:
       TypeError: if sizes conflict, or `broadcast_dimensions` are not distinct axes of the result.
@@ -162,7 +163,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
       out_sharding: the sharding of the result over axes of type Explicit.
 
     Raises:
-      TypeError: if a size is negative or no integer.
+      TypeError: if a size is negative or not an integer.
 
     Example:
       >>> lax.broadcast(jnp.array([1, 2]), (3,)).shape
@@ -181,7 +182,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
     Args:
       arr: an array or scalar.
-      like_arr: the array that gives the shape.
+      like_arr: the array whose shape the result has.
 
     Raises:
       TypeError: if the shapes do not fit.
@@ -259,8 +260,9 @@ def reshape(
     Args:
       operand: the array to reshape.
       new_sizes: the shape of the result; unlike in NumPy, no size may be -1.
-      dimensions: a permutation of the operand's axes to read them in, or None for their order.
-      out_sharding: how the result is split over a mesh; None if the operand's says it.
+      dimensions: the order in which to read the operand's axes, a permutation; None for their own.
+      out_sharding: the sharding of the result over axes of type Explicit; None to derive it from
+        the operand's.
 
     Raises:
       TypeError: if a size is negative, or the dimensions are not a permutation.
@@ -352,7 +354,7 @@ def _(
 
 
 def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
-    """Return how many leading sizes have the product `elements`; None if no number has."""
+    """Return the number of leading sizes whose product is `elements`, or None if there is none."""
     product = 1
     for count, size in enumerate(sizes):
         if product == elements:
@@ -427,7 +429,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def check_sizes_of_one(shape: Shape, axes: Sequence[int], dimensions: tuple[int, ...]) -> None:
-    """Raise ValueError unless axes have size 1; `dimensions` names them in the message."""
+    """Raise ValueError unless axes have size 1; the message shows `dimensions`."""
     if any(shape[axis] != 1 for axis in axes):
         raise ValueError(
             "cannot select an axis to squeeze out which has size not equal to one, got "

@@ -7,7 +7,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, run
 from hlofront.core.sizes.symbolic import SizeExpression
 
-# The size `dim` as a scalar; it has no operands.
+# Returns the symbolic size `dim`, a parameter, as a scalar; it has no operands.
 dim_as_value_p = Primitive("dim_as_value")
 
 

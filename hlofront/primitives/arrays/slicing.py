@@ -34,11 +34,11 @@ def slice(
 
     Args:
       operand: the array to slice.
-      start_indices, limit_indices: one each per axis, `0 <= start <= limit <= size`.
+      start_indices, limit_indices: integers per axis, where `0 <= start <= limit <= size`.
       strides: the step between elements along each axis; None means 1 for every axis.
 
     Raises:
-      TypeError: if an argument has not one number per axis, or one is out of range or traced.
+      TypeError: if an argument does not have one number per axis, or one is out of range or traced.
 
     Example:
       >>> lax.slice(jnp.arange(10), (1,), (8,), (3,))
@@ -113,7 +113,7 @@ def slice_in_dim(
 
     Raises:
       numpy.exceptions.AxisError: if the axis is out of range.
-      TypeError: if an index is out of range, unlike in Python.
+      TypeError: if an index is out of range, which Python's slices allow.
 
     Example:
       >>> lax.slice_in_dim(jnp.array([[1, 2, 3], [4, 5, 6]]), 1, None, axis=1)
@@ -139,7 +139,7 @@ def slice_in_dim(
 def slice_along(
     x: Array, axes: Sequence[int], starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]
 ) -> Array:
-    """Return a slice of x: starts, sizes and steps along some axes, and all of the other axes."""
+    """Slice an array by starts, sizes and steps along some axes; the other axes stay whole."""
     first, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
     for axis, start, size, step in zip(axes, starts, sizes, steps, strict=True):
         first[axis], limits[axis], strides[axis] = start, start + (size - 1) * step + 1, step
@@ -147,7 +147,7 @@ def slice_along(
 
 
 def with_entry(values: tuple[T, ...], axis: int, value: T) -> tuple[T, ...]:
-    """Return values, one per axis, with that of `axis` replaced by `value`."""
+    """Return values, one per axis, with the one of `axis` replaced by `value`."""
     return (*values[:axis], value, *values[axis + 1 :])
 
 
@@ -210,7 +210,7 @@ def concatenate(operands: object, dimension: int) -> Array:
 
 
 def sequence_of(operands: Any) -> Sequence[Any]:
-    """Return a sequence of arrays from any iterable; one array is unstacked on its first axis."""
+    """Return a sequence of arrays from an iterable; an array is unstacked along its first axis."""
     if is_tuple_or_list(operands):
         return operands
     if hasattr(operands, "aval"):
@@ -278,7 +278,7 @@ def stack(operands: object, axis: int = 0) -> Array:
 
 
 class _NothingToStack(ValueError, IndexError):
-    """The error of `stack` for an empty sequence, a ValueError and an IndexError."""
+    """The error of `stack` for an empty sequence, which is a ValueError and an IndexError."""
 
 
 @infer(stack_p)
@@ -384,14 +384,15 @@ def pad(
 
     Raises:
       TypeError: if the dtypes differ, or a number is not an integer.
-      ValueError: if the configuration has not three numbers per axis, interior padding is
+      ValueError: if the configuration does not have three numbers per axis, interior padding is
         negative, the size of an axis would be negative, or the value is not a scalar.
 
     Example:
       >>> lax.pad(jnp.array([1, 2]), 0, [(1, 2, 1)])
       Array([0, 1, 0, 2, 0, 0], dtype=int32)
     """
-    if len(padding_config) != typeof(operand).ndim:  # the infer rule raises, before rows are read
+    if len(padding_config) != typeof(operand).ndim:
+        # The infer rule raises an error; it must run before the rows are read.
         rules.infer[pad_p](typeof(operand), typeof(padding_value), padding_config=padding_config)
     config = tuple([_padding(row) for row in padding_config])
     return process(pad_p, (operand, padding_value), {"padding_config": config})

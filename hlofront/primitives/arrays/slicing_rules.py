@@ -123,7 +123,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, dimension: int)
 
 
 def _end_to_end(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
-    """Concatenate tangents some of which are Zero: adjacent ones are merged, outer ones padded."""
+    """Concatenate tangents, merging adjacent Zeros and padding in place of those at the ends."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
     weak = _weak_zeros(tangents)
@@ -141,7 +141,7 @@ def _end_to_end(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
 
 
 def _extent(zeros: Iterable[Tangent], axis: int) -> int:
-    """Return the sum of the sizes of symbolic zeros along an axis."""
+    """Return the total size of symbolic zeros along an axis."""
     return sum(zero.aval.shape[axis] for zero in zeros if type(zero) is Zero)
 
 
@@ -251,7 +251,7 @@ def _(
     cotangent: ArrayLike, operand: Operand, padding_value: Operand, *, padding_config: PaddingConfig
 ) -> Cotangents:
     inside = _without_padding(cotangent, padding_config)
-    # JAX pads a tangent with zeros that are strongly typed.
+    # As in JAX, a tangent is padded with strongly typed zeros.
     if padding_config and typeof(inside).weak_type:
         inside = convert(inside, typeof(inside).dtype, False)
     outside = None

@@ -131,8 +131,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
       operand: a real array of at least one axis.
       k: the number of elements, from 0 to the size of the axis.
       axis: the axis to select along.
-      is_stable: False permits devices to return equal elements in another order; those that
-        hlofront has programs for keep it.
+      is_stable: False permits other orders of equal elements, which no platform that hlofront
+        supports makes use of.
 
     Returns:
       [values, indices], of the operand's shape but size k along the axis; indices are int32.
@@ -328,11 +328,11 @@ def _(
 
 
 def take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) -> Array:
-    """Return the elements of x at in-bounds indices along an axis, as take_along_axis does.
+    """Return elements of x at in-bounds indices along an axis, like take_along_axis.
 
     Args:
       x: the array.
-      indices: integer indices, of the result's shape and a last axis of size one.
+      indices: integer indices, with the result's shape and a last axis of size one.
       axis: the axis of x that the indices count along.
       unique: whether to promise that no index repeats.
     """
@@ -359,7 +359,7 @@ def take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) -> 
 def _(
     operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    # Sort the elements' positions with them: the permutation applies to the tangents.
+    # Sort the elements' positions with them, and apply the same permutation to the tangents.
     axis = params["dimension"]
     positions = index_like(operands[0], axis, np.dtype(np.uint32))
     *results, indices = process(sort_p, (*operands, positions), params)

@@ -25,7 +25,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
       reps: the number of copies along each axis, not negative.
 
     Raises:
-      TypeError: if `reps` has not one number per axis, or a negative one.
+      TypeError: if `reps` does not have one number per axis, or has a negative one.
 
     Example:
       >>> lax.tile(jnp.array([1, 2]), (2,))

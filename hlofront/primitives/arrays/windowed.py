@@ -53,7 +53,7 @@ def padtype_to_pads(
       window_shape: the sizes of the window.
       window_strides: the strides of the window.
       padding: a name in any case: "VALID" for no padding; "SAME" for ceil(size / stride) windows,
-        with an odd element of padding after; "SAME_LOWER" with it before.
+        with the odd element of padding after; "SAME_LOWER" for the same with it before.
 
     Returns:
       A list of pairs of integers, one per axis.
@@ -120,7 +120,7 @@ def canonical_windows(
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> Windows:
-    """Return window parameters as Windows, with None replaced by ones and named padding by pairs.
+    """Return window parameters as Windows: None becomes ones, and named padding becomes pairs.
 
     Args:
       shape: the operand's shape.
@@ -131,7 +131,7 @@ def canonical_windows(
       window_dilation: the dilation of the window, or None for ones.
 
     Raises:
-      TypeError: if the padding is a name, and the numbers of axes differ.
+      TypeError: if the padding is a name and the numbers of axes differ.
     """
     ones = (1,) * len(shape)
     window = integers(window_dimensions, "window_dimensions")
@@ -471,7 +471,7 @@ def _(
 
 
 def _of_selected(select: Primitive) -> ContributionOfOne:
-    """Return the derivative of the reduction of windows to the element that `select` selects."""
+    """Return the derivative of reducing each window to the element that `select` selects."""
 
     def tangent_of_selected(t: ArrayLike, x: ArrayLike, /, **windows: object) -> ArrayLike:
         return process(select_and_gather_add_p, (t, x), {"select_prim": select, **windows})

@@ -30,7 +30,7 @@ optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True
 
 @boundary
 def optimization_barrier(operand: _T, /) -> _T:
-    """Return a pytree of arrays unchanged; a compiler barrier computes all of them before any use.
+    """Return arrays unchanged behind a compiler barrier: all are computed before any is used.
 
     Args:
       operand: a pytree of arrays.
@@ -76,12 +76,12 @@ def _(
 
 
 class Token:
-    """A token outside of programs; it holds the array that the program returned for it, if any."""
+    """A token outside programs; it holds the array that a program returned for it, if any."""
 
     __slots__ = ("__weakref__", "array")
 
     def __init__(self, array: Array | None = None):
-        # The token as an array, in the form in which programs take and return it.
+        # The array that stands for the token in the arguments and results of programs.
         self.array = array
 
     def block_until_ready(self) -> Self:
@@ -109,7 +109,7 @@ def create_token(_: object = None) -> Array:
 
 @boundary
 def after_all(*operands: object) -> Array:
-    """Return a token that becomes ready after all operands, which are tokens.
+    """Return a token that becomes ready after all of the operands, which are tokens.
 
     Args:
       *operands: tokens; without any, the result is ready immediately.
@@ -164,7 +164,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
 
 
 class SinkEffect(OwnEffect):
-    """The effect of an operation that stays in the program although its result is unused."""
+    """The effect of an operation that is kept although its result is unused."""
 
     __slots__ = ()
 
@@ -179,12 +179,12 @@ dce_sink_p = Primitive("dce_sink", multiple_results=True)
 
 @boundary
 def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> PyTree:
-    """Protect arrays from dead code elimination: the equations that compute them stay.
+    """Protect arrays from dead code elimination: the equations that compute them are kept.
 
     Args:
       val: a pytree of arrays.
-      prevent_mlir_dce: whether they stay in the compiled program too, which needs a custom call
-        `dce_sink` on the device; if False, the compiler may drop them.
+      prevent_mlir_dce: whether the compiler must keep them too, which needs a custom call
+        `dce_sink` on the device.
     """
     params = {"prevent_mlir_dce": bool(prevent_mlir_dce)}
     for leaf in tree.tree_leaves(val):

@@ -20,7 +20,7 @@ buffer_callback_p = Primitive("buffer_callback", multiple_results=True)
 
 
 class BufferCallbackEffect(OwnEffect):
-    """The effect of a function of buffers that does more than compute its results."""
+    """The effect of a buffer callback that does more than compute its results."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ def buffer_callback(
     input_output_aliases: Mapping[int, int] | None = None,
     command_buffer_compatible: bool = False,
 ) -> Callable[..., PyTree]:
-    """Return a function of arrays that a Python function computes in place, on CPUs and GPUs.
+    """Return a function of arrays whose results a Python function writes in place, on CPU or GPU.
 
     The Python function is called as `callback(context, results, *args, **kwargs)` with buffers
     instead of arrays, and writes the results into the buffers `results`. A buffer has a shape and a
@@ -50,12 +50,12 @@ def buffer_callback(
     Args:
       callback: the Python function, which returns None.
       result_shape_dtypes: the shape and dtype of each result: a pytree of ShapeDtypeStructs.
-      has_side_effect: whether it is called even where nothing needs its results.
+      has_side_effect: whether it is called even if nothing needs its results.
       vmap_method: how vmap calls it, as for `pure_callback`. With None, vmap raises an error.
       input_output_aliases: the results that reuse an operand's memory: positions of results by
           positions of operands, in the flat arguments and results.
-      command_buffer_compatible: whether a GPU may record what the function launches, and launch it
-        again without calling the function.
+      command_buffer_compatible: whether a GPU may record the kernels that the function launches,
+        and replay them without calling the function.
 
     Returns:
       A function of pytrees of arrays, whose result is a pytree like `result_shape_dtypes`.
@@ -101,7 +101,7 @@ def on_buffers(
     context: object,
     buffers: Sequence[object],
 ) -> None:
-    """Call the function of an equation with the buffers of its operands, then of its results.
+    """Call an equation's function with the buffers of its operands and of its results.
 
     Raises:
       ValueError: if it returns anything.

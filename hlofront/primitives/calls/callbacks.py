@@ -1,4 +1,4 @@
-"""Primitives that call Python functions back from programs: pure, with effects, for debugging."""
+"""Primitives that call back into Python: pure_callback, io_callback and debug callbacks."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from hlofront.primitives.rules.derivatives import is_linear
 
 
 class HostEffect(OwnEffect):
-    """The effect of calling Python while the program runs; all instances of a class are equal."""
+    """The effect of calling Python while the program runs; instances of a class are equal."""
 
     __slots__ = ()
     on_host = True
@@ -112,7 +112,7 @@ def check_vmap_method(vmap_method: object) -> None:
 
 
 class FlatCallback:
-    """A user's function of pytrees, as a function of flat leaves that returns a flat list."""
+    """A user's function of pytrees as a function of flat leaves that returns a flat list."""
 
     __slots__ = ("callback_func", "in_tree")
 
@@ -207,7 +207,7 @@ subprograms(debug_callback_p, debug_print_p)(no_subprograms)
 
 
 class FlatDebugCallback:
-    """A user's function of any arguments, as a function of only the arrays that returns ()."""
+    """A user's function of any arguments as a function of only the arrays, which returns ()."""
 
     __slots__ = ("arguments", "callback")
 
@@ -227,7 +227,7 @@ class FlatDebugCallback:
 
 
 class CallbackArguments:
-    """The tree definition and the static leaves of (args, kwargs) of a call, without its arrays."""
+    """The tree definition and the static leaves of a call's (args, kwargs), without its arrays."""
 
     __slots__ = ("static", "structure")
 
@@ -254,7 +254,7 @@ class CallbackArguments:
         return CallbackArguments(structure, static), values
 
     def restored(self, values: Sequence[ArrayLike]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
-        """Return (args, kwargs) with `values` for the arrays."""
+        """Return (args, kwargs) with `values` as the arrays."""
         leaves: list[object] = list(values)
         for index, leaf in self.static:
             leaves.insert(index, leaf)
@@ -295,7 +295,7 @@ def debug_print(
         "partitioned": partitioned,
         "in_tree": arguments.structure,
         "static_args": arguments.static,
-        # The options at the call: other ones may be set where the program runs.
+        # The options at the call: they may differ by the time the program runs.
         "np_printoptions": tuple(np.get_printoptions().items()),
         "has_placeholders": has_placeholders,
         "logging_record": logging_record,
@@ -313,7 +313,7 @@ def print_now(
     logging_record: logging.LogRecord | None,
     **_: object,
 ) -> tuple[()]:
-    """Print or log the text of a debug_print with these operands and parameters on the host."""
+    """Print or log, on the host, the text of a debug_print with these operands and parameters."""
     args, kwargs = CallbackArguments(in_tree, static_args).restored(values)
     with np.printoptions(**dict(np_printoptions)):
         text = fmt.format(*args, **kwargs)

@@ -17,14 +17,14 @@ from hlofront.core.sharding.sharded_types import plain_aval
 from hlofront.core.trace import process
 from hlofront.primitives.calls.callbacks import check_vmap_method
 
-# The order of an array's axes in memory, the one that changes fastest first.
+# The order of an array's axes in memory, the fastest-varying first.
 MinorToMajor = tuple[int, ...]
-# A layout as users give it: the order of axes, the slowest first; None is row-major.
+# A layout as users write it: the order of axes, the slowest-varying first; None is row-major.
 LayoutOptions = Sequence[int] | None
-# Pairs (index of an operand, index of the result that gets its buffer).
+# Pairs (index of an operand, index of the result that reuses its buffer).
 Aliases = tuple[tuple[int, int], ...]
 
-# The version of custom calls from which on they have typed attributes.
+# The first version of custom calls with typed attributes.
 TYPED_API_VERSION = 4
 
 
@@ -42,7 +42,7 @@ ffi_call_p = Primitive("ffi_call", multiple_results=True)
 
 
 class HashableAttributes(tuple[tuple[str, object], ...]):
-    """Named attributes in the order of their names, as one attribute of a call."""
+    """A mapping of named attributes, sorted by name, as one attribute of a call."""
 
     __slots__ = ()
 
@@ -55,10 +55,10 @@ def hashable_attribute(name: str, value: object) -> Any:
 
     Args:
       name: the name of the attribute, for errors.
-      value: a number, a string, an array of NumPy's, or a sequence or mapping of these.
+      value: a number, a string, a NumPy array, or a sequence or mapping of these.
 
     Raises:
-      TypeError: if a foreign function accepts no attribute of its class.
+      TypeError: if foreign functions do not accept attributes of its class.
       OverflowError: if it is an integer, or holds one, that does not fit in 64 bits.
     """
     if isinstance(value, np.ndarray):
@@ -107,30 +107,29 @@ def ffi_call(
     custom_call_api_version: int = TYPED_API_VERSION,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Array | list[Array]]:
-    """Return a function that calls a foreign function, which `register_ffi_target` registered.
+    """Return a function that calls a foreign function registered by `register_ffi_target`.
 
     Args:
       target_name: the name that the foreign function was registered under.
       result_shape_dtypes: the shape and dtype of the result, as a ShapeDtypeStruct or an array; or
-        a sequence of them where there are several results.
-      has_side_effect: whether the function is called even where nothing needs its results.
+        a sequence of them if there are several results.
+      has_side_effect: whether the function is called even if nothing needs its results.
       vmap_method: how vmap calls it: "sequential" and "sequential_unrolled" for one example at a
-        time; "expand_dims" and "broadcast_all" once, with a first axis for the batch in every
-        operand, of size one or of the batch's size in those that are not mapped;
-        "legacy_vectorized" once, with that axis in mapped operands alone. With None, vmap raises an
-        error.
-      input_layouts: per operand the order of its axes in memory, the slowest first; None for all,
-        or for an operand, is row-major.
+        time; "expand_dims" and "broadcast_all" once, with a leading batch axis in every operand,
+        whose size in unmapped operands is one or that of the batch; "legacy_vectorized" once, with
+        that axis only in mapped operands. With None, vmap raises an error.
+      input_layouts: per operand the order of its axes in memory, the slowest-varying first; None,
+        for all or one operand, is row-major.
       output_layouts: the layout of the result, or of each result.
       input_output_aliases: the results that reuse an operand's buffer: indices of results by
           indices of operands.
       custom_call_api_version: the version of XLA's custom calls that the function was written for:
         4 is the typed one.
-      legacy_backend_config: for versions before 4, the text that the function receives.
+      legacy_backend_config: the text that the function receives, for versions before 4.
 
     Returns:
-      A function of arrays, and of attributes by name: numbers, strings, arrays of NumPy's, and
-      sequences and mappings of these. It returns an array, or a list of arrays where
+      A function of arrays, and of attributes as keyword arguments: numbers, strings, NumPy arrays,
+      and sequences and mappings of these. It returns an array, or a list of arrays if
       `result_shape_dtypes` is a sequence.
 
     Raises:
@@ -204,7 +203,7 @@ def ffi_call(
 
 
 def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
-    """Have XLA compute an array before another one, which need not depend on it.
+    """Make XLA compute one array before another, which need not depend on it.
 
     Args:
       src: the array that is computed first.
@@ -214,7 +213,7 @@ def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
 
 
 def schedule(ops: Sequence[ArrayLike]) -> None:
-    """Have XLA compute arrays in this order.
+    """Make XLA compute arrays in this order.
 
     Args:
       ops: the arrays.
@@ -235,7 +234,7 @@ def _result_aval(position: int, described: Any) -> AbstractValue:
 
 
 def _minor_to_major(layout: LayoutOptions, aval: AbstractValue) -> MinorToMajor:
-    """Return a layout as XLA writes it; raise a ValueError unless it is a layout of this array."""
+    """Return a layout in XLA's order; raise ValueError unless it is a layout of this array."""
     rank = aval.ndim if isinstance(aval, ShapedArray) else 0
     if layout is None:
         return tuple(reversed(range(rank)))
@@ -250,7 +249,7 @@ def _minor_to_major(layout: LayoutOptions, aval: AbstractValue) -> MinorToMajor:
 def check_aliases(
     aliases: Aliases, avals: Sequence[AbstractValue], result_avals: Sequence[AbstractValue]
 ) -> None:
-    """Raise a ValueError where an operand cannot give its buffer to a result, by their types."""
+    """Raise ValueError if the types of an operand and a result do not let them share a buffer."""
     for operand, result in aliases:
         mapping = f"input_output_aliases contains the mapping '{operand}:{result}'"
         if not 0 <= operand < len(avals):

@@ -27,9 +27,9 @@ R = TypeVar("R")
 
 
 class frontend_attributes:
-    """A context manager and decorator that gives operations frontend attributes.
+    """A context manager and decorator that adds frontend attributes to operations.
 
-    Programs traced inside have them, also programs that were traced before outside.
+    Programs used inside have the attributes even if they were traced outside before.
 
     Args:
       attributes: the values by name; None removes the attribute of an outer block.
@@ -64,7 +64,7 @@ class frontend_attributes:
 
 
 def _fold() -> None:
-    """Make the current attributes part of the keys of programs."""
+    """Make the current attributes part of the cache keys of programs."""
     current = tuple(frontend_attributes_of(current_name_stack()).items())
     fold_thread("frontend_attributes", current or unset)
 
@@ -80,10 +80,10 @@ split_as_first_operand(xla_metadata_value_p)
 
 
 def set_xla_metadata(x: PyTree = None, **kwargs: object) -> PyTree:
-    """Give operations frontend attributes: text by name, which passes and plugins read.
+    """Add frontend attributes, named texts that passes and plugins read, to operations.
 
-    Without `x`, it is a context manager and decorator for the operations inside. With `x`, it
-    marks the operations that compute its leaves:
+    Without `x` this is a context manager and decorator for the operations inside. With `x` it
+    annotates the operations that compute the leaves of `x`:
 
         with set_xla_metadata(pass_name="mine"):
             y = jnp.sin(x)
@@ -109,7 +109,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: object) -> PyTree:
 
 
 def metadata_text(pairs: Sequence[tuple[str, object]]) -> dict[str, str]:
-    """Return the frontend attributes of the parameters of an equation."""
+    """Return (name, value) pairs from an equation's parameters as frontend attributes."""
     return {name: _text(value) for name, value in pairs}
 
 
@@ -139,7 +139,7 @@ def _(
     return marked, axes[0]
 
 
-# ---- where operations are computed ---------------------------------------------------------------
+# ---- the processor of operations -----------------------------------------------------------------
 
 _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 _STREAM = "gpu_stream:"

@@ -1,4 +1,4 @@
-"""Batch rules of collectives: over the axis that vmap maps, they are operations on arrays."""
+"""Batch rules of collectives, which become operations on arrays over the axis that vmap maps."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -47,7 +47,7 @@ def rows(x: ArrayLike, indices: np.ndarray) -> Array:
 
 
 def _group_of(groups: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return an int32 array with, per index along the mapped axis, the number of its group."""
+    """Return an int32 array with the group number of each index along the mapped axis."""
     group_indices = np.zeros(sum(map(len, groups)), np.int32)
     for number, group in enumerate(groups):
         group_indices[list(group)] = number
@@ -55,7 +55,7 @@ def _group_of(groups: Sequence[Sequence[int]]) -> np.ndarray:
 
 
 def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
-    """Return an int32 array with, per index along the mapped axis, its position in its group."""
+    """Return an int32 array with the position of each mapped index within its group."""
     positions = np.zeros(sum(map(len, groups)), np.int32)
     for group in groups:
         positions[list(group)] = np.arange(len(group))
@@ -144,7 +144,7 @@ def with_rows(parts: Sequence[ArrayLike]) -> Array:
 
 
 def _times(x: ArrayLike, count: int) -> Array:
-    """Return the sum of `count` arrays that are equal, weakly typed where they are."""
+    """Return the sum of `count` equal arrays, weakly typed if they are."""
     return mul(x, scalar_of(count, typeof(x).dtype, typeof(x).weak_type))
 
 
@@ -216,7 +216,7 @@ def _gather_of_batch(
     tiled: bool,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
-    """Return the gather, along an axis that vmap does not map, of a batch of arrays."""
+    """Return the all_gather of a batch of arrays, along an axis that vmap does not map."""
     # A batch axis before the gathered axis shifts it, and one after it is shifted.
     shift = batch_axis is not None and (
         batch_axis <= all_gather_dimension if tiled else batch_axis < all_gather_dimension
@@ -336,7 +336,7 @@ def _scatter_of_batch(
     tiled: bool,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
-    """Return the reduce_scatter, along an axis that vmap does not map, of a batch of arrays."""
+    """Return the reduce_scatter of a batch of arrays, along an axis that vmap does not map."""
     at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)
     result = process(primitive, (x,), {**params, "scatter_dimension": at, "tiled": tiled})
     if batch_axis is None:
@@ -449,9 +449,9 @@ def _all_to_all_over_several(
     concat_axis: int,
     tiled: bool,
 ) -> Array:
-    """Return an all_to_all over several named axes; the mapped one comes first in the result.
+    """Return an all_to_all over several named axes; the mapped one is first in the result.
 
-    Indices are counted with the last name fastest, so an exchange over all names is one over each
+    The last name varies fastest, so an exchange over all names is a sequence of exchanges over each
     name, along the part of the split axis that belongs to that name.
     """
     x = to_front(x, batch_axis, data.size)

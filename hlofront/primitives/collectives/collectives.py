@@ -117,7 +117,7 @@ def bind_reduction(
 ) -> list[ArrayLike]:
     """Reduce operands along axes.
 
-    Along manual axes that types track, the results are typed as the same on all devices.
+    If types track the manual axes, the results' types say that they are equal on all devices.
 
     Args:
       primitive: the primitive of the reduction.
@@ -152,7 +152,7 @@ def _extreme(
     Args:
       primitive: pmax_p or pmin_p.
       x: the array.
-      manual: those of the axes that are manual and whose variation types track.
+      manual: the manual axes among them whose variation types track.
       axes: the names of all axes.
     """
     params: dict[str, Any] = {"axes": axes, "axis_index_groups": None}
@@ -192,7 +192,7 @@ def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
-      axis_index_groups: lists of axis indices that together name each index once: arrays are
+      axis_index_groups: lists of axis indices that together contain each index once: arrays are
         summed over each group separately.
 
     Returns:
@@ -220,8 +220,8 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
-      axis_index_groups: lists of axis indices that together name each index once: the mean is of
-        each group separately.
+      axis_index_groups: lists of axis indices that together contain each index once: the mean is
+        taken over each group separately.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -255,8 +255,8 @@ def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
-      axis_index_groups: lists of axis indices that together name each index once: the maximum is
-        of each group separately.
+      axis_index_groups: lists of axis indices that together contain each index once: the maximum is
+        taken over each group separately.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -275,8 +275,8 @@ def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
-      axis_index_groups: lists of axis indices that together name each index once: the minimum is
-        of each group separately.
+      axis_index_groups: lists of axis indices that together contain each index once: the minimum is
+        taken over each group separately.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -364,8 +364,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[list[ArrayLike], 
                 continue
             there = eq(x, _repeated(result, x, params["axes"]))
             share = convert_element_type(there, typeof(t).dtype)
-            # The count does not depend on tangents: as a psum of its own, it can be computed before
-            # they are known.
+            # The count does not depend on tangents: its own psum can run before they are known.
             axes, groups = params["axes"], params["axis_index_groups"]
             (count,) = bind_reduction(psum_p, [share], axes, groups)
             (total,) = bind_reduction(psum_p, [mul(t, share)], axes, groups)
@@ -395,8 +394,8 @@ def axis_index(axis_name: object) -> Array | np.int32:
     """Return the index along a named axis, from 0.
 
     Args:
-      axis_name: the name of an axis that `vmap`, `shard_map` or `pmap` has in scope; or a tuple or
-        list of names, which count as one axis with the last name fastest.
+      axis_name: the name of an axis in scope, of `vmap`, `shard_map` or `pmap`; or a tuple or list
+        of names, which count as one axis in which the last name varies fastest.
 
     Returns:
       An int32 scalar.
@@ -440,7 +439,7 @@ def axis_size(axis_name: object) -> int:
 
     Raises:
       NameError: if no axis of that name is in scope.
-      AxisError: for an integer, which is the place of an axis and no name.
+      AxisError: for an integer, which is the position of an axis and not a name.
 
     Example:
       >>> jax.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([3.0, 6.0, 9.0]))

@@ -40,12 +40,12 @@ from hlofront.primitives.rules.derivatives import (
 )
 
 all_gather_p = Primitive("all_gather")
-# An all_gather whose result is, by its type, the same at all indices.
+# An all_gather whose result's type says that it is the same at all indices.
 all_gather_invariant_p = Primitive("all_gather_invariant")
-# An all_gather whose result is the same at all indices, and whose cotangent stays unreduced.
+# An all_gather whose result is the same at all indices, with an unreduced cotangent.
 all_gather_reduced_p = Primitive("all_gather_reduced")
 reduce_scatter_p = Primitive("reduce_scatter")
-# A reduce_scatter of a value that consists, by its type, of summands.
+# A reduce_scatter of a value whose type says that it is unreduced.
 unreduced_reduce_scatter_p = Primitive("unreduced_reduce_scatter")
 all_to_all_p = Primitive("all_to_all")
 ppermute_p = Primitive("ppermute")
@@ -74,15 +74,15 @@ def all_gather(
       axis_index_groups: lists of axis indices: only arrays of the same group are gathered.
       axis: the new axis of the result; with `tiled`, the axis to concatenate arrays along.
       tiled: whether to concatenate arrays along an existing axis instead of stacking them.
-      to: "varying"; "invarying" for a result whose type says that it is the same at all indices, so
-        that it may leave a `shard_map` with check_vma as such; or "reduced" for such a result whose
-        cotangent is also left as summands. See `pcast`.
+      to: "varying"; "invarying" for a result whose type says that it is the same at all indices, as
+        out_specs of a `shard_map` with check_vma may require; or "reduced" for such a result with
+        an unreduced cotangent. See `pcast`.
 
     Raises:
       NameError: if no axis of that name is in scope.
-      NotImplementedError: if `to` is "reduced", and there are groups.
-      ValueError: if `to` is something else, or is "invarying" with groups, or "reduced" and the
-        arrays do not vary along the axis.
+      NotImplementedError: if `to` is "reduced" and there are groups.
+      ValueError: if `to` is another value; or is "invarying" and there are groups; or is "reduced"
+        and the arrays do not vary along the axis.
 
     Example:
       >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
@@ -96,7 +96,7 @@ def all_gather(
         )
     names = as_names(axis_name)
     if to != "varying" and axis_index_groups is not None:
-        error = ValueError if to == "invarying" else NotImplementedError  # JAX raises these.
+        error = ValueError if to == "invarying" else NotImplementedError  # As in JAX.
         raise error(
             "axis_index_groups gather different arrays at different indices: all_gather takes "
             f"none with to={to!r}"
@@ -181,7 +181,7 @@ def _(
 
 
 def _moved(aval: ShapedArray, axes: Sequence[Hashable], before: str, after: str) -> ManualAxisType:
-    """Return the manual type in which axes have moved from one set to another.
+    """Return an array's manual axis type with axes moved from one set to another.
 
     Raises:
       ValueError: if an axis is not in the set `before`.
@@ -206,13 +206,13 @@ def psum_scatter(
     axis_index_groups: GroupsLike = None,
     tiled: bool = False,
 ) -> PyTree:
-    """Sum arrays over a named axis and scatter the sum: each index of the axis gets its share.
+    """Sum arrays over a named axis and scatter the sum: each index of the axis receives a share.
 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
       scatter_dimension: the axis of the arrays to scatter. Its size is that of the named axis, and
-        the result lacks it; with `tiled`, its size is a multiple.
+        the result lacks it; with `tiled`, its size is a multiple of that.
       axis_index_groups: lists of axis indices: arrays are summed over each group separately.
       tiled: whether the result has the scattered axis.
 
@@ -237,7 +237,7 @@ def as_reduce_scatter(
     axis_index_groups: GroupsLike,
     tiled: bool,
 ) -> tuple[Primitive, ArrayLike, Params]:
-    """Return `psum_scatter` of an array as an operation: primitive, operand and parameters.
+    """Return `psum_scatter` of an array as a primitive, its operand and its parameters.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -264,7 +264,7 @@ def as_reduce_scatter(
 
 
 def _check_shares(size: int, count: int, tiled: bool) -> None:
-    """Raise ValueError if an axis is not `count` shares, or with `tiled` a multiple of it."""
+    """Raise ValueError unless an axis has size `count` or, with `tiled`, a multiple of it."""
     if tiled and size % count:
         raise ValueError(
             f"tiled reduce_scatter operand scatter dimension size {size} must be divisible by "
@@ -320,7 +320,7 @@ def _transposed_all_gather_invariant(
     axis_size: int,
     tiled: bool,
 ) -> Cotangents:
-    # The cotangent is the same at all indices: each takes its share of it.
+    # The cotangent is the same at all indices, and each takes its share.
     index = axis_index(axis_name)
     shares = varying_along(cotangent, axis_name)
     if not tiled:
@@ -354,7 +354,7 @@ def all_to_all(
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
       split_axis: the axis of the arrays that becomes the named axis. Its size is that of the
-        named axis, and the result lacks it; with `tiled`, its size is a multiple, and it stays.
+        named axis, and the result lacks it; with `tiled`, its size is a multiple and it is kept.
       concat_axis: the axis of the result that the named axis becomes; with `tiled`, the axis to
         concatenate received arrays along.
       axis_index_groups: lists of axis indices: arrays are exchanged within each group.
@@ -480,7 +480,7 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> P
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
-      perm: pairs (source, target) of axis indices. An index that is not a target gets zeros.
+      perm: pairs (source, target) of axis indices. An index that is not a target receives zeros.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -577,7 +577,7 @@ def _(x: ShapedArray, *, axis_name: object, source: int) -> ShapedArray:
 def _transposed_pbroadcast(
     cotangent: ArrayLike, x: UndefinedPrimal, *, axis_name: object, source: int
 ) -> Cotangents:
-    # The source gets the cotangents of all indices, and the others none.
+    # The source receives the sum of the cotangents of all indices, and the others receive zero.
     names = as_names(axis_name)
     total = varying_along(psum(cotangent, names), names)
     is_source = eq(axis_index(names), np.int32(source))

@@ -1,6 +1,6 @@
-"""Collectives that are started, and awaited later: an operation starts one, and another awaits it.
+"""Asynchronous collectives: one operation starts a collective, and another one awaits it.
 
-Between the two XLA may run operations that do not need the result.
+In between, XLA may run operations that do not need the result.
 """
 
 from collections.abc import Callable
@@ -30,11 +30,11 @@ from hlofront.primitives.rules.derivatives import Cotangents, linear
 
 reduce_scatter_start_p = Primitive("reduce_scatter_start")
 unreduced_reduce_scatter_start_p = Primitive("unreduced_reduce_scatter_start")
-# The primitive that awaits what either of them has started.
+# The primitive that awaits a collective that one of these has started.
 reduce_scatter_done_p = Primitive("reduce_scatter_done")
 reduce_scatter_done_p.takes_futures = True
 
-# The collectives that can be started, with the operation that starts each.
+# The collectives that can be started -> the operations that start them.
 starts = {
     reduce_scatter_p: reduce_scatter_start_p,
     unreduced_reduce_scatter_p: unreduced_reduce_scatter_start_p,
@@ -44,7 +44,7 @@ infers_whole_types.update((*starts.values(), reduce_scatter_done_p))
 
 
 class Future:
-    """The result of a collective that was started: `done()` returns it.
+    """A future for the result of a started collective, which `done()` returns.
 
     Attributes:
       x: the started collectives, a pytree of values of type AbstractFuture.
@@ -97,7 +97,7 @@ def psum_scatter_start(
         primitive, operand, params = as_reduce_scatter(
             leaf, axis_name, scatter_dimension, axis_index_groups, tiled
         )
-        # Only the collective is started: the scattered axis, of size 1, is dropped later.
+        # Start only the collective: the scattered axis, of size 1, is dropped by `done`.
         return process(starts[primitive], (operand,), {**params, "tiled": True})
 
     def awaited(future: ArrayLike) -> ArrayLike:

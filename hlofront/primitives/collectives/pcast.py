@@ -1,4 +1,4 @@
-"""pcast: how the type of a value says that it relates to its copies along manual axes of a mesh.
+"""pcast, which changes what a value's type says about its copies along manual mesh axes.
 
 Along a manual axis a value is invarying (the same on all devices), varying, unreduced (devices have
 summands of it), or reduced (the same, and its cotangent is unreduced). The casts between these are
@@ -28,15 +28,15 @@ preduced_p = Primitive("preduced")
 reduced_vary_cast_p = Primitive("reduced_vary_cast_p")
 # From varying to unreduced.
 vary_unreduced_cast_p = Primitive("vary_unreduced_cast_p")
-# The sum of summands, from unreduced to invarying.
+# A sum, from unreduced to invarying.
 unreduced_psum_p = Primitive("unreduced_psum")
-# The maximum and the minimum of devices' values, from unreduced to invarying.
+# The maximum and the minimum, from unreduced to invarying.
 unreduced_pmax_p = Primitive("unreduced_pmax")
 unreduced_pmin_p = Primitive("unreduced_pmin")
 
 Names = tuple[Hashable, ...]
-# The set of a ManualAxisType from which an operation takes its axes, that to which it adds them,
-# and its transpose; "" is the state of axes that are in none of the sets.
+# For each operation, the set of a ManualAxisType from which it removes its axes, the set to which
+# it adds them, and its transpose; "" is the state of axes that are in none of the sets.
 _STEPS: dict[Primitive, tuple[str, str, Primitive]] = {
     preduced_p: ("", "reduced", unreduced_psum_p),
     reduced_vary_cast_p: ("reduced", "varying", vary_unreduced_cast_p),
@@ -119,7 +119,7 @@ unreduced_pmin = _step(unreduced_pmin_p)
 
 @boundary
 def pcast(x: object, axis_name: object, *, to: str) -> PyTree:
-    """Return values of another type along manual axes of a mesh, for `shard_map` with check_vma.
+    """Cast how values vary along manual axes of a mesh, for `shard_map` with check_vma.
 
     Args:
       x: a pytree of arrays.
@@ -133,7 +133,7 @@ def pcast(x: object, axis_name: object, *, to: str) -> PyTree:
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if `to` is none of these, or the values are of a type that has no such cast.
+      ValueError: if `to` is none of these, or there is no such cast from the type of the values.
     """
     if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(

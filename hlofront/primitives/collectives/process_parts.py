@@ -1,7 +1,7 @@
-"""Primitives that make an array over all processes of the processes' parts, and take a part of it.
+"""Primitives that assemble an array over all processes from their parts, and extract a part.
 
-Both concern values outside of programs: within a program of one process they do nothing, and with
-several processes no value inside a program is only one process's part.
+Both concern values outside programs: in a program of one process they do nothing, and with several
+processes no value inside a program is the part of only one process.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ split_as_first_operand(global_array_to_host_local_array_p)
 def host_local_array_to_global_array(
     x: ArrayLike, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> Array:
-    """Bind host_local_array_to_global_array: make an array of the parts that the processes have.
+    """Bind host_local_array_to_global_array, which assembles an array from the processes' parts.
 
     Args:
       x: the part of this process.
@@ -41,7 +41,7 @@ def host_local_array_to_global_array(
 def global_array_to_host_local_array(
     x: ArrayLike, *, global_mesh: Mesh, pspec: PartitionSpec
 ) -> Array:
-    """Bind global_array_to_host_local_array: take the part of an array that this process has.
+    """Bind global_array_to_host_local_array, which extracts this process's part of an array.
 
     Args:
       x: the array over all processes.
@@ -53,7 +53,7 @@ def global_array_to_host_local_array(
 
 
 def processes_along(global_mesh: Mesh, pspec: PartitionSpec, rank: int) -> list[int]:
-    """Return, per axis of an array, the number of parts of processes that the axis consists of."""
+    """Return, per axis of an array, the number of parts into which the processes split it."""
     whole, local = global_mesh.shape, global_mesh.local_mesh.shape
     counts = [1] * rank
     for axis, entry in enumerate(pspec):
@@ -64,7 +64,7 @@ def processes_along(global_mesh: Mesh, pspec: PartitionSpec, rank: int) -> list[
 
 @infer(host_local_array_to_global_array_p)
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """Return the aval of the array over all processes, given the part of one process.
+    """Return the aval of the array over all processes from the aval of one process's part.
 
     Args:
       arr: the aval of the part of one process.
@@ -109,7 +109,7 @@ linear(global_array_to_host_local_array_p, _to_global)
 def _spec_with_axis(
     pspec: PartitionSpec, axis: BatchAxis, axis_data: AxisData
 ) -> tuple[PartitionSpec, int]:
-    """Return a spec with an entry for a new axis, and the number of the axis."""
+    """Return a spec with an entry for a new axis, and the position of that axis."""
     number = axis if isinstance(axis, int) else 0
     entries = list(pspec)
     # Entries after the last are not split.
@@ -126,18 +126,18 @@ def ltg_batcher(
     global_mesh: Mesh,
     pspec: PartitionSpec,
 ) -> BatchResult:
-    """Make an array of the processes' parts where the parts have a batch axis.
+    """Assemble an array from the processes' parts, which have a batch axis.
 
     Args:
       insert_axis: ignored, as in JAX: the part has the batch axis already.
       axis_data: the batch axis, which mesh axes may split.
       vals_in: the part of this process.
-      dims_in: the number of the part's batch axis.
+      dims_in: the position of the part's batch axis.
       global_mesh: the mesh over all processes.
       pspec: how the mesh's axes split the array without the batch axis.
 
     Returns:
-      The array over all processes, and the number of its batch axis.
+      The array over all processes, and the position of its batch axis.
     """
     spec, axis = _spec_with_axis(pspec, dims_in[0], axis_data)
     return host_local_array_to_global_array(vals_in[0], global_mesh=global_mesh, pspec=spec), axis

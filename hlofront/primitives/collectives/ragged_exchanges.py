@@ -57,23 +57,23 @@ def ragged_all_to_all(
     axis_name: object,
     axis_index_groups: GroupsLike = None,
 ) -> Array:
-    """Send slices of rows to the other indices of a named axis, each slice of its own length.
+    """Send slices of rows, of any lengths, to the other indices of a named axis.
 
     With an axis of n indices and k = n * m slices, slices m * i to m * (i + 1) - 1 go to index i.
     The slices that an index receives must not overlap.
 
     Args:
       operand: the rows to send, of shape (rows, ...).
-      output: the rows that the result has where no slice is received, of shape (rows of the result,
-        ...) and of the operand's dtype.
+      output: the rows of the result where no slice is received, of shape (rows of the result, ...)
+        and of the operand's dtype.
       input_offsets: the first row of each slice in `operand`: integers of shape (k,).
       send_sizes: the number of rows of each slice: integers of shape (k,).
-      output_offsets: the row of the receiver's result where each slice that is sent begins:
-        integers of shape (k,).
-      recv_sizes: the number of rows of each slice that is received, in the order of senders:
-        integers of shape (k,), `all_to_all(send_sizes, axis_name, 0, 0, tiled=True)`.
+      output_offsets: the row of the receiver's result at which each sent slice begins: integers of
+        shape (k,).
+      recv_sizes: the number of rows of each received slice, in the order of senders: integers of
+        shape (k,), as `all_to_all(send_sizes, axis_name, 0, 0, tiled=True)` returns them.
       axis_name: a name, or a tuple of names.
-      axis_index_groups: lists of axis indices, of one length: slices are sent within each group.
+      axis_index_groups: lists of axis indices, of equal length: slices are sent within each group.
 
     Returns:
       `output` with the slices that this index receives.
@@ -144,13 +144,13 @@ _NUMBERS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 def with_slices(
     operand: ArrayLike, output: ArrayLike, sources: Array, targets: Array, sizes: Array
 ) -> Array:
-    """Return `output` with slices of the rows of `operand`, which do not overlap there.
+    """Return `output` with slices of rows of `operand` written to it, which do not overlap there.
 
     Args:
       operand: the rows.
       output: the rows of the result that are in no slice.
-      sources, targets, sizes: int32 arrays of equal length: where each slice begins in the operand
-        and in the result, and how many rows it has.
+      sources, targets, sizes: int32 arrays of equal length: the first row of each slice in the
+        operand and in the result, and its number of rows.
     """
     count = typeof(output).shape[0]
     offset = _sum_over_slices(targets, sizes, sub(sources, targets), count)
@@ -171,7 +171,7 @@ def with_slices(
 
 
 def _in_slices(begins: Array, sizes: Array, count: int) -> Array:
-    """Return booleans that say which of `count` rows lie in one of the slices."""
+    """Return booleans: whether each of `count` rows lies in one of the slices."""
     ones = broadcast_in_dim(np.int32(1), typeof(begins).shape, ())
     return gt(_sum_over_slices(begins, sizes, ones, count), np.int32(0))
 
@@ -203,9 +203,9 @@ def by_gathering(
     axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> Array:
-    """Return the result of ragged_all_to_all, by collectives that every platform has.
+    """Compute ragged_all_to_all by collectives that every platform has.
 
-    All rows are sent to all indices of the named axis; each index selects the rows meant for it.
+    All rows are sent to all indices of the named axis, and each index selects its rows.
     """
     count = group_size(axis_index_groups, axis_name)
     params = {
@@ -227,7 +227,7 @@ def by_gathering(
 
 
 def _exchanged(x: ArrayLike, axis_name: Sequence[Hashable], groups: Groups) -> Array:
-    """Return what all indices of a named axis send to this one, in shares of equal size."""
+    """Return what this index of a named axis receives from all indices, in equal shares."""
     params = {
         "axis_index_groups": groups,
         "axis_name": tuple(axis_name),
@@ -341,7 +341,7 @@ def _by_slice(x: ArrayLike) -> ArrayLike:
 
 
 def _first_rows(examples: int, height: int, shape: tuple[int, ...]) -> NumPyArray:
-    """Return the number of the first row of each example among the rows of all, as an array."""
+    """Return the number of each example's first row among the rows of all examples, as an array."""
     return np.broadcast_to(np.arange(examples, dtype=int32)[:, None] * height, shape)
 
 

@@ -1,4 +1,4 @@
-"""Sends and receives along a named axis as operations of their own: psend and precv."""
+"""Separate operations that send and receive along a named axis: psend and precv."""
 
 from collections.abc import Hashable, Sequence
 from typing import Protocol
@@ -25,7 +25,7 @@ precv_p = Primitive("precv")
 
 
 class TransferEffect(OwnEffect):
-    """The effect of half of a transfer, without which the other half would wait for ever."""
+    """The effect of one half of a transfer, without which the other half would wait forever."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ def precv(
       token: the token of a `psend` or of `create_token`: the array is received after it.
       out_shape: the shape and the dtype of the array, such as a ShapeDtypeStruct.
       axis_name: a name, or a tuple of names.
-      perm: pairs (source, target) of axis indices. An index that is not a target gets zeros.
+      perm: pairs (source, target) of axis indices. An index that is not a target receives zeros.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -117,7 +117,7 @@ def _(
 def _(
     avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
 ) -> list[ManualAxisType]:
-    # A token does not say along which other axes the values vary that were sent.
+    # A token does not say along which other axes the sent values vary.
     return [ManualAxisType(varying=manual_among(axis_name))]
 
 

@@ -29,7 +29,7 @@ def may_mix(*primitives: Primitive) -> None:
 
 
 def pvary(x: ArrayLike, axes: Collection[Hashable]) -> ArrayLike:
-    """Return x as a value that also varies along these manual axes of the mesh."""
+    """Return x with a type that also varies along these manual axes of the mesh."""
     missing = frozenset(axes) - typeof(x).manual_axis_type.varying
     return process(pvary_p, (x,), {"axes": _sorted(missing)}) if missing else x
 
@@ -40,7 +40,7 @@ def psum_invariant(x: ArrayLike, axes: Collection[Hashable]) -> ArrayLike:
 
 
 def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
-    """Return those of the named axes along which types say whether values vary."""
+    """Return the named axes that are manual axes whose variation types track."""
     if not vma_enabled():
         return []
     mesh = get_abstract_mesh()
@@ -49,12 +49,12 @@ def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
 
 
 def varying_along(x: ArrayLike, names: Iterable[Hashable]) -> ArrayLike:
-    """Return x as a value that varies along the named axes that types track."""
+    """Return x with a type that varies along those of the named axes that types track."""
     return pvary(x, manual_among(names))
 
 
 def varying_as(result: ArrayLike, x: object) -> ArrayLike:
-    """Return a value that varies along the manual axes that x varies along, if x is an array."""
+    """Return a value that varies along the manual axes along which x does, if x is an array."""
     kind = getattr(getattr(x, "aval", None), "manual_axis_type", SAME)
     return result if kind is SAME else pvary(result, kind.varying)
 
@@ -87,7 +87,7 @@ def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[Manua
 
 
 def _pvary_transpose(ct: ArrayLike, x: object, *, axes: tuple[Hashable, ...]) -> list[ArrayLike]:
-    # A cotangent that starts as a constant, like that of `grad`, is the same on all devices.
+    # A cotangent that starts as a constant, like that of `grad`, does not vary.
     return [psum_invariant(pvary(ct, axes), axes)]
 
 
@@ -119,9 +119,9 @@ def _(
 def matched(
     primitive: Primitive, args: tuple[ArrayLike, ...], params: Params
 ) -> tuple[ArrayLike, ...]:
-    """Return operands that vary along the same manual axes: those that any of them varies along.
+    """Return operands that all vary along every manual axis along which any of them varies.
 
-    An operand of an operation that holds programs varies along the axes that their inputs do.
+    The operands of an operation that holds programs vary along the axes of the programs' inputs.
     """
     if primitive.carries_programs:
         return _matched_to_inputs(primitive, args, params)
@@ -131,10 +131,10 @@ def matched(
         return _matched_to_reference(primitive, args)
     first, second = args[:2]
     if len(args) == 2 and isinstance(first, Tracer) and isinstance(second, Tracer):
-        # Most operands vary along the same axes. Their types' parts are interned.
+        # Usually the operands vary along the same axes, and manual axis types are interned.
         if first.aval.manual_axis_type is second.aval.manual_axis_type:
             return args
-    # Values that no program computes are the same on all devices.
+    # Host values and arrays are the same on all devices.
     kinds = [x.aval.manual_axis_type if isinstance(x, Tracer) else SAME for x in args]
     if kinds.count(kinds[0]) == len(kinds):
         return args
@@ -150,10 +150,10 @@ def matched(
 def _matched_to_inputs(
     primitive: Primitive, args: tuple[ArrayLike, ...], params: Params
 ) -> tuple[ArrayLike, ...]:
-    """Return operands that vary along all manual axes that inputs of the programs vary along.
+    """Return operands that vary along all manual axes along which the programs' inputs vary.
 
-    Rules of loops and branches instantiate zeros, and start sums of cotangents, that are the same
-    on all devices.
+    They may not, because rules of loops and branches instantiate zeros and start sums of cotangents
+    that are the same on all devices.
     """
     if primitive not in subprograms:
         return args
@@ -177,7 +177,7 @@ def _matched_to_inputs(
 def _matched_to_reference(
     primitive: Primitive, args: tuple[ArrayLike, ...]
 ) -> tuple[ArrayLike, ...]:
-    """Return a reference, and the written value as one that varies along the reference's axes.
+    """Return a reference, the value to write, which then varies like it, and indices.
 
     Raises:
       ValueError: if the written value, or an index, varies along other axes than the reference.

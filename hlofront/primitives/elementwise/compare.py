@@ -46,7 +46,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Return elementwise `on_true` where `pred` is True, else `on_false`.
 
     Args:
-      pred: booleans, a scalar or of the shape of the cases.
+      pred: booleans: a scalar, or an array of the shape of the cases.
       on_true, on_false: arrays of equal shape and dtype.
 
     Raises:
@@ -65,8 +65,8 @@ def select_n(which: object, *cases: ArrayLike) -> Array:
     """Return elementwise the case that `which` selects by its index; False is 0, True is 1.
 
     Args:
-      which: integers, or booleans if there are at most two cases; a scalar or of their shape.
-        Integers out of range select the first or the last case.
+      which: integers, or booleans if there are at most two cases: a scalar, or an array of their
+        shape. Integers out of range select the first or the last case.
       cases: one or more arrays of equal shape and dtype.
 
     Raises:
@@ -136,7 +136,7 @@ def _(cotangent: ArrayLike, which: ArrayLike, *cases: Operand) -> Sequence[Cotan
 
 
 def _names(which: ArrayLike, number: int, cases: int) -> Array:
-    """Return booleans: where `which` selects case `number`, with integers out of range clamped."""
+    """Return booleans: where `which`, clamped to the range of cases, selects case `number`."""
     compare = le if number == 0 else ge if number == cases - 1 else eq
     return compare(which, host_number(number, typeof(which).dtype))
 

@@ -48,12 +48,12 @@ stop_gradient_p = Primitive("stop_gradient")
 
 @boundary
 def dtype(x: DTypeLike) -> DType:
-    """Return the dtype of an array, or the one that a dtype, its name or a Python type names.
+    """Return the dtype of an array, or the one that a name or a Python type stands for.
 
     64-bit dtypes are narrowed unless x64 is on, as they are for arrays.
 
     Args:
-      x: an array, a scalar, anything else that has a dtype, or a dtype.
+      x: an array, a scalar, anything else that has a dtype, a dtype, its name, or a Python type.
 
     Raises:
       TypeError: if `x` has no dtype, or one that arrays do not have.
@@ -78,9 +78,9 @@ def dtype(x: DTypeLike) -> DType:
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Convert the elements of an array to another dtype.
 
-    Floats become integers without their fraction, clamped to the range of the dtype, and NaN
-    becomes 0; integers wrap. Numbers become booleans by `x != 0`. Complex numbers lose their
-    imaginary part in all other dtypes, with a warning (NumPy's ComplexWarning).
+    Floats are truncated and clamped to the range of an integer dtype, where NaN becomes 0; integers
+    wrap around. Numbers become booleans by `x != 0`. Complex numbers lose their imaginary part in
+    all other dtypes, with NumPy's ComplexWarning.
 
     Args:
       operand: an array, or a Python scalar.
@@ -88,7 +88,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     Raises:
       TypeError: if the operand is not an array, or new_dtype is not a dtype that arrays have.
-      ValueError: if new_dtype is None, or one dtype is extended and the other differs from it.
+      ValueError: if new_dtype is None, or one dtype is extended and the other one differs.
 
     Example:
       >>> lax.convert_element_type(jnp.array([1.9, -1.9]), jnp.int32)
@@ -137,7 +137,7 @@ def as_numpy(value: ArrayLike, dtype: DType) -> NumPyArray:
 
 
 def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
-    """Return the operand as an array of a canonical dtype, weak or not; unchanged if it is already.
+    """Return the operand as an array of a canonical dtype, weak or not; unchanged if it is one.
 
     While tracing, scalars of Python and NumPy are converted immediately and stay literals.
     """
@@ -159,10 +159,10 @@ def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
 
 
 def strong(operand: ArrayLike) -> Array:
-    """Return the operand without weak type, which its cotangent has again.
+    """Return the operand with a strong type; its cotangent has the operand's own weak type.
 
-    In rules it stands where one of two operands is strongly typed: the cotangent of the other is
-    weakly typed if that is, as it is after the promotions of hlofront.numpy.
+    Rules use it where one of two operands is strongly typed, so that the other's cotangent is as
+    weakly typed as the other, which is what the promotions of hlofront.numpy lead to.
     """
     return convert(operand, typeof(operand).dtype, False)
 
@@ -175,7 +175,7 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
         if literal is not None:
             return literal
         if type(scalar) in (bool, np.bool_):
-            # No host scalar is a weakly typed bool: a constant of the program is.
+            # No host scalar is a weakly typed bool, so it becomes a constant of the program.
             with eval_context():
                 return _convert(scalar, aval, new_dtype, weak_type)
     return process(
@@ -185,7 +185,7 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
     )
 
 
-# From and to a dtype whose elements NumPy lacks; the elements are represented in the other dtype.
+# Conversions to and from a dtype that NumPy lacks, whose elements another dtype represents.
 to_edtype_p = Primitive("to_edtype")
 from_edtype_p = Primitive("from_edtype")
 
@@ -194,7 +194,7 @@ def _convert_extended(operand: ArrayLike, dtype: DType, new_dtype: DType) -> Arr
     """Convert an operand from or to an extended dtype.
 
     Raises:
-      ValueError: if elements of the extended dtype are not represented in the other dtype.
+      ValueError: if the other dtype is not the one that represents the extended one's elements.
     """
     ways = (
         (to_edtype_p, "edtype", "to extended dtype from", new_dtype, dtype),
@@ -251,7 +251,7 @@ def _(
 
 
 def _converted_tangent(tangent: Tangent, result: ArrayLike) -> Tangent:
-    """Return a tangent in the dtype of tangents of a result."""
+    """Convert a tangent to the dtype of a result's tangents."""
     zero = Zero.of(result)
     if type(tangent) is Zero or zero.aval.dtype == float0:
         return zero
@@ -262,7 +262,7 @@ def _converted_tangent(tangent: Tangent, result: ArrayLike) -> Tangent:
 def _(
     values: Sequence[ArrayLike], axes: Sequence[int], *, edtype: DType
 ) -> tuple[ArrayLike, BatchAxis]:
-    # The last axes may be those of an element.
+    # The last axes may be the axes of each element.
     in_front = move_axis(values[0], axes[0], 0)
     return process(to_edtype_p, (in_front,), {"edtype": edtype}), 0
 
@@ -291,13 +291,13 @@ split_as_first_operand(from_edtype_p)
 def primal_tangent_dtype(
     primal_dtype: DTypeLike, tangent_dtype: DTypeLike, name: str | None = None
 ) -> ExtendedDType:
-    """Return a dtype whose elements are represented in one dtype, and whose tangents have another.
+    """Return a dtype whose elements are stored as one dtype and whose tangents have another.
 
-    Inside of programs, `lax.convert_element_type` converts to and from the dtype that represents
-    it; its derivative converts tangents. No other arithmetic takes it.
+    Inside programs, `lax.convert_element_type` converts to and from the dtype that stores the
+    elements; its derivative converts tangents. No other arithmetic accepts the dtype.
 
     Args:
-      primal_dtype: the dtype that represents the elements.
+      primal_dtype: the dtype that stores the elements.
       tangent_dtype: the dtype of tangents and cotangents.
       name: the name of the dtype, by default PrimalTangentDType{i8/bf16}.
 
@@ -318,7 +318,7 @@ def primal_tangent_dtype(
 
 
 def convert_split(operand: ArrayLike, sharding: NamedSharding) -> Array:
-    """Return an array of equal elements with the sharding that a parameter of an equation holds."""
+    """Return an array of equal elements with a sharding over an AbstractMesh."""
     aval = typeof(operand)
     if isinstance(aval.dtype, ExtendedDType):
         return bind_reshard(operand, sharding)
@@ -331,7 +331,7 @@ def _converted_scalar(operand: ArrayLike, dtype: Any, weak_type: bool) -> ArrayL
     if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
         return None
     if issubdtype(dtype, np.integer):
-        # Results out of bounds depend on the processor in NumPy.
+        # NumPy's results for values out of bounds depend on the processor.
         if isinstance(operand, bool | np.bool_):
             operand = int(operand)
         elif not issubdtype(typeof(operand).dtype, np.integer):
@@ -408,15 +408,15 @@ def _(
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Reinterpret the bits of an array as another dtype.
 
-    A dtype of 1/n of the bits adds a last axis of size n, the lowest bits first; one of n times
+    A dtype with 1/n of the bits adds a last axis of size n, the lowest bits first; one with n times
     the bits removes a last axis of size n.
 
     Args:
       operand: an array or scalar.
-      new_dtype: the dtype of the result, of as many bits, n times as many, or 1/n of them.
+      new_dtype: the dtype of the result, with as many bits, n times as many, or 1/n of them.
 
     Raises:
-      ValueError: if new_dtype is None, or the last axis does not fit it.
+      ValueError: if new_dtype is None or does not fit the last axis.
       TypeError: for bool and complex operands or dtypes, unless both are equal.
 
     Example:
@@ -467,7 +467,7 @@ def _(
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (axis,) = values, axes
     aval = typeof(x)
-    # The last axis may be merged into one element, so it must not be the batch axis.
+    # The last axis may be merged into elements, so it must not be the batch axis.
     if axis == aval.ndim - 1 and bit_width(aval.dtype) < bit_width(new_dtype):
         x, axis = move_axis(x, axis, 0), 0
     return process(bitcast_convert_type_p, (x,), {"new_dtype": new_dtype}), axis
@@ -478,9 +478,9 @@ def _(
 
 @boundary
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round elements to a floating-point format of fewer bits, in an unchanged dtype.
+    """Round elements to a floating-point format with fewer bits, without changing the dtype.
 
-    Values too large for the format become infinite, and those subnormal in it become zero.
+    Values too large for the format become infinite, and those that are subnormal in it zero.
 
     Args:
       operand: an array or scalar of floating-point dtype.
@@ -551,13 +551,13 @@ def stage(x: ArrayLike, /) -> Array:
 
 @boundary
 def stop_gradient(x: _T) -> _T:
-    """Return an array or a pytree of arrays unchanged, as a constant for differentiation.
+    """Return an array, or a pytree of arrays, that differentiation treats as a constant.
 
     Args:
       x: an array or a pytree of arrays.
 
     Returns:
-      A value of the structure, shapes and dtypes of x, whose derivative is zero.
+      A value equal to x whose derivative is zero.
 
     Raises:
       TypeError: if a leaf is not an array.

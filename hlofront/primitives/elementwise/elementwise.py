@@ -2,9 +2,9 @@
 
 Their derivative rules are in elementwise_rules.py.
 
-Operands have one dtype. Their shapes are equal except for scalars, which fit any shape, and sizes
-of 1, which fit any size. All raise TypeError for dtypes that they do not accept, for operands of
-different dtypes, and for shapes that do not fit.
+Operands have equal dtypes. Their shapes are equal except for scalars, which fit any shape, and
+sizes of 1, which fit any size. All functions raise TypeError for dtypes that they do not accept,
+for operands of different dtypes, and for shapes that do not fit.
 """
 
 import enum
@@ -536,13 +536,13 @@ clamp_p = Primitive("clamp")
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Return elementwise x, but no less than `min` and no more than `max`.
+    """Limit each element of x to the range from `min` to `max`.
 
-    Where min > max, the result is `max`; NaN stays.
+    Where min > max, the result is `max`. NaN stays NaN.
 
     Args:
       min: the lower bound, a scalar or an array of the shape of x.
-      x: an array or scalar of numbers that have an order, or of booleans.
+      x: an array or scalar of real numbers or booleans.
       max: the upper bound, a scalar or an array of the shape of x.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Functions that define an elementwise primitive: its infer and batch rules, and its function."""
+"""Functions that define elementwise primitives: their infer and batch rules, and functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +62,7 @@ def operand_shape(name: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, 
     """Return the result shape of an elementwise operation; raise TypeError if shapes conflict.
 
     Axes of size 1 and scalars are broadcast. Unlike NumPy's rule, which `shaping.broadcast_shapes`
-    follows, all operands but scalars must have one rank.
+    follows, all operands except scalars must have the same rank.
     """
     first = shapes[0]
     if all(shape == first for shape in shapes):
@@ -201,7 +201,7 @@ def unary(
     return primitive, _named(_unary, primitive, function_name or name, doc)
 
 
-# These filter tracebacks themselves, without the cost of the call that `boundary` adds.
+# These functions filter tracebacks themselves, without the extra call that `boundary` costs.
 def _unary(x: ArrayLike) -> Array:
     primitive: Any = "$primitive"
     try:
@@ -276,7 +276,7 @@ def to_bool(dtype: NumPyDType) -> NumPyDType:
 
 
 def real_of(dtype: NumPyDType) -> NumPyDType:
-    """Return the dtype of a complex dtype's parts: float32 for complex64; others unchanged."""
+    """Return the dtype of a complex dtype's parts, float32 for complex64; others are unchanged."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 
@@ -312,7 +312,7 @@ def _dtype_words(kinds: Kinds) -> str:
 
 
 def with_example(sections: str, example: str) -> str:
-    """Return the sections of a docstring, and one of an example if it is not empty."""
+    """Return the sections of a docstring, with an Example section unless `example` is empty."""
     return f"{sections.rstrip()}\n\n    Example:{example}" if example else sections
 
 

@@ -23,7 +23,7 @@ from hlofront.primitives.elementwise.families import (
 from hlofront.primitives.elementwise.rules import broadcast_tangent
 from hlofront.primitives.rules.derivatives import add_tangents, is_linear, unbroadcast
 
-# Operand 0 is the point, operand k + 1 the coefficient of its power k: two of them or more.
+# Operand 0 is the point, operand k + 1 the coefficient of power k; there are two or more.
 polynomial_p = elementwise_primitive("polynomial", NUMBER, arity=2)
 
 
@@ -31,17 +31,16 @@ polynomial_p = elementwise_primitive("polynomial", NUMBER, arity=2)
 def polynomial(x: ArrayLike, coeffs: Iterable[ArrayLike], *, unroll: int | None = None) -> Array:
     """Return the value of a polynomial at each element of an array, by Horner's rule.
 
-    `polynomial(x, [a, b, c])` is `a + x * (b + x * c)`. Its derivative by `x` is a polynomial of
-    one degree less, rather than the derivative of each step.
+    `polynomial(x, [a, b, c])` is `a + x * (b + x * c)`. Its derivative with respect to `x` is the
+    derivative polynomial, not a derivative of each step.
 
     Args:
       x: the points: integers, floats or complex numbers of any shape.
       coeffs: the coefficients of the powers 0, 1, 2, ... of `x`: scalars, or arrays of the rank of
-        `x` whose sizes are equal or 1. They are converted to the dtype of `x`, floats for integers
-        `x` toward zero. An array is taken as the sequence of its elements along axis 0.
-      unroll: the number of coefficients up to which the steps are compiled as straight code, and
-        the number of steps per iteration of the loop that more coefficients are compiled to; by
-        default 8.
+        `x` whose sizes are equal or 1. They are converted to the dtype of `x`; floats are truncated
+        if `x` is an integer. An array is the sequence of its elements along axis 0.
+      unroll: the number of coefficients up to which the steps are unrolled completely, and the
+        number of steps per iteration of the loop for more coefficients; by default 8.
 
     Returns:
       An array of the dtype of `x` and of the shape that `x` and the coefficients broadcast to;
@@ -72,7 +71,7 @@ def polynomial(x: ArrayLike, coeffs: Iterable[ArrayLike], *, unroll: int | None 
 
 
 def _as_coefficient(coefficient: ArrayLike, x: ArrayLike) -> ArrayLike:
-    """Return a coefficient in the dtype of the point; scalars also take its weak type."""
+    """Return a coefficient with the dtype of the point; scalars also get its weak type."""
     point, aval = typeof(x), typeof(coefficient)
     if is_complex(aval.dtype) and not is_complex(point.dtype):
         raise TypeError(
@@ -109,7 +108,7 @@ def _(
 def _evaluated(
     x: ArrayLike, coefficients: Sequence[ArrayLike], params: dict[str, object]
 ) -> ArrayLike:
-    """Return a polynomial of one or more coefficients, whose shape may be smaller for one."""
+    """Evaluate a polynomial; with only one coefficient, the result has that one's shape."""
     if len(coefficients) == 1:
         return coefficients[0]
     return process(polynomial_p, (x, *coefficients), params)

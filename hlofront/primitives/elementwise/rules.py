@@ -1,6 +1,6 @@
 """Derivative and batch rules of the elementwise primitives.
 
-Operands broadcast: their tangents do too, and cotangents are summed back.
+Operands broadcast, so their tangents do too, and cotangents are summed to their shapes.
 """
 
 import math
@@ -63,7 +63,7 @@ unknown_derivative(
 
 
 class SlopeOfParams(Protocol):
-    """The type of a slope of a unary operation that passes on its parameters or ignores them."""
+    """The type of slopes of unary operations, which receive the parameters of the operation."""
 
     def __call__(self, result: ArrayLike, x: ArrayLike, /, **params: object) -> ArrayLike: ...
 
@@ -87,7 +87,7 @@ def _one_less(x: ArrayLike) -> Array:
 
 
 def broadcast_tangent(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
-    """Return the tangent of an operand broadcast to the shape of the result, and split as it is."""
+    """Return the tangent of an operand broadcast to the shape and split of the result."""
     shape, expected = typeof(tangent).shape, typeof(result)
     if shape == expected.shape:
         return tangent
@@ -170,9 +170,9 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     # Neither rule uses the square of y, which may overflow.
     if type(change_of_y) is not Zero and typeof(y).shape != typeof(result).shape:
         # If the denominator is smaller than the result, the tangent is divided before it is
-        # broadcast, and the cotangent after it is summed: compilers then compute the sum in one
-        # pass, together with a product, and without dividing each element. Products with x overflow
-        # only in float16 and float8, whose exponents are smaller.
+        # broadcast, and the cotangent after it is summed: compilers then compute product and sum in
+        # one pass, without dividing each element. Products with x only overflow in float16 and
+        # float8, which have smaller exponents.
         change_of_y = neg(div(change_of_y, y))
         is_narrow = finfo(typeof(result).dtype).maxexp < np.finfo(np.float32).maxexp
         gained = mul(change_of_y, result) if is_narrow else mul(div(change_of_y, y), x)
@@ -191,7 +191,7 @@ def _(cotangent: ArrayLike, x: UndefinedPrimal, y: ArrayLike) -> Sequence[Cotang
 derivative_from_result(
     e.rem_p,
     lambda t, result, x, y: broadcast_tangent(t, result),
-    # The slope is minus the quotient, a whole number.
+    # The slope is minus the integer quotient.
     lambda t, result, x, y: mul(t, div(sub(result, x), y)),
 )
 
@@ -283,16 +283,16 @@ derivative(e.integer_pow_p, _change_of_integer_pow)
 def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     base, exponent = typeof(x), typeof(y)
     if exponent.dtype == base.dtype:
-        # The tangent is strongly typed, also where both operands are weakly typed, as in JAX.
+        # As in JAX, the tangent is strongly typed even if both operands are weakly typed.
         factor = strong(y) if base.weak_type else y
         return mul(t, mul(factor, e.pow(x, sub(y, scalar_like(y, 1)))))
-    # An exponent of 0 is not decremented: zero to the power of -1 is infinite.
+    # Do not decrement an exponent of 0, because zero to the power of -1 is infinite.
     lower = sub(y, convert(ne(y, scalar_like(y, 0)), exponent.dtype, exponent.weak_type))
     return mul(t, mul(convert(y, base.dtype, False), e.pow(x, lower)))
 
 
 def _change_by_exponent(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
-    # A base of 0 has slope 0 for all exponents above 0, though its logarithm is infinite.
+    # A base of 0 has slope 0 for all positive exponents, although its logarithm is infinite.
     safe = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
     return strong(mul(t, mul(e.log(safe), result)))
 
@@ -317,7 +317,7 @@ slope(e.asinh_p, lambda result, x: e.rsqrt(_one_and(square(x))))
 
 def _change_of_acosh(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Array:
     if is_complex(typeof(x).dtype):
-        # A root of the square would have the wrong sign left of the imaginary axis.
+        # The root of the square would have the wrong sign to the left of the imaginary axis.
         return div(t, e.sinh(result))
     return mul(t, e.rsqrt(sub(square(x), scalar_like(x, 1))))
 
@@ -342,7 +342,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 def _zero_of(part: ArrayLike) -> ArrayLike:
-    """Return the other part of a cotangent, strongly typed as in JAX."""
+    """Return a zero for the other part of a complex cotangent, strongly typed as in JAX."""
     return scalar_of(0, typeof(part).dtype)
 
 

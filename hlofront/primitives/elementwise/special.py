@@ -113,8 +113,8 @@ def erfc(x: ArrayLike, *, accuracy: object = None) -> Array:
 
     Args:
       x: an array of floats.
-      accuracy: AccuracyMode.HIGHEST for errors of at most four units in the last place in float32
-        and float64, where by default they are up to 70 and 8. A Tolerance has no effect.
+      accuracy: with AccuracyMode.HIGHEST, errors are at most 4 ulp in float32 and float64, instead
+        of 70 and 8 by default. A Tolerance has no effect.
 
     Raises:
       TypeError: if `x` is of another dtype.
@@ -162,7 +162,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the derivative of gamma samples x with respect to the shape a.
 
-    A sample is a function x(a, u) with igamma(a, x) = u, and u is held fixed.
+    A sample is a function x(a, u) with igamma(a, x) = u, where u is held fixed.
     """
     return process(random_gamma_grad_p, (a, x), {})
 
@@ -198,12 +198,12 @@ unknown_derivative(
 
 
 def _replaced(x: ArrayLike, end: float, exponent: ArrayLike, other: float) -> Array:
-    """Return x, and `other` where x is an end of the support and the exponent of its power is 0.
+    """Return x, but `other` where x is an end of the support and the exponent of its power is 0.
 
     The power's logarithm is 0 at `other`. Computed directly, it would be 0 times infinity there.
     """
     constant = bitwise_and(eq(x, scalar_like(x, end)), eq(exponent, scalar_like(exponent, 0)))
-    # In a batch either may have size 1 along the axis of the batch.
+    # Under vmap, either may have size 1 along the batch axis.
     whole = broadcast_like(x, constant)
     return select_n(constant, whole, constant_like(whole, other))
 
@@ -241,7 +241,7 @@ def _change_by_shape(t: ArrayLike, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> 
 
 
 def _plus(x: ArrayLike, y: ArrayLike) -> ArrayLike:
-    """Return x + y, computed eagerly for scalars of NumPy or Python, which remain literals."""
+    """Return x + y, computed eagerly for Python and NumPy scalars, so that it stays a literal."""
     return add(x, y) if hasattr(x, "aval") or hasattr(y, "aval") else x + y
 
 

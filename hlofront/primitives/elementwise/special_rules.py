@@ -1,4 +1,4 @@
-"""Derivatives of random_gamma_grad, the derivative of gamma samples: by finite differences."""
+"""Derivatives of random_gamma_grad, itself the derivative of gamma samples, by differences."""
 
 from collections.abc import Callable
 
@@ -24,9 +24,9 @@ _STEPS, _WEIGHTS = np.array([1, 2, 3]), np.array([45, -9, 1]) / 60
 def _by_differences(t: ArrayLike, function: Callable[[ArrayLike], Array], x: ArrayLike) -> Array:
     """Return the tangent of a smooth elementwise function at x > 0, by finite differences.
 
-    The central differences are of sixth order, with steps proportional to x: they lose a digit or
-    two of the function's precision. The result is zero at x = 0. The function is called once, on
-    an array of shape (2, 3, *x.shape) of all points, because a program of six loops, or of 36 for
+    The central differences are of sixth order, with steps proportional to x, and lose one or two
+    digits of the function's precision. The result is zero at x = 0. The function is called once, on
+    an array of all points, of shape (2, 3, *x.shape), because a program with six loops, or 36 for
     the second derivative, would take long to compile.
 
     Args:
@@ -35,7 +35,7 @@ def _by_differences(t: ArrayLike, function: Callable[[ArrayLike], Array], x: Arr
       x: the primal, of floats.
     """
     aval = typeof(x)
-    # In narrow dtypes rounding would leave few correct digits.
+    # In narrow dtypes, rounding would leave few correct digits.
     dtype = max(aval.dtype, np.dtype(np.float32), key=bit_width)
     x = convert(x, dtype, aval.weak_type)
     fraction = 2.0 ** -(finfo(dtype).nmant // 5)

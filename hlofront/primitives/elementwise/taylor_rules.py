@@ -1,9 +1,9 @@
 # pyright: strict
-"""Taylor rules of elementwise primitives: recurrences for the terms of a series, one by one.
+"""Taylor rules of elementwise primitives: recurrences for the terms of a series.
 
 Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd edition, SIAM 2008, chapter 13: if
 v' = w u' along a curve, the coefficients of v follow from those of u and w, where w may depend on
-the earlier ones of v. A primitive without a rule here, such as log or erf, has the general one of
+the earlier ones of v. Primitives without a rule here, such as log or erf, use the general one of
 transforms/taylor.py.
 """
 
@@ -36,7 +36,7 @@ from hlofront.primitives.rules.taylor import (
 )
 from hlofront.primitives.sharding.placing import device_put_p
 
-# These have jvp rules of their own, because their derivatives omit operands that do not move.
+# These use their jvp rules, whose derivatives omit operands without tangents.
 linear(e.complex_p, convert_element_type_p, device_put_p, select_n_p)
 linear(concatenate_p, pad_p, stack_p, gather_p, dynamic_update_slice_p)
 linear(scatter_add_p, scatter_sub_p)
@@ -56,7 +56,7 @@ def _derivative(u: Polynomial) -> Polynomial:
 
 
 def _products(x: Polynomial, y: Polynomial, degree: int, first: int = 0) -> ArrayLike | None:
-    """Return the sum of x[j] y[degree - j], from j = `first` on; None if there is no such term."""
+    """Return the sum of x[j] y[degree - j] for j >= `first`, or None if there is no such term."""
     last = min(degree, len(x) - 1)
     return total(mul(x[j], y[degree - j]) for j in range(max(first, degree + 1 - len(y)), last + 1))
 
@@ -72,7 +72,7 @@ def integral(u: Polynomial, w: Polynomial) -> Sequence[ArrayLike]:
 
 
 def _divided(u: ArrayLike | None, known: ArrayLike | None, divisor: ArrayLike) -> ArrayLike:
-    """Return (u - known) / divisor, where u or known may be None, and the shape of u smaller."""
+    """Return (u - known) / divisor, where u or known may be None and u may have to broadcast."""
     if known is None:
         assert u is not None, "the dividend or the divisor has a series"
         return div(u, divisor)
@@ -179,7 +179,7 @@ def _multiplied(x: Polynomial, y: Polynomial, count: int) -> Polynomial:
 
 
 def _power(u: Polynomial, exponent: int) -> Polynomial:
-    """Return the coefficients of a positive power, by repeated squaring."""
+    """Return the coefficients of a positive integer power, by repeated squaring."""
     half = u if exponent < 4 else _power(u, exponent // 2)
     whole = half if exponent == 1 else _multiplied(half, half, len(u))
     return _multiplied(whole, u, len(u)) if exponent % 2 and exponent > 1 else whole
@@ -193,7 +193,7 @@ def _(u: Polynomial, result: ArrayLike, *, y: int) -> Series:
 
 
 def _power_terms(u: Polynomial, result: ArrayLike, exponent: float) -> Sequence[ArrayLike]:
-    """Return the terms of a power v of u that is not a polynomial: u v' = exponent * v u'."""
+    """Return the terms of any power v of u, from u v' = exponent * v u'."""
     v: list[ArrayLike] = [result]
     for k in range(1, len(u)):
         change = total(
@@ -246,7 +246,7 @@ def _one_and(x: ArrayLike) -> ArrayLike:
 
 
 solution(e.tan_p, lambda v, k: _squared(v, k) if k else _one_and(square(v[0])))
-# This is a product for order 0, because the square is rounded to 1 long before the result is.
+# Order 0 is computed as a product, because the square rounds to 1 long before the result does.
 solution(e.tanh_p, lambda v, k: neg(_squared(v, k)) if k else mul(_one_and(v[0]), _one_less(v[0])))
 solution(e.logistic_p, lambda v, k: sub(v[k], _squared(v, k)) if k else mul(v[0], _one_less(v[0])))
 
@@ -254,7 +254,7 @@ solution(e.logistic_p, lambda v, k: sub(v[k], _squared(v, k)) if k else mul(v[0]
 def pair(
     primitive: Primitive, partner: Callable[..., ArrayLike], sign: float, sign_of_partner: float
 ) -> None:
-    """Register the Taylor rule of v(u), where v and w(u) are each other's derivative up to sign.
+    """Register the Taylor rule of v(u), where v and w(u) are each other's derivatives up to sign.
 
     Args:
       primitive: the primitive that computes v.
@@ -269,7 +269,7 @@ def pair(
         v: list[ArrayLike] = [result]
         w: list[ArrayLike] = [partner(u[0], **params)]
         for k in range(1, len(u)):
-            # Both are of the order k - 1, before either is extended.
+            # Both are known to order k - 1, before either is extended.
             change, change_of_partner = _products(du, w, k - 1), _products(du, v, k - 1)
             assert change is not None and change_of_partner is not None, "u has a term of order 1"
             v.append(scaled(change, sign / k))

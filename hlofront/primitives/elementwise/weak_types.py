@@ -12,10 +12,10 @@ from hlofront.primitives.elementwise.elementwise import mul
 
 
 def times_one(x: ArrayLike) -> Array:
-    """Return an array strongly typed: a weakly typed one of floats or complex numbers, times one.
+    """Return an array with a strong type: weakly typed floats and complex numbers are times one.
 
-    The cotangents of `x` are strongly typed as well; those that a conversion to a strong type gives
-    are weakly typed. JAX's are strong where a formula has a constant of its argument's dtype.
+    Then the cotangents of `x` are strongly typed as well, as JAX's are if a formula has a constant
+    of its argument's dtype; after a conversion to a strong type they would be weakly typed.
     """
     aval = typeof(x)
     if not aval.weak_type or not issubdtype(aval.dtype, np.inexact):
@@ -24,17 +24,17 @@ def times_one(x: ArrayLike) -> Array:
 
 
 def strong_cotangents(x: ArrayLike) -> Array:
-    """Return an array of the type of `x` whose cotangents are strongly typed; strong `x` itself.
+    """Return an array like `x` whose cotangents are strongly typed; `x` itself if it is strong.
 
     JAX gathers elements where hlofront selects or slices them, and a gather's cotangents are
-    strongly typed, as they are added to zeros which are.
+    strongly typed because they are added to strongly typed zeros.
     """
     aval = typeof(x)
     return convert(times_one(x), aval.dtype, aval.weak_type)
 
 
 def weak_tangents(x: Array) -> Array:
-    """Return an array of the type of `x`; if that is weakly typed, its tangents are as well.
+    """Return an array of the type of `x` whose tangents are weakly typed if `x` is.
 
     JAX types them this way if a function is jitted on its own, as the functions of jax.numpy are.
     """

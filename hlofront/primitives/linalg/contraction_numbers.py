@@ -85,7 +85,7 @@ def check_contraction(
 
 
 def remaining_axes(ndim: int, *left_out: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes from 0 to `ndim - 1` that are in none of the sequences."""
+    """Return the axes from 0 to `ndim - 1` that are in none of the given sequences."""
     return tuple([axis for axis in range(ndim) if not any(axis in axes for axes in left_out)])
 
 
@@ -96,11 +96,11 @@ def ascending_axes(axes: Sequence[int]) -> bool:
 def batched_contraction(
     lhs_ndim: int, rhs_ndim: int, axes: Sequence[BatchAxis], numbers: CanonicalNumbers
 ) -> tuple[CanonicalNumbers, int]:
-    """Return dimension numbers with batch axes added to one operand or both, and the result's.
+    """Add batch axes of one or both operands; return dimension numbers and the result's batch axis.
 
-    Batch axes of both operands become the first batch axis of the dot; a single one remains an
-    axis of its operand. `axes` holds the batch axis of each operand, or None, and the ranks include
-    it; `numbers` are the dimension numbers without batch axes.
+    Batch axes of both operands become the first batch axis of the dot; a batch axis of only one
+    remains an axis of its operand. `axes` holds the batch axis of each operand, or None, and the
+    ranks include it; `numbers` are the dimension numbers without batch axes.
     """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     lhs_axis, rhs_axis = axes

@@ -1,4 +1,4 @@
-"""Primitives that convolve: conv_general_dilated and its rules."""
+"""The convolution primitive conv_general_dilated, and its rules."""
 
 import math
 import operator
@@ -73,15 +73,15 @@ def conv_general_dilated(
       rhs_dilation: the distances between elements of the kernel.
       dimension_numbers: the roles of the axes; see `conv_dimension_numbers`.
       feature_group_count: the number of groups of features, each with its own kernels.
-      batch_group_count: the number of groups of the batch, each with its own kernels.
+      batch_group_count: the number of groups of examples, each with its own kernels.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: how the result is split over a mesh.
+      out_sharding: the sharding of the result over axes of type Explicit.
 
     Raises:
       TypeError: if dtypes differ, or ranks and dimension numbers do not fit.
       ValueError: if sizes do not fit, or `padding` is invalid.
-      RuntimeError: if `padding` is a string that names no padding.
+      RuntimeError: if `padding` is an unknown name.
 
     Example:
       >>> lax.conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,), [(1, 1)])
@@ -153,7 +153,7 @@ def _check_ranks(
 
 
 def _check_rank(rank: int, name: str, values: object) -> None:
-    """Raise ValueError if `values` has a length, and not one item for each spatial axis."""
+    """Raise ValueError if `values` has a length other than the number of spatial axes."""
     if isinstance(values, Sized) and len(values) != rank:
         raise ValueError(
             f"conv_general_dilated window and {name} must have the same number of dimensions, "
@@ -344,7 +344,7 @@ def _(
     cotangent: ArrayLike, lhs: Operand, rhs: Operand, **params: Unpack[_ConvParams]
 ) -> Sequence[Cotangent | None]:
     if is_linear(rhs):
-        assert not is_linear(lhs)  # The rule of `bilinear` has one linear operand.
+        assert not is_linear(lhs)  # The jvp rule of `bilinear` leads to one linear operand.
         return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
     assert is_linear(lhs)
     return _cotangent_of_input(cotangent, lhs.aval, rhs, **params), None
@@ -364,9 +364,9 @@ def _cotangent_of_input(
     batch_group_count: int,
     **params: object,
 ) -> ArrayLike:
-    """Return the input's cotangent: that of the result, dilated, convolved with the kernel.
+    """Return the input's cotangent: the result's cotangent, dilated, convolved with the kernel.
 
-    The kernel is reversed, and the dilation of the result's cotangent is the stride.
+    The kernel is reversed, and the result's cotangent is dilated by the stride.
     """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
@@ -404,7 +404,7 @@ def _cotangent_of_input(
             "dimension_numbers": ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
             "feature_group_count": groups,
             "batch_group_count": 1,
-            # Axes that groups are moved between are split afterwards.
+            # Axes between which groups are moved are split over the mesh afterwards.
             "out_sharding": permuted(
                 sharding,
                 [
@@ -532,7 +532,7 @@ def _(
             rhs = _merge(rhs, rhs_axis, rhs_spec[0])
     params["feature_group_count"] = feature_group_count
     params["batch_group_count"] = batch_group_count
-    # The axis that the batch axis is merged into is split only after both are apart again.
+    # The axis into which the batch axis is merged is split only after both are separate again.
     params["out_sharding"] = permuted(
         out_sharding, [-1 if i == result_axis else i for i in range(len(out_spec))]
     )
@@ -553,7 +553,7 @@ def _batch_of_none(
     batch_group_count: int,
     params: Params,
 ) -> ArrayLike:
-    """Return the empty result for a batch of size 0, which groups cannot express."""
+    """Return the empty result of a batch of size 0, which groups cannot express."""
     avals = [
         aval if axis is None else aval.update(shape=without_axes(aval.shape, (axis,)))
         for aval, axis in zip(map(typeof, values), axes, strict=True)
@@ -565,7 +565,7 @@ def _batch_of_none(
 
 
 def _split(x: ArrayLike, axis: int, *sizes: int) -> Array:
-    """Return `x` with an axis split into several: of `sizes`, and of the size that remains."""
+    """Return `x` with an axis split into several, which have `sizes` and the remaining size."""
     shape = typeof(x).shape
     left = shape[axis] // math.prod(sizes)
     return reshape(x, (*shape[:axis], *sizes, left, *shape[axis + 1 :]))
@@ -585,7 +585,7 @@ def _merge(x: ArrayLike, source: int, target: int) -> Array:
 
 
 def _within_groups(x: ArrayLike, source: int, target: int, groups: int) -> Array:
-    """Return `x` with axis `source` merged into each of the groups that axis `target` consists of.
+    """Return `x` with axis `source` merged into each of the groups that form axis `target`.
 
     `target` is counted in the array without axis `source`.
     """

@@ -1,4 +1,4 @@
-"""The dimension numbers of convolutions: the roles of the axes of input, kernel and output."""
+"""The dimension numbers of convolutions: the roles of axes of the input, kernel and output."""
 
 from collections.abc import Sequence
 
@@ -29,14 +29,14 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: object
 ) -> ConvDimensionNumbers:
-    """Return the ConvDimensionNumbers that three strings such as ("NHWC", "HWIO", "NHWC") name.
+    """Return the ConvDimensionNumbers for three strings such as ("NHWC", "HWIO", "NHWC").
 
     Args:
       lhs_shape: the shape of the input.
       rhs_shape: the shape of the kernel.
-      dimension_numbers: None for batch and features first, ("NCHW", "OIHW", "NCHW") for two spatial
-        axes; a ConvDimensionNumbers; or a letter per axis of input, kernel and output: N batch, C
-        features, O output features, I input features, any others for the spatial axes.
+      dimension_numbers: None for batch and features first, which is ("NCHW", "OIHW", "NCHW") for
+        two spatial axes; a ConvDimensionNumbers; or a letter per axis of input, kernel and output:
+        N batch, C features, O output features, I input features, any others for the spatial axes.
 
     Returns:
       A ConvDimensionNumbers.
@@ -98,7 +98,7 @@ def conv_dimension_numbers(
 def conv_general_permutations(
     dimension_numbers: Sequence[str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the axes of input, kernel and output that three strings of letters name, as tuples.
+    """Return the axes of input, kernel and output, as tuples, for three strings of letters.
 
     Args:
       dimension_numbers: a letter per axis of input, kernel and output, such as ("NHWC", "HWIO",
@@ -106,8 +106,8 @@ def conv_general_permutations(
         spatial axes.
 
     Returns:
-      Three tuples of axes, each with the batch (of the kernel the output features), the features,
-      and then the spatial axes.
+      Three tuples of axes, each with the batch axis (for the kernel, that of output features), the
+      feature axis (input features), and then the spatial axes.
 
     Raises:
       TypeError: if letters are missing, repeated or not equal.

@@ -1,4 +1,4 @@
-"""Functions based on conv_general_dilated: transposed, patches, local, short forms; and shapes."""
+"""Functions based on conv_general_dilated: transposed, local, patches, shorthands, shapes."""
 
 import math
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """Compute a transposed (fractionally strided) convolution, which inverts a strided one's shape.
+    """Compute a transposed (fractionally strided) convolution, the shape inverse of a strided one.
 
     Args:
       lhs: the input, by default NH.., with the features last.
@@ -52,12 +52,12 @@ def conv_transpose(
       padding: "SAME" or "VALID", of the convolution whose shape is inverted; or pairs.
       rhs_dilation: the distances between elements of the kernel.
       dimension_numbers: see `conv_dimension_numbers`. By default features are last.
-      transpose_kernel: whether the kernel is the kernel of the convolution whose gradient this is:
-          it is then reversed, and its input and output features are swapped.
+      transpose_kernel: whether the kernel is that of the convolution whose gradient this is; it is
+          then reversed, and its input and output features are swapped.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
-      use_consistent_padding: whether pairs are, like the names, padding of the convolution whose
-        shape is inverted; else they are padding of this one.
+      use_consistent_padding: whether pairs, like the names, are padding of the convolution whose
+        shape is inverted rather than of this one.
 
     Raises:
       TypeError: if the operands have different ranks, or fewer than two axes.
@@ -187,7 +187,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Extract the patch of the input under each window, as features: each offset of each feature.
+    """Extract the patch of the input under each window, as one feature per feature and offset.
 
     Args:
       lhs: the input.
@@ -195,12 +195,12 @@ def conv_general_dilated_patches(
       window_strides: see `conv_general_dilated`, also for the other arguments.
 
     Returns:
-      An output of a convolution. It has one feature for each input feature and each element of the
-      kernel, with the input's feature as the major index.
+      The output of a convolution, with one feature for each input feature and each element of the
+      kernel; the input feature is the major index.
     """
     aval = typeof(lhs)
     filter_shape = integers(filter_shape, "filter_shape")
-    kernel_shape = (0, 0, *filter_shape)  # only its rank is used
+    kernel_shape = (0, 0, *filter_shape)  # Only the rank of the kernel is used.
     numbers = conv_dimension_numbers(aval.shape, kernel_shape, dimension_numbers)
     features = aval.shape[numbers.lhs_spec[1]]
     offsets = math.prod(filter_shape)
@@ -274,7 +274,7 @@ def conv_general_dilated_local(
     return transpose(product, permutation)
 
 
-# ---- shorter spellings ---------------------------------------------------------------------------
+# ---- shorthands ----------------------------------------------------------------------------------
 
 
 @boundary
@@ -396,7 +396,7 @@ def conv_general_shape_tuple(
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """Return the output shape of a convolution whose axes three strings name.
+    """Return the output shape of a convolution whose axes are named by three strings.
 
     Args:
       lhs_shape: the shape of the input, dilated.

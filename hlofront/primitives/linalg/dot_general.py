@@ -1,4 +1,4 @@
-"""Primitives that contract axes, as sums of products: dot_general."""
+"""The primitive dot_general, which sums products over contracted axes."""
 
 import enum
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ from hlofront.primitives.rules.derivatives import add_tangents, aval_of_operand,
 
 
 class Precision(enum.Enum):
-    """The precision of float32 products on hardware that multiplies shorter floats.
+    """The precision of float32 products on hardware that multiplies narrower floats.
 
     DEFAULT is fastest; HIGHEST is full float32.
     """
@@ -66,14 +66,14 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithm(NamedTuple):
-    """The arithmetic of a dot: the types of its operands and sums, and the number of products.
+    """The arithmetic of a dot: types of operands and sums, and the number of hardware products.
 
     Args:
       lhs_precision_type: the type that the left operand is rounded to.
       rhs_precision_type: the type that the right operand is rounded to.
       accumulation_type: the type that products are summed in.
-      lhs_component_count: the number of numbers of its type that represent a left element.
-      rhs_component_count: the number of numbers of its type that represent a right element.
+      lhs_component_count: the number of components that represent an element of the left operand.
+      rhs_component_count: the number of components that represent an element of the right operand.
       num_primitive_operations: the number of hardware products per product.
       allow_imprecise_accumulation: whether sums may be less exact for speed (FP8 on GPUs).
     """
@@ -88,9 +88,9 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """The dot algorithms of devices, named by the types of lhs, rhs and sum, as in BF16_BF16_F32.
+    """The dot algorithms of devices, named after the types of lhs, rhs and sums: BF16_BF16_F32.
 
-    X3, X6 and X9 are the number of hardware products per product.
+    X3, X6 and X9 stand for the number of hardware products per product.
     """
 
     DEFAULT = 1
@@ -177,7 +177,7 @@ def canonical_precision(precision: object) -> CanonicalPrecision:
 
 
 def canonical_element_type(dtype: DTypeLike | None, where: str) -> DType | None:
-    """Return a preferred_element_type as a supported dtype, or None; `where` is for error texts."""
+    """Return a preferred_element_type as a supported dtype, or None; `where` is for errors."""
     return None if dtype is None else np.dtype(check_user_dtype_supported(dtype, where))
 
 
@@ -213,7 +213,7 @@ def product_dtype(name: str, lhs: DType, rhs: DType, preferred: Any) -> DType:
 
 
 def _width(dtype: DType) -> tuple[float, ...]:
-    """Return the key that sorts dtypes of operands by their kind and then by their width."""
+    """Return a key that sorts dtypes of operands by kind and then by width."""
     if dtype == np.bool_:
         return (0, 0)
     if issubdtype(dtype, np.integer):
@@ -245,21 +245,21 @@ def dot_general(
 ) -> Array:
     """Multiply two arrays and sum the products over the contracting axes.
 
-    The result has the batch axes, then the other axes of `lhs`, then those of `rhs`.
+    The result has the batch axes, then the remaining axes of `lhs`, then those of `rhs`.
 
     Args:
       lhs: an array.
       rhs: an array.
       dimension_numbers: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)), each a
-        sequence of integers or one integer, matched in order; None for matrices and vectors: the
-        last axis of lhs with the first of rhs.
-      precision: see `Precision`; also the names "default", "high" and "highest", a pair for the
-        two operands, a `DotAlgorithm`, or a `DotAlgorithmPreset` or its name. By default the
-        option jax_default_matmul_precision.
-      preferred_element_type: the dtype of the sums and of the result. By default the wider dtype
-        of the operands.
-      out_sharding: how the result is split over a mesh, or along which axes of the mesh it stays
-        unreduced; None if the operands' shardings say it.
+        sequence of integers or one integer, matched in order; None for matrices and vectors, where
+        the last axis of lhs is contracted with the first of rhs.
+      precision: a `Precision` or its name ("default", "high", "highest"), a pair of them for the
+        two operands, a `DotAlgorithm`, or a `DotAlgorithmPreset` or its name. None is the option
+        jax_default_matmul_precision.
+      preferred_element_type: the dtype of the sums and of the result; by default the wider dtype of
+        the operands.
+      out_sharding: the sharding of the result, which also says along which mesh axes it stays
+        unreduced; None to derive it from the operands' shardings.
 
     Raises:
       TypeError: if sizes or numbers of the axes differ, axes are out of range or repeated, or
@@ -299,7 +299,7 @@ def dot_general(
 
 
 def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> DotDimensionNumbers:
-    """Return the dimension numbers of a product of matrices or vectors, or raise a ValueError."""
+    """Return the dimension numbers of a product of matrices or vectors, or raise ValueError."""
     if not (1 <= len(lhs) <= 2 and 1 <= len(rhs) <= 2 and lhs[-1] == rhs[0]):
         raise ValueError(
             "lax.dot: dimension_numbers must be specified when not performing simple un-batched "
@@ -320,7 +320,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """Multiply two matrices, a matrix and a vector, or two vectors; or compute any dot_general.
+    """Multiply two matrices, a matrix and a vector, or two vectors; or compute a dot_general.
 
     Args:
       lhs: an array of shape (n,) or (m, n), or of any shape with `dimension_numbers`.
@@ -462,7 +462,7 @@ def cotangent_of_factor(
     batch = tuple(range(len(own_batch)))
     first = len(batch) + (0 if last else len(own_kept))
     arrived = tuple(range(first, first + len(other_kept)))
-    # This operand's contracted axes come in the order of the other operand's.
+    # This operand's contracted axes are in the order of the other operand's.
     regained = [own for _, own in sorted(zip(other_contracting, own_contracting, strict=True))]
     # Either factor may come first: prefer the order whose result needs no transpose.
     precision = params["precision"]
@@ -490,7 +490,7 @@ def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> ArrayL
         x = transpose(x, sorted(range(len(axes)), key=axes.__getitem__))
     if typeof(x).dtype == aval.dtype:
         return x
-    # The primitive is bound directly, to drop an imaginary part without a warning.
+    # Bind the primitive directly, to drop an imaginary part without a warning.
     params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}
     return process(convert_element_type_p, (x,), params)
 
@@ -523,9 +523,9 @@ def _(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     vectors = typeof(rhs).ndim == len(rhs_contracting) + 1
     if axes[0] is None and vectors and typeof(lhs).ndim > len(lhs_contracting):
-        # One vector for each example. Swapping the operands gives a result whose batch axis is
-        # first. Otherwise the operations that follow would transpose it, and read it across its
-        # rows, which is much slower on CPUs.
+        # There is one vector per example. Swap the operands, so that the result's batch axis is
+        # first; otherwise the operations that follow would read it transposed, across its rows,
+        # which is much slower on CPUs.
         lhs, rhs, axes = rhs, lhs, axes[::-1]
         dimension_numbers = (rhs_contracting, lhs_contracting), (rhs_batch, lhs_batch)
         params["precision"] = flipped_precision(params["precision"])

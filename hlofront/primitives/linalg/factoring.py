@@ -1,4 +1,4 @@
-"""Factorizations in finitely many steps: cholesky, lu, qr; products of reflections."""
+"""Direct factorizations: cholesky, lu, qr; and products of Householder reflections."""
 
 from collections.abc import Callable, Sequence
 
@@ -105,7 +105,7 @@ cholesky_update_p = Primitive("cholesky_update")
 
 @boundary
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """Compute the rank-one update of a Cholesky factor: that of `R^T R + w w^T`.
+    """Compute the rank-one update of a Cholesky factor: the factor of `R^T R + w w^T`.
 
     Args:
       r_matrix: the upper triangular factor R, of shape (..., n, n).
@@ -195,8 +195,8 @@ def lu(x: ArrayLike) -> list[Array]:
 
     Returns:
       [lu, pivots, permutation]. lu has U on and above the diagonal and the unit lower triangular
-      L below it. pivots, int32 of shape (..., min(m, n)), has the row that each row is exchanged
-      with in turn; permutation, int32 of shape (..., m), the row order that results.
+      L below it. pivots, int32 of shape (..., min(m, n)), has the row with which each row is
+      exchanged in turn; permutation, int32 of shape (..., m), is the resulting order of rows.
 
     Raises:
       TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
@@ -233,7 +233,7 @@ def _(
 
 
 def _square_factor(factors: Array, short: int, size: int, other: int) -> Array:
-    """Return an LU factor sliced, or padded by rows or columns of the identity, to be square."""
+    """Return an LU factor as a square matrix: sliced, or padded with parts of the identity."""
     aval = typeof(factors)
     axis = aval.ndim + short
     if size <= other:
@@ -253,7 +253,7 @@ def _with_unit_diagonal(x: ArrayLike) -> Array:
 
 @boundary
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """Return the permutation of rows that the pivots of an LU decomposition make.
+    """Return the permutation of rows that the pivots of an LU decomposition describe.
 
     Args:
       pivots: int32, of shape (..., k): row i is exchanged with row pivots[i], in order of i.
@@ -354,8 +354,8 @@ def _(
     full_matrices: bool,
     use_magma: object,
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    # With M = Q^H x' R^-1 and Q' = Q W: W is skew-Hermitian and R' R^-1 = M - W upper triangular,
-    # which the part of M below the diagonal determines.
+    # With M = Q^H x' R^-1 and Q' = Q W, W is skew-Hermitian and R' R^-1 = M - W is upper
+    # triangular, so the part of M below the diagonal determines W.
     (x,), tangent = primals, instantiate(tangents[0])
     params = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
     results = process(qr_p, (x,), params)
@@ -396,7 +396,8 @@ def _skew(inner: Array) -> Array:
     below = lower_triangle(inner, -1)
     rotation = sub(below, adjoint(below))
     if is_complex(typeof(inner).dtype):
-        # The diagonal of R stays real: the imaginary part of the diagonal rotates columns of Q.
+        # The diagonal of R stays real, because the imaginary part of the diagonal rotates columns
+        # of Q.
         ones = identity_like(inner)
         imaginary = sub(inner, _as_dtype_of(real_part(inner), inner))
         rotation = add(rotation, mul(broadcast_matrices(ones, typeof(inner).shape), imaginary))
@@ -411,7 +412,7 @@ def _complement(inner: Array, k: int, m: int) -> Array:
     """Return the (..., m, m) skew-Hermitian matrix with `inner` below the diagonal.
 
     Args:
-      inner: an array of shape (..., m, k), k <= m; columns from k on are zero below the diagonal.
+      inner: an array of shape (..., m, k), k <= m; further columns are zero below the diagonal.
     """
     aval = typeof(inner)
     ndim = aval.ndim
@@ -428,7 +429,7 @@ def _complement(inner: Array, k: int, m: int) -> Array:
 
 @boundary
 def geqrf(a: ArrayLike) -> tuple[Array, ...]:
-    """Compute the QR factorization in LAPACK's packed form: R with Householder reflectors below.
+    """Compute the QR factorization in LAPACK's packed form: R, with reflectors below it.
 
     Args:
       a: an array of shape (..., m, n), floating or complex.
@@ -496,8 +497,8 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
       taus: an array of shape (..., k), their scales; k <= n.
 
     Returns:
-      The first n columns of `H_1 H_2 ... H_k`, where `H_i = I - taus[i] v_i v_i^H`, and v_i is
-      zeros, a one at index i, and column i of `a` below the diagonal.
+      The first n columns of `H_1 H_2 ... H_k`, where `H_i = I - taus[i] v_i v_i^H`, and v_i has
+      zeros before index i, a one at i, and then column i of `a` below the diagonal.
 
     Raises:
       TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
@@ -528,10 +529,10 @@ on_matrices(householder_product_p, INEXACT, (2, 1), _householder_shapes)
 def ormqr(
     a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: ArrayLike = True, transpose: bool = False
 ) -> Array:
-    """Multiply matrices by the product Q of Householder reflections, without computing Q.
+    """Multiply matrices by the product Q of Householder reflections without computing Q.
 
     Args:
-      a: an array of shape (..., m, k): below the diagonal the reflectors. See
+      a: an array of shape (..., m, k) with the reflectors below the diagonal; see
         `householder_product`.
       taus: an array of shape (..., k), their scales.
       c: an array of shape (..., m, n) if `left`, else (..., n, m).

@@ -49,13 +49,13 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
       x: an array of numbers, real for RFFT.
       fft_type: an FftType, or its name: FFT and its inverse IFFT are complex; RFFT returns the
         nonnegative half of the spectrum along the last axis, and IRFFT inverts it.
-      fft_lengths: the sizes of the last axes, those of the real array for RFFT and IRFFT.
+      fft_lengths: the sizes of the last axes; for RFFT and IRFFT, those of the real array.
 
     Returns:
       A complex array, or a real one for IRFFT.
 
     Raises:
-      ValueError: if the type is unknown, or x has a size or dtype that the type does not take.
+      ValueError: if the type is unknown or does not accept the sizes or the dtype of x.
 
     Example:
       >>> lax.fft(jnp.array([1.0, 2.0, 3.0, 4.0]), "rfft", (4,)).real.round(3)
@@ -76,7 +76,7 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
         dtype = to_inexact_dtype(dtype)
     elif not is_complex:
         dtype = to_complex_dtype(dtype)
-    # The cotangent of a weakly typed array is weakly typed, by the rule of this conversion.
+    # The rule of this conversion makes the cotangent of a weakly typed array weakly typed.
     x = convert(x, dtype, False)
     if not lengths:
         return x
@@ -123,12 +123,12 @@ def _transpose(
         return [process(fft_p, (cotangent,), {**params, "fft_type": fft_type})]
     aval = typeof(cotangent)
     if fft_type == FftType.RFFT:
-        # The other half of the spectrum is not part of the result, so it has no cotangent.
+        # The other half of the spectrum is not in the result, so it has no cotangent.
         rows = [(0, 0, 0)] * aval.ndim
         rows[-1] = (0, fft_lengths[-1] - aval.shape[-1], 0)
         whole = pad(cotangent, scalar_of(0, aval.dtype), rows)
         return [real(process(fft_p, (whole,), params))]
-    # A coefficient that also represents its mirror image counts twice.
+    # A coefficient counts twice if it also represents its mirror image.
     spectrum = process(fft_p, (cotangent,), {**params, "fft_type": FftType.RFFT})
     half = typeof(spectrum)
     length = fft_lengths[-1]

@@ -1,4 +1,4 @@
-"""Helpers of matrix primitives: infer and batch rules, triangles, diagonals, products."""
+"""Helpers for matrix primitives: infer and batch rules, triangles, diagonals, products."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -48,7 +48,7 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
 
     Args:
       primitive: the primitive, whose operands have equal leading batch axes.
-      kinds: the accepted kinds of dtypes; all operands have one dtype.
+      kinds: the accepted kinds of dtypes; all operands have the same dtype.
       ranks: the number of axes of each operand after its batch axes.
       rule: a function `rule(*shapes, dtype, **params)` from the operands' shapes without batch axes
         to pairs of shape and dtype, one per result.
@@ -97,7 +97,7 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
         along_batches(primitive, ranks)
 
 
-# Matrices that are solved with may be split; `sharding_products.py` has their rule.
+# The matrices of solvers may be split; `sharding_products.py` has their rule.
 _SPLIT_OTHERWISE = ("triangular_solve",)
 
 
@@ -185,19 +185,19 @@ def _rows_and_columns(x: ArrayLike, offset: int) -> tuple[Array, Array]:
 
 
 def lower_triangle(x: ArrayLike, offset: int = 0) -> Array:
-    """Return matrices with zeros above the diagonal `offset`, which is positive above the main."""
+    """Return matrices with zeros above a diagonal; positive offsets are above the main one."""
     below = ge(*_rows_and_columns(x, offset))
     return select_n(below, full_like(x, 0), x)
 
 
 def upper_triangle(x: ArrayLike, offset: int = 0) -> Array:
-    """Return matrices with zeros below the diagonal `offset`, which is positive above the main."""
+    """Return matrices with zeros below a diagonal; positive offsets are above the main one."""
     above = le(*_rows_and_columns(x, offset))
     return select_n(above, full_like(x, 0), x)
 
 
 def identity(dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Return identity matrices of a shape (..., m, n): ones on the main diagonal, else zeros."""
+    """Return identity matrices of a shape (..., m, n), with zeros off the main diagonal."""
     ndim = len(shape)
     rows = broadcasted_iota(int32, shape, ndim - 2)
     return convert(eq(rows, broadcasted_iota(int32, shape, ndim - 1)), dtype, False)
@@ -213,13 +213,13 @@ def diagonal(x: ArrayLike) -> Array:
     """Return the main diagonal of each matrix (..., m, n), of shape (..., min(m, n))."""
     aval = typeof(x)
     on = eq(*_rows_and_columns(x, 0))
-    # Sum over the longer axis, so that one element of the diagonal remains along the other.
+    # Sum over the longer axis, which leaves one element of the diagonal per index of the other.
     axis = aval.ndim - (1 if aval.shape[-1] >= aval.shape[-2] else 2)
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))
 
 
 def real_dtype(dtype: NumPyDType) -> NumPyDType:
-    """Return the dtype of a complex dtype's parts; other dtypes unchanged."""
+    """Return the dtype of a complex dtype's parts; other dtypes are unchanged."""
     return real_of(dtype)
 
 

@@ -53,7 +53,7 @@ class RaggedDotDimensionNumbers:
 
     Args:
       dot_dimension_numbers: the contracting and batch axes, as for `dot_general`.
-      lhs_ragged_dimensions: the one axis of lhs that is divided into groups.
+      lhs_ragged_dimensions: the axis of lhs that is divided into groups, as a sequence of one.
       rhs_group_dimensions: the axis of rhs with one index per group, if the ragged axis is neither
         a batch axis nor contracted; else empty.
     """
@@ -97,7 +97,7 @@ class RaggedDotDimensionNumbers:
         return "contracting" if ragged in lhs_contracting else "noncontracting"
 
     def outer_axes(self, ndim: int) -> tuple[int, ...]:
-        """Return the axes of lhs, of rank `ndim`, along which group sizes may differ, in order."""
+        """Return the axes of lhs, of rank `ndim`, along which group sizes may vary, in order."""
         (ragged,) = self.lhs_ragged_dimensions
         (lhs_contracting, _), (lhs_batch, _) = self.dot_dimension_numbers
         if self.mode == "batch":
@@ -125,17 +125,18 @@ def ragged_dot_general(
     """Compute a dot_general in which one axis of lhs is divided into consecutive groups.
 
     If that axis is neither contracted nor a batch axis, each group is multiplied by its own slice
-    of rhs, and rows beyond all groups give zeros. If it is contracted, each group is summed
-    separately, along a new leading axis. If it is a batch axis, this is dot_general.
+    of rhs, and the result is zero for rows beyond all groups. If it is contracted, each group is
+    summed separately, and a new leading axis holds the sums. If it is a batch axis, this is
+    dot_general.
 
     Args:
       lhs, rhs: arrays.
-      group_sizes: integers of shape (g,); or (..., g), for sizes that differ along the batch axes
-        and the axes of the ragged axis's kind before it.
+      group_sizes: integers of shape (g,); or of shape (..., g), if sizes vary along the batch axes
+        and along the axes of the ragged axis's kind that precede it.
       ragged_dot_dimension_numbers: a RaggedDotDimensionNumbers.
       precision, preferred_element_type: see `dot_general`.
       group_offset: must be None.
-      out_sharding: how the result is split over a mesh.
+      out_sharding: the sharding of the result over axes of type Explicit.
 
     Raises:
       TypeError: if axes, sizes or dtypes do not fit.
@@ -382,7 +383,7 @@ def _transpose_by_group(
 def _sharding_of_cotangent(
     aval: ShapedArray, axes: Sequence[int], *beside: ArrayLike
 ) -> NamedSharding | None:
-    """Return the sharding of a cotangent whose axis i is axis `axes[i]` of an operand's type."""
+    """Return the sharding of a cotangent whose axis i is axis `axes[i]` of an operand."""
     return permuted(cotangent_sharding(aval, *beside), axes)
 
 
@@ -432,7 +433,7 @@ def _transpose_summed(
 
 
 def _ranges(*parts: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return per sequence the indices of its elements in the concatenation of all."""
+    """Return, per sequence, the indices of its elements in the concatenation of all."""
     ranges: list[tuple[int, ...]] = []
     start = 0
     for part in parts:
@@ -474,7 +475,7 @@ def _(
         lhs_ndim, typeof(rhs).ndim, (lhs_axis, rhs_axis), numbers.dot_dimension_numbers
     )
     if lhs_axis is None and rhs_axis is not None and group_axes:
-        # The group axis of rhs is absent from the result.
+        # The result does not have the group axis of rhs.
         axis -= group_axes[0] < rhs_axis
     had_outer = bool(numbers.outer_axes(lhs_ndim - (lhs_axis is not None)))
     if lhs_axis is not None:
@@ -489,7 +490,7 @@ def _(
         if groups_axis is None:
             group_sizes = with_new_axis(group_sizes, size, index)
         elif ndim_without_groups == 1 and had_outer:
-            # All axes but the new one have equal group sizes.
+            # Group sizes only vary along the new axis.
             group_sizes = move_axis(group_sizes, groups_axis, 0)
             shape = (*[typeof(lhs).shape[i] for i in outer], typeof(group_sizes).shape[-1])
             group_sizes = broadcast_in_dim(group_sizes, shape, (index, len(outer)))

@@ -48,13 +48,13 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Compute a dot_general of arrays with one scale per block of elements: microscaling formats.
+    """Compute a dot_general of arrays in microscaling formats, with one scale per block.
 
     Args:
       lhs: an array, usually of float8.
       rhs: an array.
-      lhs_scale: scales of the shape of `lhs`, except that the contracted axis has one per block;
-        None for ones.
+      lhs_scale: scales of the shape of `lhs`, except that there is one per block along the
+        contracted axis; None for ones.
       rhs_scale: scales of `rhs`, of the analogous shape; None for ones.
       dimension_numbers: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)), with one
         contracted axis; by default those of matrix products, with a leading batch axis if `lhs` has
@@ -147,13 +147,13 @@ _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
 
 def dequantized(x: ArrayLike, scale: ArrayLike, axis: int) -> Array:
-    """Return `x` as bfloat16, each element times the scale of its block along `axis`."""
+    """Return `x` as bfloat16, with each element multiplied by the scale of its block."""
     factors = convert(_repeat_scales(scale, axis, typeof(x).shape), _bfloat16, False)
     return mul(convert(x, _bfloat16, False), factors)
 
 
 def _repeat_scales(scale: ArrayLike, axis: int, new_shape: tuple[int, ...]) -> Array:
-    """Repeat scales along `axis` to `new_shape`: one per element, not one per block."""
+    """Repeat scales along `axis` to `new_shape`: from one per block to one per element."""
     shape = typeof(scale).shape
     split = (*shape[: axis + 1], new_shape[axis] // shape[axis], *shape[axis + 1 :])
     dimensions = [i for i in range(len(split)) if i != axis + 1]
@@ -208,7 +208,7 @@ def _(
     dimension_numbers: CanonicalNumbers,
     preferred_element_type: DType,
 ) -> BatchResult:
-    # Compilers implement the operation with equal batch axes of all operands.
+    # Compilers only implement the operation for equal batch axes of all operands.
     size = batch_size(values, axes)
     values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
     lhs_ndim, rhs_ndim = typeof(values[0]).ndim, typeof(values[1]).ndim

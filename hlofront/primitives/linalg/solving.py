@@ -62,10 +62,10 @@ def triangular_solve(
       lower: whether `a` is lower triangular instead of upper.
       transpose_a: whether to transpose `a` first.
       conjugate_a: whether to conjugate `a` first.
-      unit_diagonal: whether to take the diagonal as ones, without reading it.
+      unit_diagonal: whether to assume a diagonal of ones, which is not read.
 
     Returns:
-      x, of the shape and dtype of `b`; not finite where the diagonal has a zero.
+      x, of the shape and dtype of `b`; not finite for matrices with a zero on the diagonal.
 
     Raises:
       TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
@@ -151,7 +151,7 @@ def _(
     a, b = values
     a_axis = axes[0]
     if a_axis is None:
-        # With one matrix, merge the batch of right sides into columns or rows of a larger one.
+        # For a single matrix, merge the batch of right-hand sides into the columns or rows of one.
         along = typeof(b).ndim - (2 if left_side else 3)
         b = move_axis(b, only_axis(axes[1:]), along)
         shape = typeof(b).shape
@@ -247,7 +247,7 @@ def _tridiagonal_product(dl: ArrayLike, d: ArrayLike, du: ArrayLike, x: ArrayLik
 
 
 def _shifted(x: ArrayLike, axis: int, by: int) -> Array:
-    """Return x shifted along an axis by 1 or -1 elements, with zeros shifted in."""
+    """Return x shifted by 1 or -1 elements along an axis, with zeros shifted in."""
     aval = typeof(x)
     row = (by, -by, 0)
     return pad(x, scalar_like(x, 0), with_entry(((0, 0, 0),) * aval.ndim, axis, row))

@@ -60,7 +60,7 @@ from hlofront.primitives.rules.derivatives import instantiate, unknown_derivativ
 
 
 class EighImplementation(enum.Enum):
-    """An algorithm for eigenvalues of Hermitian matrices; devices differ in what they support."""
+    """An algorithm for eigenvalues of Hermitian matrices; devices support different ones."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -84,7 +84,7 @@ def eigh(
 
     Args:
       x: an array of shape (..., n, n).
-      lower: whether to read the lower triangle, not the upper one, if x is not symmetrized.
+      lower: whether to read the lower rather than the upper triangle, if x is not symmetrized.
       symmetrize_input: whether to replace x by `(x + x^H) / 2` first.
       sort_eigenvalues: whether eigenvalues must ascend; LAPACK's always do.
       subset_by_index: the range (start, end) of sorted eigenvalues to compute, on devices that
@@ -92,7 +92,7 @@ def eigh(
       implementation: an EighImplementation or its value; None for the default.
 
     Returns:
-      (v, w): eigenvectors as columns, and real eigenvalues, ascending; NaN where LAPACK fails.
+      (v, w): eigenvectors as columns, and real eigenvalues in ascending order; NaN if LAPACK fails.
 
     Raises:
       TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
@@ -132,9 +132,8 @@ def _(
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it out, and "
             "slice the results"
         )
-    # Derivatives are those of the function of the Hermitian part, no matter which part of the
-    # matrix is read, so that derivatives, including second ones, agree for an element and its
-    # mirror image.
+    # Derivatives are those of a function of the Hermitian part, no matter which part of the matrix
+    # is read, so that first and second derivatives agree for an element and its mirror image.
     x, tangent = symmetrize("eigh", primals[0]), instantiate(tangents[0])
     vectors, values = process(eigh_p, (x,), params)
     aval = typeof(vectors)
@@ -153,7 +152,7 @@ def _(
 
 
 class EigImplementation(enum.Enum):
-    """A library for eigenvalues of general matrices, where a device has several."""
+    """A library that computes eigenvalues of general matrices, for devices that have several."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -179,11 +178,11 @@ def eig(
       x: an array of shape (..., n, n).
       compute_left_eigenvectors: whether to return the vectors u with `u^H x = w u^H`.
       compute_right_eigenvectors: whether to return the vectors v with `x v = w v`.
-      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivative holds
-        where eigenvalues differ, and for results that do not depend on the phase of a vector,
-        which is arbitrary.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivative is valid
+        for distinct eigenvalues, and for results that do not depend on the arbitrary phases of
+        eigenvectors.
       implementation: an EigImplementation; None for the default.
-      use_magma: deprecated: True for MAGMA if no implementation is specified.
+      use_magma: deprecated; True selects MAGMA if no implementation is specified.
 
     Returns:
       [w, left, right]: complex eigenvalues, and the requested eigenvectors as columns of norm one.
@@ -220,7 +219,8 @@ def _eig_shapes(
 ) -> CoreTypes:
     n = check_square("eig", shape)
     if not issubdtype(dtype, np.complexfloating):
-        # No complex dtype has 16-bit parts: the lowering raises for 16-bit floats.
+        # There is no complex dtype with 16-bit parts; the lowering raises an error for 16-bit
+        # floats.
         dtype = complex_of(dtype) if dtype.itemsize >= 4 else np.dtype(np.complex64)
     count = compute_left_eigenvectors + compute_right_eigenvectors
     return [((n,), dtype), *[((n, n), dtype)] * count]
@@ -243,7 +243,7 @@ def _(
             "available."
         )
     results = process(eig_p, (x,), params)
-    # Eigenvalues do not depend on the phases of vectors, so that higher derivatives are valid.
+    # Eigenvalues do not depend on the phases of eigenvectors, so higher derivatives are valid.
     both = {
         **params,
         "compute_left_eigenvectors": False,
@@ -273,9 +273,9 @@ def _(
 
 
 def _same_length(vectors: ArrayLike, change: Array) -> Array:
-    """Return the tangent of columns of norm one, projected so that norm and phase are constant.
+    """Return the tangent of columns of norm one, projected so that norms and phases are constant.
 
-    LAPACK's phase makes the element of greatest absolute value in each column real.
+    LAPACK's choice of phase makes the element of greatest absolute value in each column real.
     """
     aval = typeof(vectors)
     if not aval.size:
@@ -343,7 +343,7 @@ def svd(
       algorithm: an SvdAlgorithm or its value; None for the default.
 
     Returns:
-      (u, s, vh), or only s: real and descending. NaN where LAPACK fails.
+      (u, s, vh), or only s, which is real and descending. NaN if LAPACK fails.
 
     Raises:
       TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
@@ -415,8 +415,9 @@ def _(
     params = {"full_matrices": False, "subset_by_index": None, "algorithm": algorithm}
     values, left, right = process(svd_p, (x,), {**params, "compute_uv": True})
     vectors = adjoint(right)
-    # The tangent in the bases of singular vectors: its diagonal is the tangent of singular values,
-    # the rest rotates vectors. Townsend, "Differentiating the singular value decomposition" (2016).
+    # The tangent in the bases of singular vectors: its diagonal is the singular values' tangent,
+    # and the rest rotates the vectors. Townsend, "Differentiating the singular value decomposition"
+    # (2016).
     across = product(tangent, vectors)
     seen = product(adjoint(left), across)
     value_changes = real_part(diagonal(strong_cotangents(seen)))
@@ -425,7 +426,7 @@ def _(
     aval = typeof(seen)
     own = convert(values, aval.dtype, False)
     rows, columns = along_rows(own, aval.shape), along_columns(own, aval.shape)
-    # For equal singular values this is not finite: the vectors have no derivative.
+    # This is not finite for equal singular values, whose vectors have no derivative.
     ones = broadcast_matrices(identity_like(seen), aval.shape)
     turn = integer_pow(add(mul(add(rows, columns), sub(rows, columns)), ones), -1)
     turn = sub(turn, ones)
@@ -453,7 +454,7 @@ def _inverse_or_zero(x: ArrayLike) -> Array:
 
 
 def _outside(vectors: ArrayLike, change: ArrayLike, values: ArrayLike) -> Array:
-    """Return the component of `change` orthogonal to vectors, with columns divided by `values`."""
+    """Return the component of `change` orthogonal to `vectors`, its columns divided by `values`."""
     orthogonal_change = sub(change, product(vectors, product(adjoint(vectors), change)))
     return div(strong(orthogonal_change), along_rows(values, typeof(orthogonal_change).shape))
 
@@ -481,7 +482,7 @@ def schur(
 
     Returns:
       [t, z], or [t]: t is upper triangular; for real matrices it has 2x2 blocks on the diagonal
-      for pairs of complex eigenvalues. NaN where LAPACK fails.
+      for pairs of complex eigenvalues. NaN if LAPACK fails.
 
     Raises:
       TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
@@ -521,7 +522,7 @@ def hessenberg(a: ArrayLike) -> list[Array]:
 
     Returns:
       [a, taus]: the Hessenberg form, with the Householder reflectors of the transformation below
-      the subdiagonal, and their scales, of shape (..., n - 1). NaN where LAPACK fails.
+      the subdiagonal, and their scales, of shape (..., n - 1). NaN if LAPACK fails.
 
     Raises:
       TypeError: if the dtype is not floating or complex, or there are fewer than two axes.
@@ -547,11 +548,11 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
 
     Args:
       a: an array of shape (..., n, n).
-      lower: whether the lower triangle is read and holds the reflectors, instead of the upper.
+      lower: whether the lower triangle, rather than the upper, is read and holds the reflectors.
 
     Returns:
       [a, d, e, taus]: the matrices with the Householder reflectors; the main diagonal, of shape
-      (..., n); the adjacent diagonal, and the reflectors' scales, of shape (..., n - 1). NaN where
+      (..., n); the adjacent diagonal, and the reflectors' scales, of shape (..., n - 1). NaN if
       LAPACK fails.
 
     Raises:

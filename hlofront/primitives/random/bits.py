@@ -52,14 +52,14 @@ def rng_bit_generator(
     """Return uniformly random bits and the next state of XLA's generator.
 
     The generators are counter-based: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"
-    (2011). They are fast, but the bits of a key depend on the device and the release of XLA.
+    (2011). They are fast, but the bits of a key depend on the device and on XLA's version.
 
     Args:
       key: the state, of shape (4,) and dtype uint32, or of shape (2,) and dtype uint64.
       shape: the shape of the bits.
       dtype: the dtype of the bits: uint8, uint16, uint32 or uint64.
       algorithm: a RandomAlgorithm, or its name.
-      out_sharding: how the bits are split over a mesh.
+      out_sharding: the sharding of the bits over axes of type Explicit.
 
     Returns:
       (state, bits): the next state, of the shape and dtype of `key`, and an array of `shape`.
@@ -134,7 +134,7 @@ def _(
 ) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     keys = move_axis(values[0], only_axis(axes), 0)
     size = typeof(keys).shape[0]
-    # One call makes the bits of the whole batch from the first key: only that key advances.
+    # One call generates the bits of the whole batch from the first key, and only that key advances.
     first = squeeze(slice_in_dim(keys, 0, 1), (0,))
     key, bits = process(rng_bit_generator_p, (first,), {"shape": (size, *shape), **params})
     return [dynamic_update_slice(keys, expand_dims(key, (0,)), (0, 0)), bits], [0, 0]
@@ -151,7 +151,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
 
     Raises:
       ValueError: if the bounds are not scalars of equal dtype.
-      TypeError: unless they are floats of at least 16 bits, or integers of at least 32 bits.
+      TypeError: if they are neither floats of at least 16 bits nor integers of at least 32 bits.
     """
     return process(rng_uniform_p, (a, b), {"shape": canonical_shape(shape)})
 
@@ -166,7 +166,7 @@ def _(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
         raise ValueError(
             f"Arguments to rng_uniform must have identical dtypes, got {a.dtype} and {b.dtype}."
         )
-    # On other dtypes XLA aborts the process.
+    # For other dtypes XLA aborts the process.
     is_float = issubdtype(a.dtype, np.floating) and a.dtype.itemsize >= 2
     is_integer = issubdtype(a.dtype, np.integer) and a.dtype.itemsize >= 4
     if not is_float and not is_integer:
@@ -197,7 +197,7 @@ def _(
 
 
 def threefry2x32(key: Sequence[ArrayLike], counts: Sequence[ArrayLike]) -> list[Array]:
-    """Encrypt pairs of 32-bit words by Threefry-2x32 with 20 rounds.
+    """Encrypt pairs of 32-bit words with Threefry-2x32 in 20 rounds.
 
     Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
 

@@ -23,13 +23,13 @@ from hlofront.primitives.random.keys import random_bits
 def uniforms(
     key: ArrayLike, shape: tuple[int, ...], dtype: NumPyDType, low: ArrayLike, high: ArrayLike
 ) -> Array:
-    """Return uniform random floats in [low, high), of a shape that the bounds broadcast to.
+    """Return uniform random floats in [low, high); the bounds broadcast to the shape.
 
     Random bits become the fraction of a float in [1, 2), which is then shifted and scaled.
     """
     low, high = _of_rank(low, shape), _of_rank(high, shape)
     info = finfo(dtype)
-    # Bits come by 8, 16, 32 or 64; generate no more of them than the fraction needs.
+    # Bits come in units of 8, 16, 32 or 64: generate only as many as the fraction needs.
     width = 8 if info.nmant < 8 else info.bits
     bits = random_bits(key, width, shape)
     integer = np.dtype(f"uint{info.bits}")
@@ -54,7 +54,7 @@ def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
 
 
 def normals(key: ArrayLike, shape: tuple[int, ...], dtype: NumPyDType) -> Array:
-    """Return standard normal floats of a shape: the inverse error function of uniform floats."""
+    """Return standard normal floats, by the inverse error function of uniform floats."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     uniform = uniforms(key, shape, dtype, exact_dtype(low[()]), host_number(1, dtype))
     return mul(host_number(np.sqrt(2), dtype), erf_inv(uniform))

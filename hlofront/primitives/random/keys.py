@@ -29,7 +29,7 @@ _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
 
 
 class Generator:
-    """A generator of random bits: the functions that seed, split, fold and use its keys.
+    """A generator of random bits: the functions that seed, split, fold into and use its keys.
 
     A key is a uint32 array of shape `key_shape`. Each function takes a single key.
     """
@@ -97,7 +97,7 @@ class Generator:
         )
 
 
-# Filled by this module, which a key in a file may need before the user has imported it.
+# This module fills it: unpickling a key may need it before the user has imported it.
 REGISTERED: dict[str, Generator] = {}
 _REGISTERS = "hlofront.random.keys"
 
@@ -114,7 +114,7 @@ def register(generator: Generator) -> Generator:
 
 
 def generator_named(name: str) -> Generator:
-    """Return the registered generator of a name; raise ValueError if there is none."""
+    """Return the generator registered under a name; raise ValueError if there is none."""
     if name not in REGISTERED:
         importlib.import_module(_REGISTERS)
     generator = REGISTERED.get(name)
@@ -139,7 +139,7 @@ class KeyDType(ExtendedDType):
 
     @property
     def _impl(self) -> Generator:
-        """The generator of the keys of this dtype; JAX has it under this name."""
+        """The generator of the keys of this dtype, under JAX's name."""
         return self.generator
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
@@ -169,7 +169,7 @@ _dtypes: dict[int, KeyDType] = {}
 
 
 def key_dtype_of(generator: Generator) -> KeyDType:
-    """Return the dtype of a generator's keys, one object for each generator."""
+    """Return the dtype of a generator's keys; there is one object per generator."""
     key_dtype = _dtypes.get(id(generator))
     if key_dtype is None:
         # The dtype refers to its generator, so that the id is not reused for another.
@@ -178,7 +178,7 @@ def key_dtype_of(generator: Generator) -> KeyDType:
 
 
 def is_key(aval: ShapedArray) -> bool:
-    """Return whether an aval has a dtype of random keys."""
+    """Return whether an aval's dtype is one of random keys."""
     return type(getattr(aval, "dtype", None)) is KeyDType
 
 
@@ -209,16 +209,16 @@ no_derivative(
 
 
 def settings() -> Params:
-    """Return the parameters that record the options a primitive's generator runs under.
+    """Return the parameters that record the options under which a generator runs.
 
     A generator runs when its equation is lowered, perhaps long after the block that set an option
-    has ended. Options with their default values have no parameter.
+    has ended. Options with default values have no parameter.
     """
     return {} if threefry_partitionable.value else {"partitionable": False}
 
 
 def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
-    """Return keys of the seeds' shape, one from each integer seed."""
+    """Return keys made from integer seeds, one per seed."""
     return process(random_seed_p, (seeds,), {"impl": generator, **settings()})
 
 
@@ -241,7 +241,7 @@ def _(keys: ShapedArray, *, shape: Shape, partitionable: bool = True) -> ShapedA
 
 
 def random_fold_in(keys: ArrayLike, data: ArrayLike) -> Array:
-    """Return keys that depend on both keys and uint32 data, which are broadcast to each other."""
+    """Return keys derived from keys and uint32 data, whose shapes broadcast."""
     return process(random_fold_in_p, (keys, data), settings())
 
 
@@ -297,7 +297,7 @@ def _(data: ShapedArray, *, impl: Generator) -> ShapedArray:
 
 
 class _LikeArray(Protocol):
-    """The type of values with the attributes of an array that key data is checked for."""
+    """The protocol of values with the attributes of arrays that `check_key_data` reads."""
 
     ndim: int
     shape: tuple[int, ...]
@@ -393,7 +393,7 @@ def _(
     if len(layouts) == 1 and alone:
         ((_, axis),) = layouts
         return process(random_fold_in_p, tuple(values), params), axis
-    # Move batch axes to the front, and insert axes of size one after them up to one rank.
+    # Move batch axes to the front, and insert axes of size one after them until the ranks agree.
     rank = max(len(shape) - (axis is not None) for shape, axis in zip(shapes, axes, strict=True))
     aligned: list[ArrayLike] = []
     for x, axis in zip(values, axes, strict=True):

@@ -1,8 +1,8 @@
-"""Values with a state, as other packages define them by MutableHiTypes, and operations on them.
+"""Values with mutable state, which packages define by MutableHiTypes, and operations on them.
 
-No tracer stands for such a value: operations run on an object of the user's class, whose low
-values may be tracers. A traced function changes its own copy of the object. The contents of an
-object from outside the program are read from and written to mutable references, which `operate`
+No tracer stands for such a value: operations run on an object of the user's class, whose low values
+may be tracers. A traced function changes its own copy of the object. If an object comes from
+outside the program, its contents are read from and written to mutable references, which `operate`
 creates when the program first uses the object.
 """
 
@@ -27,12 +27,12 @@ def has_state(x: object) -> bool:
 
 
 def makes_state(type_: object) -> bool:
-    """Return whether results of this type are objects of a user's class that may have a state."""
+    """Return whether results of a type are objects of a user's class that may have state."""
     return isinstance(type_, AvalQDD | MutableHiType)
 
 
 class _Stored(NamedTuple):
-    """The references that hold the low values of an object, and its state, which stays the same."""
+    """The references that hold the low values of an object, and its state, which never changes."""
 
     state: Any
     refs: Sequence[Any]
@@ -41,7 +41,7 @@ class _Stored(NamedTuple):
         return [ref[...] for ref in self.refs]
 
     def keep(self, type_: Any, state: Any, low: Sequence[Any]) -> bool:
-        """Write low values of another state if only weak types differ; return whether so."""
+        """Write low values if their state differs only in weak types; return whether it does."""
         types = [(typeof(value).shape, typeof(value).dtype) for value in low]
         if types != [(ref.shape, ref.dtype) for ref in self.refs]:
             return False
@@ -58,7 +58,7 @@ def _without_weak_types(low: Sequence[Any]) -> list[Any]:
 
 
 class _Objects:
-    """The mutable objects of high types that were made while one trace was the current one.
+    """The mutable objects of high types that were made while a trace was the current one.
 
     Attributes:
       own: the objects, by their ids.
@@ -71,12 +71,12 @@ class _Objects:
 
 
 _objects: WeakKeyDictionary[Trace, _Objects] = WeakKeyDictionary()
-# Whether operations act on the objects themselves: a method of a type converts one.
+# Whether operations act on the objects themselves, as while a type's method converts one.
 _converting: ContextVar[bool] = ContextVar("converting a value with a state", default=False)
 
 
 class _Conversion:
-    """A context in which operations act on mutable objects, not on references to their values."""
+    """A context in which operations act on mutable objects rather than on their references."""
 
     __slots__ = ("token",)
 
@@ -88,9 +88,10 @@ class _Conversion:
 
 
 def made(x: object) -> Any:
-    """Return an object that was made just now, and remember by which function."""
+    """Return a newly made object, and record it for the current trace."""
     trace = current_trace()
-    if hasattr(trace, "parent"):  # The engine has none, and every other object is its own.
+    # The engine has no parent, and owns every object that no trace recorded.
+    if hasattr(trace, "parent"):
         _objects.setdefault(trace, _Objects()).own[id(x)] = x
     return x
 
@@ -100,7 +101,7 @@ class _Owner:
 
     Attributes:
       home: the trace in which it was made.
-      inside: the traces from the current one to its home, without it.
+      inside: the traces from the current one to its home, excluding the home.
     """
 
     def __init__(self, x: object):
@@ -116,22 +117,23 @@ class _Owner:
 
     @property
     def stored(self) -> _Stored | None:
-        """The references that hold its low values, if any do."""
+        """The references that hold the object's low values, or None."""
         objects = _objects.get(self.home)
         return None if objects is None else objects.stored.get(id(self.x))
 
     @property
     def is_within(self) -> bool:
-        """Return whether the current program, or none, is that of the object."""
+        """True if no program is being traced between the object's home and the current trace."""
         return not any(trace.stages for trace in self.inside)
 
     def store(self) -> _Stored:
-        """Return the references that hold its low values from now on."""
+        """Store the object's low values in references, unless they are already; return these."""
         stored = self.stored
         if stored is None:
             with interpreting_with(self.home):
                 state, low = _read_object(self.x)
-                # A reference keeps its type, so that its weak type would be that of all values.
+                # A reference cannot change its type, so with a weak type all later values would be
+                # weak.
                 refs = [references.new_ref(value) for value in _without_weak_types(low)]
                 state = _state(_raised(_type(self.x), state, [ref[...] for ref in refs]))
                 stored = _Stored(state, refs)
@@ -141,7 +143,7 @@ class _Owner:
         return stored
 
     def move_back(self) -> None:
-        """Let the object hold its low values again, which changes of its structure need."""
+        """Move the low values from references back to the object, to change its structure."""
         stored = self.stored
         if stored is not None:
             del _objects[self.home].stored[id(self.x)]
@@ -150,10 +152,10 @@ class _Owner:
                 references.free_ref(ref)
 
     def check(self, values: Sequence[object]) -> None:
-        """Check that the object may hold these values.
+        """Check that these values may be stored in the object.
 
         Raises:
-          ValueError: if one has a derivative or is a batch, which the object would keep for longer.
+          ValueError: if one has a derivative or is batched, because the object would outlive that.
         """
         for value in values:
             if isinstance(value, Tracer) and value._trace in self.inside:  # pyright: ignore[reportPrivateUsage]
@@ -168,7 +170,7 @@ class _Owner:
 
 
 def _keep_while_alive(x: object) -> None:
-    """Forget the references of an object of the engine when the object is deleted."""
+    """Drop the references of an object that the engine owns when the object is deleted."""
     home = _Owner(x).home
     key = id(x)
     objects = _objects[home]
@@ -179,7 +181,7 @@ def _keep_while_alive(x: object) -> None:
 
     try:
         objects.own[key] = ref(cast(Any, x), forget)
-    except TypeError:  # Its class has no __weakref__.
+    except TypeError:  # The object's class has no __weakref__.
         objects.own[key] = x
 
 
@@ -215,7 +217,7 @@ def _raised(type_: Any, state: Any, low: Sequence[Any]) -> Any:
 
 
 def cur_qdd(x: Any) -> Any:
-    """Return the state that a value has now: the types and structure of what it holds."""
+    """Return the current state of a value: the types and structure of its low values."""
     if not has_state(x) or _converting.get():
         return x.cur_qdd()
     stored = _Owner(x).stored
@@ -232,11 +234,11 @@ def read(x: object) -> tuple[Any, list[Any]]:
 
 
 def write(x: object, state: object, low: Sequence[object]) -> None:
-    """Let a value have a state, and hold low values.
+    """Set the state and the low values of a value.
 
     Raises:
-      TypeError: if a program changes the state of a value from outside of it.
-      ValueError: if a low value has a derivative or is a batch, and the object is from outside.
+      TypeError: if a program changes the state of a value that comes from outside the program.
+      ValueError: if a low value has a derivative or is batched, and the object is from outside.
     """
     owner = _Owner(x)
     owner.check(low)
@@ -259,7 +261,7 @@ def write(x: object, state: object, low: Sequence[object]) -> None:
 def operate(
     run: Callable[..., object], primitive: object, args: Sequence[object], params: dict[str, Any]
 ) -> Any:
-    """Run an operation on values some of which have a state, and store the new state.
+    """Run an operation on values, some of which have state, and store their new states.
 
     Args:
       run: the operation, which takes operands and parameters.
@@ -327,10 +329,10 @@ def _passed(x: object) -> PassedState:
 
 
 def passed_states(args: PyTree) -> tuple[PyTree, list[object]]:
-    """Return arguments with PassedStates instead of values with a state, and these values.
+    """Return arguments with PassedStates in place of values with state, and these values.
 
     Raises:
-      ValueError: if a value is among the arguments twice.
+      ValueError: if the same value is passed twice.
     """
     objects: list[object] = []
     if mutable_types_exist():
@@ -350,7 +352,7 @@ def passed_states(args: PyTree) -> tuple[PyTree, list[object]]:
 
 
 def on_passed_states(fun: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, list[PassedState]]]:
-    """Return a function of PassedStates, which returns the result and the states that it leaves."""
+    """Return a function of PassedStates that returns the result and the states after the call."""
 
     def on_passed(*args: PyTree, **kwargs: PyTree) -> tuple[PyTree, list[PassedState]]:
         objects: list[Any] = []
@@ -369,13 +371,13 @@ def on_passed_states(fun: Callable[..., PyTree]) -> Callable[..., tuple[PyTree, 
 
 
 def keep_states(objects: Sequence[object], left: Sequence[PassedState]) -> None:
-    """Let values have the states that a function left."""
+    """Set values to the states that a function returned."""
     for x, passed in zip(objects, left, strict=True):
         write(x, passed.state, list(passed.low))
 
 
 class _Held:
-    """An argument that is not an array: its identity is part of the arguments' structure."""
+    """An argument that is not an array; its identity is part of the arguments' structure."""
 
     def __init__(self, value: object):
         self.value = value
@@ -401,7 +403,7 @@ def _is_passed(x: object) -> bool:
 def closing_over_states(
     functions: Sequence[Callable[..., PyTree]], operands: tuple[PyTree, ...]
 ) -> tuple[Sequence[Callable[..., PyTree]], tuple[PyTree, ...]]:
-    """Return functions of the operands without values that have a state, and these operands."""
+    """Return functions that close over operands with state, and the remaining operands."""
     if not (mutable_types_exist() and any(map(has_state, tree.tree_leaves(operands)))):
         return functions, operands
 
@@ -423,7 +425,7 @@ def closing_over_states(
 
 
 def refuse_states(avals: Sequence[object]) -> None:
-    """Raise TypeError for a type of values with a state among those of the inputs of a program."""
+    """Raise TypeError if a program has an input whose type has state."""
     for aval in avals:
         if isinstance(aval, MutableHiType):
             raise TypeError(

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 new_ref_p = Primitive("new_ref")
 # This makes a reference with undefined elements; it has no operands.
 empty_ref_p = Primitive("empty_ref")
-# The operand is a reference, the result its array; the reference may not be used afterwards.
+# The operand is a reference, the result its array; the reference must not be used afterwards.
 freeze_p = Primitive("freeze")
 free_ref_p = Primitive("free_ref", multiple_results=True)
 # Operands: a reference and the leaves of indexers, whose structure is the parameter `tree`.
@@ -76,19 +76,19 @@ class RefLike(Protocol):
     def dtype(self) -> DType: ...
 
 
-# What is called with each reference that is indexed, and the index: kernels check bounds by it.
+# A function of each indexed reference and the index, by which kernels check bounds.
 index_check: ContextVar[Callable[[RefLike, NDIndexer], None] | None] = ContextVar(
     "index_check", default=None
 )
 
-# One entry of an index of a reference, for one axis or, if it is an ellipsis, for several.
+# An entry of an index, for one axis or, if it is an ellipsis, several.
 RefIndexEntry = ArrayLike | Slice | slice | EllipsisType
 # An index of a reference; None selects all elements.
 RefIndex = RefIndexEntry | tuple[RefIndexEntry, ...] | None
 
 
 class TransformedRef:
-    """A view of a part of a reference: `ref.at[index]`, which is indexed as the reference is.
+    """A view of a part of a reference, `ref.at[index]`, which is indexed like a reference.
 
     Attributes:
       ref: the reference.
@@ -168,17 +168,17 @@ class RefIndexer:
 
 
 def indexed(ref: RefLike, index: RefIndex, function: str) -> tuple[RefLike, tuple[NDIndexer, ...]]:
-    """Return the reference behind a reference or view, and its indexers with one for `index`.
+    """Return the reference behind a reference or view, and its indexers with `index` appended.
 
     Args:
       ref: a reference, a tracer of one, or a TransformedRef.
-      index: what stands in brackets: integers, slices, arrays of integers, `ds(...)`, an ellipsis;
-        None for all elements.
-      function: the name of the function that is called, for messages.
+      index: the contents of the brackets: integers, slices, arrays of integers, `ds(...)`, an
+        ellipsis; None for all elements.
+      function: the name of the called function, for messages.
 
     Raises:
       ValueError: if `ref` is not a reference, or the index is too long or out of bounds.
-      TypeError: if an index is not of integers.
+      TypeError: if an index is not an integer.
     """
     transforms = _WHOLE
     if isinstance(ref, TransformedRef):
@@ -199,7 +199,7 @@ def reshaped(ref: RefLike, *shape: int | tuple[int, ...]) -> TransformedRef:
 
     Args:
       ref: a reference, or a view of a part.
-      *shape: the sizes, one of which may be -1, for what is left; or a tuple of them.
+      *shape: the sizes, or a tuple of them; one may be -1, for the remaining elements.
 
     Raises:
       ValueError: if the shape has another number of elements.
@@ -222,15 +222,15 @@ def reshaped(ref: RefLike, *shape: int | tuple[int, ...]) -> TransformedRef:
 def bitcasted(ref: RefLike, dtype: DTypeLike) -> TransformedRef:
     """Return a view of the bits of a reference as elements of another dtype.
 
-    Elements of a narrower dtype are so many rows as are packed into one, the lowest bits first; the
-    last axis but one is longer by that factor, and shorter for a wider dtype.
+    With a narrower dtype, each row becomes several, which hold its lowest bits first: the
+    second-to-last axis grows by that factor. With a wider dtype it shrinks.
 
     Args:
       ref: a reference, or a view of a part.
       dtype: the dtype.
 
     Raises:
-      ValueError: if the reference has too few axes, or its rows do not divide into what is packed.
+      ValueError: if the reference has fewer than two axes, or its rows cannot be packed evenly.
     """
     ref, transforms = indexed(ref, None, "bitcast")
     new = canonicalize_dtype(dtype)
@@ -320,12 +320,12 @@ def new_ref(
 ) -> Any:
     """Return a mutable reference that holds a copy of an array.
 
-    `ref[...]` reads it, `ref[i] = x` writes to it, `ref[i] += x` does both, in jitted functions
-    and outside. A function may take references, close over them and make them; it may not return
-    them. References are not passed twice to one function, and not both passed and closed over.
+    `ref[...]` reads it, `ref[i] = x` writes to it, `ref[i] += x` does both, inside and outside
+    jitted functions. A function may take references, close over them and make them, but not return
+    them. A reference must not be passed twice to a function, nor both passed and closed over.
 
     Args:
-      init_val: the first value: an array or scalar.
+      init_val: the initial value, an array or scalar.
       memory_space: the memory of the reference, which extensions interpret.
       kind: the name of a kind of reference, which extensions interpret.
       pin: must be False: references are values in compiled programs, not pinned buffers.
@@ -371,7 +371,7 @@ def empty_ref(ty: Any, memory_space: object = None, pin: bool = False) -> Any:
 
 
 def freeze(ref: RefLike) -> Array:
-    """Return the array that a reference holds, and end the use of the reference.
+    """Return the array that a reference holds; the reference must not be used afterwards.
 
     Args:
       ref: a reference, as `jax.new_ref` makes it.
@@ -384,7 +384,7 @@ def freeze(ref: RefLike) -> Array:
 
 
 def free_ref(ref: RefLike) -> None:
-    """End the use of a reference, so that its memory can be used for other values.
+    """Free a reference, so that its memory can be reused; it must not be used afterwards.
 
     Args:
       ref: a reference, as `jax.new_ref` makes it.
@@ -447,7 +447,7 @@ def set(ref: RefLike, idx: RefIndex, value: ArrayLike) -> None:
 def addupdate(ref: RefLike, idx: RefIndex, x: ArrayLike) -> None:
     """Add a value to the elements of a reference at an index, without reading them.
 
-    As sums commute, cotangents can be accumulated in any order. Elements that an array of integers
+    Sums commute, so cotangents can be accumulated in any order. Elements that an array of integers
     selects twice are added to twice, unlike with `ref[idx] += x`.
 
     Args:
@@ -465,7 +465,7 @@ def addupdate(ref: RefLike, idx: RefIndex, x: ArrayLike) -> None:
 
 
 def _written(value: ArrayLike) -> ArrayLike:
-    """Return a value without weak type, as references hold it."""
+    """Return a value with a strong type, which references require."""
     aval = typeof(value)
     if is_reference(aval):
         raise TypeError(f"a reference holds arrays, and no references: read {value} with [...]")

@@ -48,7 +48,7 @@ Axes = Sequence[BatchAxis]
 # ---- discharge: operations on the arrays that references hold ------------------------------------
 
 
-# The new array of each operand that is a reference and was written to, else None; and the results.
+# The new array of each operand that is a written reference, or None; and the results.
 Discharged = tuple[Sequence[ArrayLike | None], Results]
 
 
@@ -99,7 +99,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 def not_differentiated(operation: str, ref: ArrayLike) -> NoReturn:
-    """Raise the error that a value with a tangent is written to a reference without one."""
+    """Raise the error for writing a value with a tangent to a reference without one."""
     raise Exception(  # JAX raises this class.
         f"performing {operation} operation with a differentiated value on a non-differentiated "
         f"array reference of type {typeof(ref)}. Move the array reference to be an argument of the "
@@ -148,7 +148,7 @@ def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
 def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     value = get_p.bind(*primals, tree=tree)
     tangent = tangents[0]
-    # A view of bits as integers has no tangent.
+    # A view that reinterprets bits as integers has no tangent.
     if type(tangent) is Zero or typeof(value).to_tangent_aval().dtype == float0:
         return value, Zero.of(value)
     return value, get_p.bind(tangent, *primals[1:], tree=tree)
@@ -189,11 +189,11 @@ _WHOLE = tree.tree_structure(())
 
 
 class RefAccumulator:
-    """The cotangent of a linear reference: a reference that is made when the first part arrives.
+    """The cotangent of a linear reference: a reference created for the first cotangent.
 
     Attributes:
       aval: the type of the reference.
-      ref: the reference; None as long as its cotangent is zero.
+      ref: the reference; None while the cotangent is zero.
     """
 
     __slots__ = ("aval", "ref")
@@ -203,7 +203,7 @@ class RefAccumulator:
         self.ref = ref
 
     def instantiated(self) -> RefLike:
-        """Return the reference, and make one of zeros if there is none."""
+        """Return the reference, creating one of zeros if there is none."""
         if self.ref is None:
             return self._make(instantiate(Zero(self.aval.inner_aval)))
         return self.ref
@@ -218,7 +218,7 @@ class RefAccumulator:
         if self.ref is None and structure == _WHOLE:
             self._make(cotangent)
         elif isinstance(self.aval.inner_aval.dtype, ExtendedDType):
-            # The dtype says how its values are added.
+            # The extended dtype defines how its values are added.
             ref = self.instantiated()
             before = get_p.bind(ref, *indices, tree=structure)
             swap_p.bind(ref, add_tangents(before, cotangent), *indices, tree=structure)
@@ -291,7 +291,7 @@ def _(
 
 
 def _accumulator(ref: Operand) -> RefAccumulator:
-    # The transposition of a program hands each linear reference with its accumulator.
+    # Transposing a program passes each linear reference together with its accumulator.
     return cast(UndefinedPrimal, ref).accumulator
 
 
@@ -356,16 +356,16 @@ def _(axis: AxisData, values: Values, axes: Axes, *, tree: PyTreeDef) -> BatchRe
     return addupdate_p.bind(values[0], value, *part.leaves, tree=part.structure), []
 
 
-# The label of the batch axis among the numbers of the axes of one example.
+# The label of the batch axis among an example's axis numbers.
 BATCH = -1
 
 
 class _BatchedPart:
-    """The part that indexers select from a batch of arrays, where each example selects its own.
+    """The part of a batch of arrays that indexers select, which may differ per example.
 
     Attributes:
       leaves, structure: the indexers of the batch, flattened.
-      order: per axis of what they select, the axis of the part of one example, or BATCH.
+      order: per axis of the selected part, the axis of an example's part, or BATCH.
     """
 
     __slots__ = ("leaves", "order", "size", "structure")
@@ -395,7 +395,7 @@ class _BatchedPart:
                 indexer, order = self._batched_view(indexer, order)
                 batched.append(indexer)
                 continue
-            # Leaves are in the order of the axes: an index, or the start of a slice.
+            # Leaves (indices and starts of slices) are in the order of the axes.
             batched_indices = [tree.tree_map(next_axis, index) for index in indexer.indices]
             indexer, order = self._batched(indexer, batched_indices, order)
             batched.append(indexer)
@@ -405,9 +405,9 @@ class _BatchedPart:
     def _batched(
         self, indexer: NDIndexer, axes: Sequence[PyTree], order: list[int]
     ) -> tuple[NDIndexer, list[int]]:
-        """Return the indexer of a batch of arrays whose axes have an order, and its result's."""
+        """Return an indexer for a batch of arrays with axes in `order`, and its result's order."""
         shape = tuple(self.size if axis == BATCH else indexer.shape[axis] for axis in order)
-        # Per axis of the result of one example, the axis of the array or a number of the arrays.
+        # Per axis of an example's result, the axis of the array, or an axis of the index arrays.
         slices = [("slice", i) for i, is_slice in enumerate(indexer.is_slice) if is_slice]
         arrays = [("array", i) for i in range(len(indexer.int_indexer_shape))]
         at = indexer.first_array_axis
@@ -429,7 +429,7 @@ class _BatchedPart:
         return batched, [BATCH if n == ("slice", BATCH) else example.index(n) for n in labels]
 
     def _batched_view(self, view: RefView, order: list[int]) -> tuple[RefView, list[int]]:
-        """Return the view of a batch of arrays whose axes have an order, and its result's."""
+        """Return a view of a batch of arrays with axes in `order`, and its result's order."""
         new_order = list(range(len(view.new_shape)))
         if BATCH not in order:
             return view, new_order
@@ -450,9 +450,9 @@ class _BatchedPart:
         shape: tuple[int, ...],
         arrays: list[tuple[str, int]],
     ) -> tuple[NDIndexer, list[tuple[str, int]]]:
-        """Return the indexer of a batch as one with arrays of a leading batch axis, and their axes.
+        """Return an indexer whose index arrays have a leading batch axis, and the axes' labels.
 
-        Slices whose start is batched become arrays of integers too.
+        Slices with a batched start become arrays of integers too.
         """
         moving = {
             i: index
@@ -492,7 +492,7 @@ class _BatchedPart:
         return index if shape == common else broadcast_in_dim(index, common, tuple(range(ndim)))
 
     def value(self, value: ArrayLike, batch_axis: BatchAxis) -> ArrayLike:
-        """Return a value to write, or a batch of values, with the axes in the order of the part."""
+        """Return the value to write, as a batch with its axes in the order of the part."""
         if batch_axis is None:
             value, batch_axis = with_new_axis(value, self.size), 0
         value_axes = list(range(typeof(value).ndim - 1))
@@ -502,7 +502,7 @@ class _BatchedPart:
         return transpose(value, [value_axes.index(axis) for axis in self.order])
 
     def result(self, part: ArrayLike) -> tuple[ArrayLike, int]:
-        """Return an array read from this part, an example's axes in order, and its batch axis."""
+        """Return an array read from this part, with examples' axes in order, and its batch axis."""
         batch_axis = self.order.index(BATCH)
         order = [axis for axis in self.order if axis != BATCH]
         if order == sorted(order):

@@ -54,14 +54,14 @@ def _updated(
     scattered: Callable[..., ArrayLike],
     value: ArrayLike | None = None,
 ) -> ArrayLike:
-    """Return an array in which `update` replaced the part that indexers select.
+    """Return an array in which `update` has replaced the part that indexers select.
 
     Args:
       array: the array.
       transforms: the indexers.
-      update: returns the new part for the old one.
-      scattered: the scatter function that does the update at arrays of indices.
-      value: what `scattered` writes there; None for the result of `update`.
+      update: a function from the old part to the new one.
+      scattered: the scatter function for updates at arrays of indices.
+      value: the updates of `scattered`; None for the result of `update`.
     """
     if not transforms:
         return update(array)
@@ -87,20 +87,20 @@ def _updated(
 
 
 def _seen(array: ArrayLike, view: RefView) -> ArrayLike:
-    """Return an array in the shape, or with the bits as the dtype, of a view."""
+    """Return an array reshaped, or with its bits reinterpreted, as a view shows it."""
     if view.dtype is None:
         return reshape(array, view.new_shape)
     return with_bits_as(array, view.dtype, len(view.shape) - 2)
 
 
 def with_bits_as(array: ArrayLike, dtype: DType, axis: int) -> ArrayLike:
-    """Return the bits of an array as a dtype, with elements packed or unpacked along an axis."""
+    """Reinterpret the bits of an array as a dtype, packing or unpacking elements along an axis."""
     aval: Any = typeof(array)
     shape = list(aval.shape)
     old, new = bit_width(aval.dtype), bit_width(dtype)
     rank = len(shape)
     if new < old:
-        # The parts of an element are a new last axis, which moves behind the axis.
+        # The parts of an element form a new last axis, which moves to just after `axis`.
         parts = bitcast_convert_type(array, dtype)
         shape[axis] *= old // new
         order = [*range(axis + 1), rank, *range(axis + 1, rank)]
@@ -113,10 +113,10 @@ def with_bits_as(array: ArrayLike, dtype: DType, axis: int) -> ArrayLike:
 
 
 class _Part(NamedTuple):
-    """The part of an array that one indexer selects, in steps that can each be read and written.
+    """The part of an array that an indexer selects, in steps that can each be read and written.
 
-    First a window of neighbors is cut out; of it every n-th element is taken along axes that have
-    a stride; axes with one integer are removed; arrays of integers gather along the others.
+    First a contiguous window is sliced; along axes with a stride, every n-th element of it is kept;
+    axes with one integer are removed; arrays of integers gather along the others.
 
     Attributes:
       shape: the shape of the array.
@@ -124,10 +124,10 @@ class _Part(NamedTuple):
       sizes: per axis the size of the window.
       strides: per axis the distance between elements in the window.
       integers: the axes that one integer indexes, which are removed.
-      arrays: per axis that an array of integers indexes, the axis among those that stay and the
-        indices.
+      arrays: for each axis that an array of integers indexes, its number among the remaining axes,
+        and the indices.
       array_shape: the shape of these arrays.
-      first_array_axis: the axis of the result at which their axes stand.
+      first_array_axis: the first axis of the result that comes from these arrays.
     """
 
     shape: tuple[int, ...]
@@ -178,7 +178,7 @@ class _Part(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """True if all starts of the window are known while the program is traced."""
+        """True if all starts of the window are known at trace time."""
         return all(isinstance(start, int) for start in self.starts)
 
     def window(self, array: ArrayLike) -> ArrayLike:
@@ -191,13 +191,13 @@ class _Part(NamedTuple):
         return dynamic_slice(array, self._starts_of_one_dtype(), self.sizes)
 
     def with_window(self, array: ArrayLike, window: ArrayLike) -> ArrayLike:
-        """Return an array with another window."""
+        """Return an array with its window replaced."""
         if self.sizes == self.shape:
             return window
         return dynamic_update_slice(array, window, self._starts_of_one_dtype())
 
     def _starts_of_one_dtype(self) -> list[ArrayLike]:
-        """Return the starts, some of which are traced, in the widest dtype of these."""
+        """Return the starts, some of them traced, in the widest dtype of the traced ones."""
         traced = [typeof(start).dtype for start in self.starts if not isinstance(start, int)]
         dtype = max(traced, key=_width, default=np.dtype("int32"))
         return [convert(start, dtype, False) for start in self.starts]
@@ -209,7 +209,7 @@ class _Part(NamedTuple):
         return static_slice(window, (0,) * len(self.sizes), self.sizes, self.strides)
 
     def with_strided(self, window: ArrayLike, strided: ArrayLike) -> ArrayLike:
-        """Return a window with other elements where `strided` reads them."""
+        """Return a window with the elements that `strided` reads replaced."""
         axes = [axis for axis, stride in enumerate(self.strides) if stride != 1]
         if not axes:
             return strided
@@ -221,7 +221,7 @@ class _Part(NamedTuple):
         return scatter(window, indices, strided, numbers)
 
     def squeezed(self, strided: ArrayLike) -> ArrayLike:
-        """Return an array without the axes that one integer indexes."""
+        """Return an array without the axes that are indexed by one integer."""
         if not self.integers:
             return strided
         shape = typeof(strided).shape
@@ -253,7 +253,7 @@ class _Part(NamedTuple):
     def scattered(
         self, function: Callable[..., ArrayLike], array: ArrayLike, value: ArrayLike
     ) -> ArrayLike:
-        """Return an array that `function`, a scatter, updates with a value where arrays select."""
+        """Update an array with a value by `function`, a scatter, where the index arrays select."""
         axes, window_axes, indices = self._numbers(array)
         numbers = ScatterDimensionNumbers(tuple(window_axes), tuple(axes), tuple(axes))
         return function(array, indices, value, numbers)

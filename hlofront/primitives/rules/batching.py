@@ -23,7 +23,7 @@ from hlofront.primitives.rules.derivatives import add_any_p, zeros_of
 
 
 def move_axis(x: ArrayLike, source: int, destination: int) -> ArrayLike:
-    """Return `x` with axis `source` moved to `destination`, the other axes in order."""
+    """Return `x` with axis `source` moved to `destination`; the other axes keep their order."""
     if source == destination:
         return x
     order = [i for i in range(typeof(x).ndim) if i != source]
@@ -37,7 +37,7 @@ def to_front(x: ArrayLike, axis: BatchAxis, size: int) -> ArrayLike:
 
 
 def only_axis(axes: Sequence[BatchAxis]) -> int:
-    """Return the batch axis of the only operand of an operation, which always has one."""
+    """Return the batch axis of an operation's only operand, which is always batched."""
     (axis,) = axes
     assert axis is not None
     return axis
@@ -58,7 +58,7 @@ def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
 
 
 def _with_batch_axis(aval: ShapedArray, size: int, axis: int) -> ShapedArray:
-    """Return the type of an array that is repeated along a batch axis, split as vmap's axis is."""
+    """Return the type of an array repeated along a batch axis that is split like vmap's axis."""
     batch = split_batch_axis()
     if batch is None or batch.size != size:
         return cast(ShapedArray, unmapped_aval(size, axis, aval))
@@ -81,9 +81,9 @@ def batch_size(values: Sequence[ArrayLike], axes: Sequence[int | None]) -> int:
 def with_same_axis(
     values: Sequence[ArrayLike], axes: Sequence[int | None]
 ) -> tuple[tuple[ArrayLike, ...], int]:
-    """Return the operands with one common batch axis, and that axis.
+    """Return the operands with a common batch axis, and that axis.
 
-    It is 0, unless all operands already have another one in common; operands without are broadcast.
+    It is 0 unless all operands already share another one; unbatched operands are broadcast.
     """
     if axes[0] is not None and all(axis == axes[0] for axis in axes):
         return tuple(values), axes[0]
@@ -91,7 +91,7 @@ def with_same_axis(
     return tuple([to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]), 0
 
 
-# The primitives each of whose elements depends on elements of the operands at its place only.
+# Primitives whose result elements depend only on operand elements at the same position.
 elementwise: set[Primitive] = set()
 
 
@@ -119,9 +119,9 @@ def _register(primitive: Primitive) -> None:
 def match_axes(
     values: Sequence[ArrayLike], axes: Sequence[int | None]
 ) -> tuple[list[ArrayLike], int]:
-    """Return the operands of an elementwise operation with aligned batch axes, and the batch axis.
+    """Align the batch axes of an elementwise operation's operands; return both.
 
-    An operand without a batch axis gets one of size 1; a scalar without one is unchanged.
+    Operands without a batch axis get one of size 1, except for scalars, which are unchanged.
     """
     if len(values) == 1:
         return list(values), axes[0]  # type: ignore[return-value]
@@ -141,7 +141,7 @@ def match_axes(
             matched.append(expand_dims(x, (axis,)) if shape else x)
         elif len(shape) - 1 == rank:
             matched.append(move_axis(x, own, axis))
-        else:  # a scalar for each example of the batch
+        else:  # A scalar per example of the batch.
             matched.append(reshape(x, [1] * axis + [shape[own]] + [1] * (rank - axis)))
     return matched, axis
 
@@ -149,7 +149,7 @@ def match_axes(
 def match_shapes(
     values: Sequence[ArrayLike], axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
 ) -> tuple[list[ArrayLike], int]:
-    """Return the operands of a batch rule broadcast to one shape, and their common batch axis.
+    """Return the operands of a batch rule broadcast to the same shape, and their batch axis.
 
     Args:
       values: the operands, at least one of them batched.
@@ -178,7 +178,7 @@ def match_shapes(
             matched.append(with_new_axis(x, size, axis))
         elif own is None and index in may_be_scalars:
             matched.append(x)
-        else:  # a scalar for the whole batch, or for each example of it
+        else:  # A scalar for the whole batch, or one per example.
             dimensions = () if own is None else (axis,)
             matched.append(broadcast_in_dim(x, full.shape, dimensions, out_sharding=sharding))
     return matched, axis
@@ -189,7 +189,7 @@ def _rank(x: ArrayLike) -> int:
 
 
 def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ()) -> None:
-    """Register the batch rule of an elementwise primitive whose operands must have one shape.
+    """Register the batch rule of an elementwise primitive whose operands must have equal shapes.
 
     Args:
       primitive: the primitive.

@@ -1,4 +1,4 @@
-"""Makers of derivative rules, with sums of tangents and zeros as arrays."""
+"""Makers of derivative rules, sums of tangents, and arrays of zeros."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,25 +30,25 @@ from hlofront.primitives.rules import taylor
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-# ---- types of the rules that makers take ---------------------------------------------------------
-# The types of small numbers of operands give lambdas the types of their parameters.
+# ---- types of the arguments of makers ------------------------------------------------------------
+# Types for one or two operands let checkers infer the parameter types of lambdas.
 
 
 class ContributionOfOne(Protocol):
-    """The type of a derivative of an operation of one operand, whose parameters it passes on."""
+    """The type of the derivative of an operation of one operand, which receives its parameters."""
 
     def __call__(self, t: ArrayLike, x: ArrayLike, /, **params: object) -> Tangent: ...
 
 
 class ContributionOfTwo(Protocol):
-    """The type of a function of a tangent and two values that passes on the parameters."""
+    """The type of a function of a tangent, two values and an operation's parameters."""
 
     def __call__(
         self, t: ArrayLike, x: ArrayLike, y: ArrayLike, /, **params: object
     ) -> Tangent: ...
 
 
-# The summand of a result's tangent that comes from the tangent of one operand.
+# The contribution of one operand's tangent to the result's tangent.
 Contribution = (
     Callable[[ArrayLike, ArrayLike], Tangent]
     | Callable[[ArrayLike, ArrayLike, ArrayLike], Tangent]
@@ -61,14 +61,14 @@ Cotangents = Sequence[Cotangent | None]
 
 
 class CotangentsOfOne(Protocol):
-    """The type of a transpose rule of one linear operand, which passes on the parameters."""
+    """The type of a transpose rule of one linear operand, which receives the parameters."""
 
     def __call__(
         self, cotangent: ArrayLike, x: UndefinedPrimal, /, **params: object
     ) -> Cotangents: ...
 
 
-# A transpose rule of an operation that is linear in all operands together.
+# A transpose rule of an operation that is linear in all operands jointly.
 LinearTransposeRule = (
     Callable[[ArrayLike, UndefinedPrimal], Cotangents]
     | Callable[[ArrayLike, Operand, Operand], Cotangents]
@@ -91,11 +91,11 @@ def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
             "their dtypes differ: a rule of a custom_vjp function gives a cotangent of another "
             "dtype than its argument's."
         )
-    return x  # Also if only y is strongly typed, as in JAX.
+    return x  # As in JAX, even if only y is strongly typed.
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """Return the sum of two tangents or cotangents of equal type, each of them possibly a Zero."""
+    """Return the sum of two tangents or cotangents of equal type, either of which may be a Zero."""
     if type(x) is Zero:
         return y
     # Tangents of integers have dtype float0, which no device stores: there is nothing to add.
@@ -108,7 +108,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
 
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
-    """Return an array of zeros of an aval; a NumPy array for float0, which no device has."""
+    """Return zeros as an array of an aval; a NumPy array for float0, which no device stores."""
     if aval.dtype == float0 and not has_symbolic_size(aval.shape):
         return np.zeros(aval.shape, float0)
     if isinstance(aval.dtype, ExtendedDType):
@@ -121,7 +121,7 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
             zero = number
     varies = aval.manual_axis_type is not SAME
     if not aval.shape and not is_eager() and aval.spec is None and not varies:
-        return zero  # a literal of the program
+        return zero  # A literal of the program.
     # Looked up by name, because files that define operations on shapes import this one.
     sharding = aval.sharding if aval.spec is not None else None
     zeros = process(
@@ -153,10 +153,10 @@ def is_linear(x: object) -> "TypeIs[UndefinedPrimal]":
 
 
 def known(x: Operand) -> ArrayLike:
-    """Return the value of an operand of a transpose rule that is not the linear one.
+    """Return the value of a known operand of a transpose rule.
 
     Raises:
-      TypeError: if it is linear, where the operation is linear in one operand at a time.
+      TypeError: if it is linear, although the operation is linear in one operand at a time.
     """
     if type(x) is UndefinedPrimal:
         raise TypeError(f"an operand must be known, and is linear: {x}")
@@ -194,8 +194,8 @@ def derivative(primitive: Primitive, *contributions: Contribution | None) -> Non
 
     Args:
       primitive: the primitive.
-      contributions: per operand (tangent, *operands, **params) -> its summand of the result's
-        tangent; None if the derivative by this operand is zero.
+      contributions: per operand a function (tangent, *operands, **params) -> its contribution to
+        the result's tangent; None if the derivative with respect to this operand is zero.
     """
 
     def rule(
@@ -217,8 +217,9 @@ def derivative_from_result(primitive: Primitive, *contributions: Contribution | 
 
     Args:
       primitive: the primitive.
-      contributions: per operand (tangent, result, *operands, **params) -> its summand of the
-        result's tangent; None if the derivative by this operand is zero.
+      contributions: per operand a function (tangent, result, *operands, **params) -> its
+        contribution to the result's tangent; None if the derivative with respect to this operand is
+        zero.
     """
 
     def rule(
@@ -236,7 +237,7 @@ def derivative_from_result(primitive: Primitive, *contributions: Contribution | 
 
 
 def linear(primitive: Primitive, transposed: LinearTransposeRule | None = None) -> None:
-    """Register the jvp rule of a primitive that is linear in all operands together.
+    """Register the jvp rule of a primitive that is linear in all operands jointly.
 
     `transposed` is its transpose rule; None if that is registered elsewhere.
     """
@@ -273,7 +274,7 @@ def linear_in_first(primitive: Primitive) -> None:
 
 
 def linear_by_cotangent(primitive: Primitive, transpose_rule: Callable[..., Cotangents]) -> None:
-    """Register the jvp and transpose rules of a primitive that is linear in all operands together.
+    """Register the jvp and transpose rules of a primitive that is linear in all operands jointly.
 
     `transpose_rule(cotangent, **params)` returns the cotangents of the operands.
     """
@@ -313,7 +314,7 @@ def bilinear(
 
 
 def no_derivative(*primitives: Primitive) -> None:
-    """Register jvp rules with zero tangents, for results that are integers, booleans or steps."""
+    """Register jvp rules with zero tangents, for integer, boolean or piecewise constant results."""
     for primitive in primitives:
         _register(rules.jvp, primitive, _constant_rule(primitive))
         taylor.locally_constant(primitive)
@@ -368,7 +369,7 @@ _NARROW_FLOATS = (np.dtype(np.float16), np.dtype(bfloat16))
 def check_sum_allowed(operand: ArrayLike, axes: Collection[int]) -> None:
     """Raise ValueError for a sum of 16-bit floats that jax_allow_f16_reductions forbids.
 
-    Callers that bind reduce_sum check it, because results of its infer rule are cached by avals.
+    Callers that bind reduce_sum must check this, because its infer rule is cached by avals.
     """
     if allow_f16_reductions.value:
         return

@@ -1,4 +1,4 @@
-"""Makers of rules with the signatures of `jax.interpreters`, for packages with own primitives."""
+"""Makers of rules with the signatures of `jax.interpreters`, for other packages' primitives."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from hlofront.primitives.rules.derivatives import linear
 def deflinear2(
     primitive: Primitive, transpose_rule: Callable[..., Sequence[Cotangent | None]]
 ) -> None:
-    """Register the jvp and transpose rules of a primitive that is linear in all operands together.
+    """Register the jvp and transpose rules of a primitive that is linear in all operands jointly.
 
     Args:
       primitive: the primitive.
@@ -43,7 +43,7 @@ def bdim_at_front(x: ArrayLike, bdim: BatchAxis, size: int, mesh_axis: object = 
 
     Args:
       x: the array.
-      bdim: its batch axis; None repeats the array along a new one.
+      bdim: its batch axis; None to repeat the array along a new one.
       size: the size of the batch axis.
       mesh_axis: accepted for JAX's sake; XLA chooses how new axes are split over a mesh.
     """

@@ -1,4 +1,4 @@
-"""Primitives whose meaning is a class with methods, on arrays and on values of several arrays."""
+"""Primitives defined by the methods of a class, on arrays and values of several arrays."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +14,16 @@ from hlofront.core.trace import is_eager, process
 from hlofront.primitives.references.mutable_values import has_state, made, makes_state, operate
 from hlofront.primitives.rules.derivatives import instantiate
 
-# The parameter with the user's types of the operands, some of which consist of several arrays.
+# The parameter that holds the user's types of operands, some of which are several arrays.
 _TYPES = "hi_types"
 
 
 class HiPrimitive(Primitive):
-    """A primitive whose rules are its methods, which see values of the user's classes.
+    """A primitive whose rules are its methods, which receive values of the user's classes.
 
     Subclasses define `abstract_eval`, which returns the type of the result and a set of effects,
     and `to_lojax`, which computes the result with other operations; `jvp`, `transpose` and `impl`
-    where there are derivatives, or another function outside of programs. With the class attribute
+    where there are derivatives, or a different function outside programs. With the class attribute
     `multiple_results = True` results are sequences. A high value is a value of a user's class, and
     its low values are the arrays that it consists of; equations have the low values of operands.
     """
@@ -35,7 +35,7 @@ class HiPrimitive(Primitive):
 
     def __init__(self, name: str):
         several = getattr(type(self), "multiple_results", False) is True
-        # The table of all primitives has the one of equations, which is made first.
+        # Made first, so that the table of all primitives has this one, which is in equations.
         self.low = low = Primitive(name, multiple_results=True)
         super().__init__(name, multiple_results=several)
         rules.infer[low] = self._infer
@@ -46,7 +46,7 @@ class HiPrimitive(Primitive):
         rules.lower[low] = self._lower
 
     def _register_methods(self, kind: type[Primitive]) -> None:
-        """Register nothing: the methods see values of users, and `low` has the rules."""
+        """Register nothing: the methods receive users' values, and `low` has the rules."""
 
     # ---- what subclasses define
 
@@ -63,7 +63,7 @@ class HiPrimitive(Primitive):
         raise AssertionError(f"{self.name} must override to_lojax")
 
     def impl(self, *args: Any, **params: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the result of the operation outside of programs."""
+        """Return the result of the operation outside programs."""
         return self.to_lojax(*args, **params)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -71,7 +71,7 @@ class HiPrimitive(Primitive):
         raise AssertionError(f"{self.name} must override jvp")
 
     def transpose(self, *args: Any, **params: Any) -> Any:
-        """Return the cotangents of the operands, from that of the result and the operands."""
+        """Return the operands' cotangents, from the result's cotangent and the operands."""
         raise AssertionError(f"{self.name} must override transpose")
 
     # ---- operations on values
@@ -93,7 +93,7 @@ class HiPrimitive(Primitive):
         return self._result(raised(types_out, results))
 
     def _compute(self, *args: Any, **params: Any) -> Any:
-        """Return the result of an operation on values of the user's classes, with or in states."""
+        """Return the result of an operation on values of users' classes, which may have state."""
         run = self.impl if is_eager() else self.to_lojax
         results = self._results(run(*args, **params))
         for x in results:

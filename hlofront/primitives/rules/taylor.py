@@ -1,7 +1,7 @@
 # pyright: strict
 """Makers of Taylor rules for operations that are linear, bilinear or locally constant.
 
-A Taylor rule is handed the values of operands on a curve, as truncated power series of the curve's
+A Taylor rule receives the operands along a curve, as truncated power series in the curve's
 parameter, and returns the series of the result.
 """
 
@@ -19,22 +19,22 @@ from hlofront.core.rules import Results, TaylorRule
 from hlofront.core.symbolic_zeros import Series, ZeroSeries, zero_series
 from hlofront.core.trace import process
 
-# The coefficients of a polynomial of the curve's parameter, from order 0 up; missing ones at the
-# end are zero.
+# The coefficients of a polynomial in the curve's parameter, from order 0; missing ones at the end
+# are zero.
 Polynomial = Sequence[ArrayLike]
 Expansion = tuple[Results, Series | Sequence[Series]]
 
-# The primitives whose results have no series, whatever their operands'.
+# The primitives whose results have no series, even if their operands do.
 LOCALLY_CONSTANT: set[Primitive] = set()
 
 
 def order_of(series: Iterable[Series]) -> int:
-    """Return the order to which operands are expanded; at least one of them has a series."""
+    """Return the order to which operands are expanded; at least one must have a series."""
     return next(len(terms) for terms in series if not isinstance(terms, ZeroSeries))
 
 
 def polynomial(primal: ArrayLike, series: Series) -> Polynomial:
-    """Return the coefficients of an operand: its value, and the terms of its series if any."""
+    """Return the coefficients of an operand: its value, then the terms of its series, if any."""
     return [primal] if isinstance(series, ZeroSeries) else [primal, *series]
 
 
@@ -48,12 +48,12 @@ def total(terms: Iterable[ArrayLike]) -> ArrayLike | None:
 
 
 def has_terms(x: ArrayLike) -> bool:
-    """Return whether a value can have a series: whether it is floating or complex."""
+    """Return whether a value can have a series, which floats and complex numbers can."""
     return issubdtype(typeof(x).dtype, np.inexact)
 
 
 def linear(*primitives: Primitive) -> None:
-    """Register the Taylor rule of primitives that are linear in all floating operands together.
+    """Register the Taylor rule of primitives that are linear in all floating operands jointly.
 
     Operands of other dtypes, such as indices, are parameters of the linear function.
     """
@@ -124,8 +124,8 @@ def linear_in_first(primitive: Primitive) -> None:
 def bilinear(primitive: Primitive) -> None:
     """Register the Taylor rule of a primitive that is linear in each of its first two operands.
 
-    The terms of a product are Cauchy's: those of order k sum the products of terms of orders j
-    and k - j.
+    The series of the product is a Cauchy product: its term of order k is the sum of products of
+    terms of orders j and k - j.
     """
 
     def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
@@ -148,7 +148,7 @@ def bilinear(primitive: Primitive) -> None:
 
 
 def locally_constant(primitive: Primitive) -> None:
-    """Register the Taylor rule of a primitive whose results are integers, booleans or steps."""
+    """Register the Taylor rule of a primitive whose results are piecewise constant."""
     LOCALLY_CONSTANT.add(primitive)
     _register(primitive, constant_rule(primitive))
 

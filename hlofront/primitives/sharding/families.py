@@ -1,5 +1,5 @@
 # pyright: strict
-"""Families of sharding rules: the splits of results whose axes are axes of the operands."""
+"""Families of sharding rules, for results whose axes are axes of the operands."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -15,7 +15,7 @@ BATCHES_ALIKE = "the batch axes of all operands must be split the same way"
 def _for_all_results(
     primitives: Sequence[Primitive], split: Callable[[str, Avals], Entries]
 ) -> None:
-    """Register the sharding rule of operations all of whose results are split in one way.
+    """Register the sharding rule of operations whose results are all split the same way.
 
     Args:
       primitives: the operations.
@@ -32,18 +32,18 @@ def _for_all_results(
 
 
 def elementwise(*primitives: Primitive) -> None:
-    """Register the sharding rule of operations that split their results as any operand is split.
+    """Register the sharding rule of operations whose results combine the splits of operands.
 
-    An axis that one operand splits may be unsplit in others. Scalars take no part.
+    An axis that is split in one operand may be unsplit in others. Scalars are ignored.
     """
     _for_all_results(primitives, merged)
 
 
 def merged(name: str, avals: Avals) -> Entries:
-    """Return the split of arrays of equal rank along all axes that any of them is split along.
+    """Combine the splits of arrays of equal rank: each axis is split if it is in any of them.
 
     Raises:
-      ShardingTypeError: if two of them split an axis along different axes of the mesh.
+      ShardingTypeError: if an axis is split along different mesh axes in two of them.
     """
     result: list[tuple[Hashable, ...]] = []
     for axis, column in enumerate(zip(*[entries_of(aval) for aval in avals if aval.ndim])):
@@ -65,10 +65,10 @@ def split_alike(*primitives: Primitive) -> None:
 
 
 def common(name: str, avals: Avals) -> Entries:
-    """Return the one split that all arrays, but scalars, have.
+    """Return the split that all arrays except scalars have in common.
 
     Raises:
-      ShardingTypeError: if there are several.
+      ShardingTypeError: if they are split in different ways.
     """
     splits = {entries_of(aval) for aval in avals if aval.ndim}
     if len(splits) > 1:
@@ -77,15 +77,15 @@ def common(name: str, avals: Avals) -> Entries:
 
 
 def split_as_first_operand(*primitives: Primitive) -> None:
-    """Register the sharding rule of operations that split each result as their first operand.
+    """Register the sharding rule of operations whose results are split like the first operand.
 
-    Where the sizes of results differ from the operand's, they must be divisible all the same.
+    Sizes of results may differ from the operand's, but must still be divisible.
     """
     _for_all_results(primitives, lambda _, avals: entries_of(avals[0]))
 
 
 def split_as_each_operand(*primitives: Primitive) -> None:
-    """Register the sharding rule of operations that split result i as operand i."""
+    """Register the sharding rule of operations whose result i is split like operand i."""
 
     def rule(avals: Avals, results: Avals, **_: object) -> list[Entries]:
         return list(map(entries_of, avals))
@@ -108,7 +108,7 @@ def without(entries: Entries, axes: Sequence[int]) -> Entries:
 
 
 def need_unsplit(name: str, avals: Avals, axes: Sequence[int], operand: int = 0) -> None:
-    """Raise ShardingTypeError if an operand is split along one of some axes.
+    """Raise ShardingTypeError if an operand is split along any of these axes.
 
     Args:
       name: the operation's name.

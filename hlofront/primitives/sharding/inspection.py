@@ -15,7 +15,7 @@ from hlofront.core.trace import process
 
 
 class InspectionEffect(OwnEffect):
-    """The effect of looking at a sharding, which happens when a program is compiled."""
+    """The effect of inspecting a sharding, which happens when a program is compiled."""
 
     __slots__ = ()
 

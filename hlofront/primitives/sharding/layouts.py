@@ -1,4 +1,4 @@
-"""Primitives about the order of elements in memory: layout_constraint."""
+"""Primitives for the order of elements in memory: layout_constraint."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class MemoryOrder(Protocol):
-    """A layout, whose class is in pjrt/layouts.py."""
+    """The protocol of layouts, whose class is in pjrt/layouts.py."""
 
     @property
     def major_to_minor(self) -> tuple[int, ...]: ...
     def mode(self, aval: ShapedArray, what: str) -> str:
-        """Return the layout in XLA's notation; raise a ValueError if it does not fit the aval."""
+        """Return the layout in XLA's notation; raise ValueError if it does not fit the aval."""
         ...
 
     def with_axis(self, axis: int) -> "Self":
@@ -35,10 +35,10 @@ split_as_first_operand(layout_constraint_p)
 
 
 def layout_constraint(x: ArrayLike, layout: MemoryOrder) -> Array:
-    """Return an array whose elements XLA orders in memory by a layout at this point.
+    """Return an array whose elements XLA lays out in memory by a layout at this point.
 
     Raises:
-      ValueError: if the layout does not order the array's axes.
+      ValueError: if the layout does not fit the array's axes.
     """
     return process(layout_constraint_p, (x,), {"layout": layout})
 
@@ -49,7 +49,7 @@ def _(x: ShapedArray, *, layout: MemoryOrder) -> ShapedArray:
     return x
 
 
-# Cotangents are laid out as values are.
+# Cotangents have the layout of the values.
 def _transpose(cotangent: ArrayLike, x: Operand, *, layout: MemoryOrder) -> list[Cotangent]:
     return [layout_constraint(cotangent, layout)]
 

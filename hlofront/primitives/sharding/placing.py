@@ -18,7 +18,7 @@ from hlofront.primitives.rules.derivatives import linear
 
 
 class CopySemantics(enum.IntEnum):
-    """The ways in which device_put may use the memory of its operand."""
+    """How device_put may use the memory of its operand."""
 
     REUSE_INPUT = 0
     DONATE_INPUT = 1
@@ -31,7 +31,7 @@ class CopySemantics(enum.IntEnum):
 
 
 # Parameters, per operand: the target device or sharding (None: the current or default one), the
-# source, and the copy semantics. Within a compiled program all values are on its device, so the
+# source, and the copy semantics. In a compiled program all values are on its device, so the
 # operation does nothing there.
 device_put_p = Primitive("device_put", multiple_results=True)
 device_put_p.moves_memory = True
@@ -44,7 +44,7 @@ def device_put(
     srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
 ) -> list[Array]:
-    """Bind device_put: move each operand to its device; the public one is in runtime/array.
+    """Bind device_put, which moves each operand to its device; runtime/array has the public one.
 
     Args:
       operands: the arrays to move.
@@ -84,7 +84,7 @@ def _refuse_manual_axes(function: str, sharding: Any) -> None:
 
 
 def _without_axes(sharding: Any, names: Sequence[Hashable]) -> Any:
-    """Return a sharding that splits no array along these axes of its mesh."""
+    """Return a sharding without these mesh axes in its spec."""
     spec = getattr(sharding, "spec", None)
     if spec is None or frozenset(names).isdisjoint(spec.names()):
         return sharding
@@ -103,7 +103,7 @@ def _space_after(aval: ShapedArray, target: object) -> MemorySpace:
         return aval.memory_space
     if isinstance(target, MemorySpace):
         return target
-    # A Format has a sharding, and a device has its default memory.
+    # A Format has a sharding; a device stands for its default memory.
     target = getattr(target, "sharding", target)
     return memory_space_of(getattr(target, "memory_kind", None))
 
@@ -122,7 +122,7 @@ def _(
 
 
 def _on(target: Any, aval: ShapedArray) -> ShapedArray:
-    """Return the type of an array that is moved to a device or a sharding, split as that says."""
+    """Return the type of an array after device_put to a device or a sharding."""
     mesh = getattr(target, "mesh", None)
     if mesh is not None:
         return aval.update(sharding=Split(mesh.abstract_mesh, target.spec))
@@ -194,19 +194,19 @@ def _(
     return device_put(values, devices, srcs, copy_semantics), axes
 
 
-# ---- how a value is split ------------------------------------------------------------------------
+# ---- constraints ---------------------------------------------------------------------------------
 
-# The identity, whose result has the sharding of the parameter.
+# The identity, whose result has the sharding in the parameters.
 sharding_constraint_p = Primitive("sharding_constraint")
 linear(sharding_constraint_p)
-# It is about axes of type Auto, which are not in types.
+# It concerns axes of type Auto, which types do not mention.
 infers_whole_types.add(sharding_constraint_p)
 
 
 def sharding_constraint(
     x: ArrayLike, sharding: object, unconstrained_dims: frozenset[int] = frozenset()
 ) -> Array:
-    """Return x with its sharding constrained; `with_sharding_constraint` is the user's interface.
+    """Constrain the sharding of an array; `with_sharding_constraint` is the user's interface.
 
     Args:
       x: the array to constrain.
@@ -271,7 +271,7 @@ def _(
 def _batched(
     axis_data: AxisData, axis: int, sharding: Any, unconstrained_dims: frozenset[int]
 ) -> tuple[object, frozenset[int]]:
-    """Return a sharding, and the axes that it leaves to XLA, for values with a batch axis."""
+    """Return the sharding of a batched value, and the axes whose sharding XLA chooses."""
     names = axis_data.spmd_name
     if names and not hasattr(sharding, "spec"):
         raise ValueError(
@@ -282,17 +282,16 @@ def _batched(
     moved = frozenset(dim + (dim >= axis) for dim in unconstrained_dims)
     if not names and hasattr(sharding, "spec"):
         moved |= {axis}
-    # A sharding without `with_axis` is on one device, and fits the batched value unchanged.
+    # A sharding without `with_axis` is of a single device, and also fits the batched value.
     if hasattr(sharding, "with_axis"):
         sharding = sharding.with_axis(axis, names)
     return sharding, moved
 
 
-# The identity, for a result that is an argument of a jitted function with this sharding in its
-# in_shardings. In a program it is a constraint. Outside of programs, as under grad or vmap, it does
-# what a call of the jitted function does: it moves an argument that has the sharding on other
-# devices, and refuses one that is split differently. If `from_anywhere`, as for jit(device=), it
-# moves any argument.
+# The identity on an argument of a jitted function that has this sharding in its in_shardings. In a
+# program it is a constraint. Outside programs, as under grad or vmap, it does what calls of the
+# jitted function do: it moves an argument that has this sharding on other devices, and refuses one
+# that is split differently. With `from_anywhere`, as for jit(device=), it moves any argument.
 argument_sharding_p = Primitive("argument_sharding")
 linear(argument_sharding_p)
 infers_whole_types.add(argument_sharding_p)
@@ -305,14 +304,14 @@ def argument_sharding(
     from_anywhere: bool,
     unconstrained_dims: frozenset[int] = frozenset(),
 ) -> Array:
-    """Return an argument of a jitted function with the sharding that jit was given for it.
+    """Return an argument of a jitted function with the sharding in the function's in_shardings.
 
     Args:
       x: the argument.
       name: its name in messages.
       sharding: the sharding.
-      from_anywhere: whether an argument that is split otherwise is moved, too.
-      unconstrained_dims: the axes whose sharding XLA chooses inside of a program.
+      from_anywhere: whether to also move an argument that is split differently.
+      unconstrained_dims: the axes whose sharding XLA chooses inside a program.
     """
     _refuse_manual_axes(name, sharding)
     params = {

@@ -1,5 +1,5 @@
 # pyright: strict
-"""Sharding rules along explicit axes of products, convolutions, solutions and indexing."""
+"""Sharding rules along explicit axes: products, convolutions, solvers and indexing."""
 
 from collections.abc import Hashable, Sequence
 
@@ -107,7 +107,7 @@ def _(
         ragged = contracting[0].index(numbers.lhs_ragged_dimensions[0])
         need_unsplit(name, avals, (contracting[1][ragged],), 1)
     lhs, rhs = entries_of(avals[0]), entries_of(avals[1])
-    # The axis of the groups is not an axis of the result.
+    # The result does not have the axis of groups.
     shifted = [
         tuple([axis - sum(group < axis for group in group_axes) for axis in axes])
         for axes in (contracting[1], rhs_batch)
@@ -123,7 +123,7 @@ def _(
 ) -> list[Entries]:
     contracting = dimension_numbers[0]
     for i, operand in enumerate((0, 1, 0, 1)):
-        # A block of elements has one scale.
+        # The elements of a block share one scale.
         need_unsplit("scaled_dot", avals, contracting[operand], i)
     lhs, rhs = (merged("scaled_dot", [avals[i], avals[i + 2]]) for i in range(2))
     return [_product_split("scaled_dot", avals, lhs, rhs, dimension_numbers)]
@@ -228,14 +228,14 @@ def _(
 
 
 def _batches_alone(name: str, avals: Avals, operand: int, batching: Sequence[int]) -> Entries:
-    """Return the split of all axes of indices but the last; only batch axes may be split."""
+    """Return the split of all but the last axis of indices; only batch axes may be split."""
     axes = [axis for axis in range(avals[operand].ndim) if axis not in batching]
     need_unsplit(name, avals, axes, operand)
     return entries_of(avals[operand])[:-1]
 
 
 def _one_entry(name: str, avals: Avals, *entries: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    """Return the one split of an axis that several operands have, some of them unsplit."""
+    """Return the split of an axis that operands share; it may be unsplit in some of them."""
     names = {entry for entry in entries if entry}
     if len(names) > 1:
         raise refusal(name, avals, BATCHES_ALIKE)

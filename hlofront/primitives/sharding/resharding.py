@@ -1,4 +1,4 @@
-"""The primitive reshard, which splits an array along other explicit axes of a mesh."""
+"""The primitive reshard, which changes the explicit mesh axes that split an array."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -27,19 +27,19 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
 
-# The identity, whose result is split as the parameter `dst_sharding` says. `concrete_mesh` is the
-# mesh with the devices, if there is none in context, and `source_mesh` the mesh of the operand, to
-# which its cotangent goes back.
+# The identity, whose result has the sharding `dst_sharding`. `concrete_mesh` is the mesh with
+# devices, if there is none in context, and `source_mesh` the mesh of the operand, to which its
+# cotangent returns.
 reshard_p = Primitive("reshard")
 rules.infers_whole_types.add(reshard_p)
 
 
 @boundary
 def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
-    """Return arrays that are split along other axes of a mesh, of type Explicit.
+    """Change the sharding of arrays over mesh axes of type Explicit.
 
-    The derivative of the operation is the operation on the derivative; under vmap the batch axis
-    stays split as it is. Outside of jit the arrays move between devices.
+    Tangents and cotangents are resharded too; under vmap the split of the batch axis does not
+    change. Outside jit, the arrays move between devices.
 
     Args:
       xs: an array, or a pytree of arrays.
@@ -68,13 +68,13 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
 def reshard_tree(
     xs: PyTree, out_shardings: PyTree, source_mesh: AbstractMesh | None = None
 ) -> PyTree:
-    """Return a pytree of arrays that are split along other axes of a mesh, of type Explicit.
+    """Change the sharding of a pytree of arrays over mesh axes of type Explicit.
 
     Args:
       xs: an array, or a pytree of arrays.
       out_shardings: a PartitionSpec over the mesh in context or a NamedSharding for all, or a tree
         of them that is a prefix of `xs`.
-      source_mesh: the mesh of the arrays; None if that is their types' or the mesh in context.
+      source_mesh: the mesh of the arrays; None for the one in their types or in context.
 
     Raises:
       TypeError: for leaves that are neither PartitionSpecs nor NamedShardings.
@@ -120,8 +120,8 @@ def bind_reshard(
     Args:
       x: the array.
       sharding: the sharding of the result.
-      concrete_mesh: its mesh with devices, if it was given with them.
-      source_mesh: the mesh of the array; None if that is its type's or the mesh in context.
+      concrete_mesh: the mesh with devices, if the caller passed one.
+      source_mesh: the mesh of the array; None for the one in its type or in context.
     """
     aval = typeof(x)
     check_kinds(spec_of(aval), sharding.spec)
@@ -137,10 +137,10 @@ def bind_reshard(
 
 
 def check_kinds(actual: PartitionSpec, spec: PartitionSpec) -> None:
-    """Check that the values of devices along unreduced axes can become what a spec says.
+    """Check that a reshard from one spec to another is possible along unreduced axes.
 
     Raises:
-      ValueError: if they are of another kind, or are maxima or minima along fewer axes.
+      ValueError: if the kinds differ, or maxima or minima would become unreduced along more axes.
     """
     kind, is_sum = spec.unreduced_kind, spec.unreduced_kind is UnreducedKind.sum
     if kind is None or (is_sum and actual.unreduced_kind is None):
@@ -155,7 +155,7 @@ def check_kinds(actual: PartitionSpec, spec: PartitionSpec) -> None:
 
 
 def split_as(x: ArrayLike, sharding: NamedSharding | None) -> ArrayLike:
-    """Return an array with the sharding of a parameter, or unchanged if that is None or its own."""
+    """Return an array resharded, or unchanged if the sharding is None or the array's own."""
     if sharding is None:
         return x
     aval = typeof(x)

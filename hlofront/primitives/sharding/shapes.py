@@ -1,5 +1,5 @@
 # pyright: strict
-"""Sharding rules along explicit axes of operations on shapes, of reductions and of slices.
+"""Sharding rules along explicit axes: operations on shapes, reductions and slices.
 
 Families are in `sharding_families.py`; products and indexing are in `sharding_products.py`.
 """
@@ -185,8 +185,8 @@ def _regrouped(
 ) -> Entries | None:
     """Return the split of a reshaped array, or None if it is ambiguous.
 
-    It is known where axes of size 1 come or go and, if the elements are read in order, where some
-    neighbors become one axis, and where one axis becomes some neighbors.
+    It is unambiguous if only axes of size 1 are inserted or removed and, if the elements are read
+    in order, if adjacent axes become one, or one axis becomes several adjacent ones.
     """
     long = [entry for size, entry in zip(shape, entries, strict=True) if size != 1]
     if [size for size in shape if size != 1] == [size for size in new if size != 1]:
@@ -212,7 +212,7 @@ def _regrouped(
 
 
 def _merged_axis(entries: Entries) -> Entries | None:
-    """Return the split of an axis merged of several; None if a split one follows an unsplit one."""
+    """Return the split of merged axes; None if a split axis follows an unsplit one."""
     count = sum(map(bool, entries))
     if any(entries[count:]):
         return None
@@ -222,10 +222,10 @@ def _merged_axis(entries: Entries) -> Entries | None:
 def _divided_axis(
     names: tuple[Hashable, ...], sizes: tuple[int, ...], mesh: AbstractMesh
 ) -> Entries | None:
-    """Return the splits of the axes that one axis is divided into.
+    """Return the splits of the axes into which an axis is divided.
 
-    Outer mesh axes split the first of them, as many mesh axes as its size is divisible by. The
-    result is None if one mesh axis would split two of them.
+    Outer mesh axes split the first new axis, for as long as its size is divisible. The result is
+    None if a mesh axis would have to split two new axes.
 
     Args:
       names: the mesh axes that split the divided axis, the outermost first.

@@ -29,7 +29,7 @@ bcoo_transpose_p = Primitive("bcoo_transpose", multiple_results=True)
 bcoo_sort_indices_p = Primitive("bcoo_sort_indices", multiple_results=True)
 bcoo_sum_duplicates_p = Primitive("bcoo_sum_duplicates", multiple_results=True)
 
-# A mark where a function for sparse arrays expects a dense one.
+# An identity that marks where a function for sparse arrays expects a dense one.
 todense_p = Primitive("todense")
 
 Batched = tuple[Sequence[ArrayLike], Sequence[BatchAxis]]
@@ -46,8 +46,8 @@ def extract(indices: ArrayLike, array: ArrayLike, assume_unique: bool = True) ->
     Args:
       indices: integers of shape (*batch, nse, n_sparse).
       array: the dense array.
-      assume_unique: whether positions that repeat each get the element; if not, the first does, and
-        the others zero.
+      assume_unique: whether each repeated position receives the element; if not, the first one
+        does, and the others are zero.
     """
     return process(bcoo_extract_p, (indices, array), {"assume_unique": assume_unique})
 
@@ -101,7 +101,7 @@ def _(
 
 
 def unbatched_like(x: ArrayLike, aval: ShapedArray) -> ArrayLike:
-    """Sum a cotangent over the axes along which its operand is of size 1."""
+    """Sum a cotangent over the axes along which its operand has size 1."""
     from_shape = typeof(x).shape
     axes = [i for i, size in enumerate(aval.shape) if size != from_shape[i]]
     if not axes:
@@ -288,7 +288,7 @@ def _(
 
 
 def _own_axis(result: ArrayLike, axis: BatchAxis) -> tuple[ArrayLike, BatchAxis]:
-    """Return a result without the axis of size 1 that its operand got instead of a batch axis."""
+    """Remove the axis of size 1 that stood for an operand's missing batch axis from a result."""
     return (shaping.squeeze(result, (0,)), None) if axis is None else (result, 0)
 
 
@@ -371,14 +371,14 @@ def _(
     duplicates = layout.find_duplicates(indices, spinfo.shape[n_batch : n_batch + n_sparse])
     ranks = layout.in_original_order(duplicates.rank, duplicates.order)
     batch = typeof(cotangent).shape[:n_batch]
-    # Positions beyond the first `nse` have no result, and the cotangent zero.
+    # Positions beyond the first `nse` are not in the result, so their cotangent is zero.
     ranks = shaping.expand_dims(layout.with_batch(ranks, batch), (n_batch + 1,))
     taken = layout.read_at(cotangent, ranks, {axis: axis for axis in range(n_batch)}, (n_batch,))
     return [unbatched_like(taken, aval), None]
 
 
 def _linear_in_data(primitive: Primitive) -> None:
-    """Register the jvp rule of a primitive from data and indices to those, linear in the data."""
+    """Register the jvp rule of a primitive on data and indices that is linear in the data."""
 
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
@@ -399,7 +399,7 @@ _batch_of_order(bcoo_sort_indices_p)
 _batch_of_order(bcoo_sum_duplicates_p)
 
 
-# ---- the mark ------------------------------------------------------------------------------------
+# ---- the marking identity ------------------------------------------------------------------------
 
 
 @infer(todense_p)

@@ -28,7 +28,7 @@ class SparseInfo(NamedTuple):
     Attributes:
       shape: the shape of the array.
       indices_sorted: whether the indices ascend.
-      unique_indices: whether no two stored elements are at one position.
+      unique_indices: whether no two stored elements are at the same position.
     """
 
     shape: Shape
@@ -40,9 +40,9 @@ class BcooLayout(NamedTuple):
     """The roles of the axes of a BCOO array: batch axes first, then sparse axes, then dense ones.
 
     Attributes:
-      n_batch: the number of batch axes, over which data and indices have axes of their own.
+      n_batch: the number of batch axes, which data and indices have as well.
       n_sparse: the number of axes that indices count along.
-      n_dense: the number of axes that are stored whole, for each stored position.
+      n_dense: the number of axes that are stored completely for each stored position.
       nse: the number of stored positions in each element of the batch.
     """
 
@@ -119,7 +119,7 @@ def _check_batch(what: str, buffer: Shape, n_batch: int, shape: Shape) -> None:
 
 
 def common_batch(*shapes: Shape, n_batch: int) -> Shape:
-    """Return the batch sizes of buffers together, where axes of size 1 stand for any size."""
+    """Return the common batch sizes of buffers, where axes of size 1 stand for any size."""
     return tuple([max(sizes) for sizes in zip(*[shape[:n_batch] for shape in shapes], strict=True)])
 
 
@@ -133,7 +133,7 @@ def with_batch(buffer: ArrayLike, batch: Shape) -> Array:
 
 
 def columns(indices: ArrayLike, numbers: Sequence[int]) -> Array:
-    """Return some columns of indices: indices along these of the sparse axes, in that order."""
+    """Return the columns of indices for some of the sparse axes, in the order of `numbers`."""
     shape = typeof(indices).shape
     last = len(shape) - 1
     if tuple(numbers) == tuple(range(shape[last])):
@@ -150,7 +150,7 @@ def row_constant(values: Sequence[int], shape: Shape, dtype: NumPyDType) -> Arra
 
 
 def out_of_bounds(indices: ArrayLike, sizes: Sequence[int]) -> Array:
-    """Return which positions lie outside of axes of these sizes; padding does."""
+    """Return which positions lie outside axes of these sizes, as padding does."""
     aval = typeof(indices)
     beyond = ge(indices, row_constant(sizes, aval.shape, aval.dtype))
     return reduce_or(beyond, (aval.ndim - 1,))
@@ -171,12 +171,12 @@ def read_at(
     Args:
       x: the array.
       indices: integers of shape (*batch, nse, len(sparse_axes)).
-      batch_axes: batch axis of the indices -> the axis of x that goes with it.
+      batch_axes: batch axis of the indices -> the corresponding axis of x.
       sparse_axes: the axis of x for each column of the indices.
-      mode: what happens out of bounds.
+      mode: the treatment of positions out of bounds.
 
     Returns:
-      An array of shape (*batch, nse, *rest); the rest are the other axes of x, in order.
+      An array of shape (*batch, nse, *rest), where `rest` are the other axes of x, in order.
     """
     aval, index_aval = typeof(x), typeof(indices)
     leading = index_aval.ndim - 1
@@ -206,7 +206,7 @@ def read_at(
 def add_at(
     shape: Shape, indices: ArrayLike, updates: ArrayLike, n_batch: int, info: SparseInfo
 ) -> Array:
-    """Return an array of a shape with the sums of updates at positions; drop those out of bounds.
+    """Sum updates at positions into an array of zeros; those out of bounds are dropped.
 
     Args:
       shape: the shape of the result, (*batch, *sparse, *rest).
@@ -217,7 +217,7 @@ def add_at(
     """
     index_aval, dtype = typeof(indices), typeof(updates).dtype
     n_sparse, leading = index_aval.shape[-1], index_aval.ndim - 1
-    if not n_sparse:  # There is one position, and all updates are at it.
+    if not n_sparse:  # All updates are at the only position.
         return reduce_sum(updates, tuple(range(n_batch, leading)))
     numbers = _scatter_numbers(len(shape), n_batch, n_sparse, leading)
     return scatter_add(
@@ -232,7 +232,7 @@ def add_at(
 
 
 def write_at(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, n_batch: int) -> Array:
-    """Return an array with updates instead of its elements at positions, as `add_at` takes them.
+    """Return an array with its elements at positions replaced; see `add_at` for the arguments.
 
     Updates at the same position must be equal, and those out of bounds are dropped.
     """
@@ -256,7 +256,7 @@ def take_rows(x: ArrayLike, rows: ArrayLike) -> Array:
 
     Args:
       x: an array of shape (*batch, count, *rest).
-      rows: in-bounds integers of shape (*batch, nse), of a batch of the same sizes.
+      rows: in-bounds integers of shape (*batch, nse), with the same batch sizes.
 
     Returns:
       An array of shape (*batch, nse, *rest).
@@ -293,7 +293,7 @@ class Duplicates(NamedTuple):
     """The distinct positions among indices, as `find_duplicates` returns them.
 
     Attributes:
-      indices: the indices in order; all that are out of bounds have the sizes of the axes instead.
+      indices: the indices in order; those out of bounds are replaced by the sizes of the axes.
       order: the rows of the original indices in that order.
       is_first: per row in that order, whether it is the first at its position.
       rank: per row in that order, the number of its position among the distinct ones.
@@ -325,7 +325,7 @@ def find_duplicates(indices: ArrayLike, sizes: Sequence[int]) -> Duplicates:
 
 
 def in_original_order(values: ArrayLike, order: ArrayLike) -> Array:
-    """Return values (*batch, nse) of rows that were put into an order, in the original order."""
+    """Return values (*batch, nse) of reordered rows in the original order of the rows."""
     _, sorted_values = sort((order, values), dimension=typeof(order).ndim - 1, num_keys=1)
     return sorted_values
 
@@ -339,7 +339,7 @@ def first_at_position(indices: ArrayLike, sizes: Sequence[int]) -> Array:
 def true_positions(mask: ArrayLike, count: int) -> Array:
     """Return the positions of the first `count` True elements along the last axis, ascending.
 
-    Where there are fewer, the positions after them are the size of that axis.
+    If there are fewer, the remaining positions are the size of that axis.
 
     Args:
       mask: booleans of shape (*batch, size).
@@ -355,14 +355,14 @@ def true_positions(mask: ArrayLike, count: int) -> Array:
     if not size or not count:
         return positions
     from_one = cumsum(convert(mask, dtype, False), n_batch)
-    # A False element goes where there is no slot.
+    # A False element is sent out of bounds, and dropped.
     slots = select(mask, sub(from_one, np.ones((), dtype)), full(shape, count, dtype))
     updates = broadcasted_iota(dtype, shape, n_batch)
     return write_at(positions, expand_dims(slots, (n_batch + 1,)), updates, n_batch)
 
 
 def all_zero(x: ArrayLike, leading: int) -> Array:
-    """Return where all elements of an array are zero along its axes after the `leading` first."""
+    """Return where all elements are zero along the axes after the first `leading` ones."""
     aval = typeof(x)
     nonzero = ne(x, full(aval.shape, 0, aval.dtype))
     return bitwise_not(reduce_or(nonzero, tuple(range(leading, aval.ndim))))

@@ -45,7 +45,7 @@ csr_matmat_p = Primitive("csr_matmat")
 
 
 class MatrixFormat(NamedTuple):
-    """A format of sparse matrices, with buffers of data and two of indices.
+    """A format of sparse matrices, with one buffer of data and two of indices.
 
     Attributes:
       todense: the primitive to a dense matrix.

@@ -1,4 +1,4 @@
-"""Primitives that contract sparse arrays (BCOO): with dense arrays, sampled, with one another."""
+"""Primitives that contract sparse arrays (BCOO) with dense or sparse ones, and sampled products."""
 
 import math
 from collections.abc import Sequence
@@ -150,7 +150,7 @@ def _(
             "lhs_spinfo": lhs_spinfo,
         },
     )
-    # The product has the contracted axes in the order of the lhs.
+    # The product has the contracted axes in lhs's order.
     regained = [own for _, own in sorted(zip(lhs_contracting, rhs_contracting, strict=True))]
     rhs_kept = remaining_axes(aval.ndim, rhs_contracting, rhs_batch)
     return [None, None, as_cotangent(product, (*rhs_batch, *regained, *rhs_kept), aval)]
@@ -164,7 +164,7 @@ def _cotangent_of_data(
     numbers: Numbers,
     info: SparseInfo,
 ) -> ArrayLike:
-    """Return the cotangent of the data of a product: a dense product, only at stored positions."""
+    """Return the cotangent of a product's data: a dense product, only at stored positions."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     ndim = len(info.shape)
     n_batch, n_sparse, n_dense, _ = layout_of(aval, indices, info.shape)
@@ -197,7 +197,7 @@ def _cotangent_of_data(
     return as_cotangent(unbatched_like(product, aval), range(aval.ndim), aval)
 
 
-# A factor: the array, the axis of it for each axis of the product, its contracted axes.
+# A factor: the array, its axis for each axis of the product, and its contracted axes.
 Factor = tuple[ArrayLike, dict[int, int], Sequence[int]]
 
 
@@ -206,8 +206,8 @@ def product_at(
 ) -> Array:
     """Return the elements of a product of dense arrays at the positions of BCOO indices.
 
-    No other element is computed. Dense axes of the layout that both factors have are batch axes of
-    the product; those of only the first factor come before those of only the second.
+    No other elements are computed. Dense axes of the layout that both factors have are batch axes
+    of the product; those of only the first factor precede those of only the second.
 
     Args:
       lhs: the first factor.
@@ -249,7 +249,7 @@ def _(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     data, indices, rhs = values
     if axes[0] is None and axes[1] is None:
-        # The batch axis of only rhs is one more axis that remains.
+        # If only rhs is batched, its batch axis is a further remaining axis.
         rhs = move_axis(rhs, only_axis(axes[2:]), typeof(rhs).ndim - 1)
         params |= {"dimension_numbers": dimension_numbers, "lhs_spinfo": lhs_spinfo}
         result = process(bcoo_dot_general_p, (data, indices, rhs), params)

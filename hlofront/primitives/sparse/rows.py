@@ -42,11 +42,11 @@ def indices_of_rows(indices: ArrayLike, indptr: ArrayLike) -> Array:
 
     Args:
       indices: the columns of the elements, of shape (*batch, nse).
-      indptr: where each row begins, and the last one ends, of shape (*batch, rows + 1).
+      indptr: the start of each row, and the end of the last one, of shape (*batch, rows + 1).
     """
     shape, dtype = typeof(indices).shape, typeof(indices).dtype
     axis = len(shape) - 1
-    # The row of an element is the number of the row ends up to it.
+    # The row of an element is the number of rows that end at or before it.
     pointers = typeof(indptr).shape
     starts = add_at(
         shape,
@@ -60,7 +60,7 @@ def indices_of_rows(indices: ArrayLike, indptr: ArrayLike) -> Array:
 
 
 def rows_of_indices(indices: ArrayLike, n_rows: int) -> tuple[Array, Array]:
-    """Return the columns and the row pointers of BCOO indices in order; inverts indices_of_rows."""
+    """Return the columns and row pointers of sorted BCOO indices: inverts indices_of_rows."""
     *batch, nse, _ = typeof(indices).shape
     n_batch, dtype = len(batch), typeof(indices).dtype
     rows, last = columns(indices, (0,)), columns(indices, (1,))

@@ -25,7 +25,7 @@ from hlofront.primitives.sparse.rows import indices_of_rows
 
 spsolve_p = Primitive("spsolve")
 
-# Orders of elimination: none, two of the structure of A + A^T, one by columns.
+# Orders of elimination: natural, two for the structure of A + A^T, and one by columns.
 _ORDERS = (0, 1, 2, 3)
 
 
@@ -106,7 +106,7 @@ def _transposed(
 def solve_on_host(
     data: NumPyArray, indices: NumPyArray, indptr: NumPyArray, b: NumPyArray, dtype: NumPyDType
 ) -> NumPyArray:
-    """Solve a sparse system of n equations with SciPy's direct solver; x of shape (n,) is returned.
+    """Return the solution x, of shape (n,), of a sparse system, by SciPy's direct solver.
 
     Args:
       data: the elements of the matrix, of shape (nse,).
