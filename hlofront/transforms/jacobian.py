@@ -279,7 +279,7 @@ def _in_structure(
     avals: Sequence[ShapedArray],
     argnums: int | tuple[int, ...],
 ) -> PyTree:
-    """Return Jacobian columns as a pytree like the arguments, the last axis in each one's shape."""
+    """Return Jacobian columns as a pytree like the arguments, with their shapes as last axes."""
     shaped = [
         part if aval.ndim == 1 else reshape(part, (*typeof(part).shape[:-1], *aval.shape))
         for part, aval in zip(parts, avals, strict=True)
