@@ -16,7 +16,7 @@ def _is_nothing(x: object) -> bool:
 
 
 class GradAccum:
-    """The base class of accumulators: the cotangent of an operand, which backward rules add to.
+    """The base class of accumulators of an operand's cotangent, to which backward rules add.
 
     Attributes:
       aval: the type of the cotangent.
@@ -39,7 +39,7 @@ class GradAccum:
         return f"{type(self).__name__}({self.aval})"
 
     def _check(self, x: Any) -> None:
-        """Raise ValueError if a cotangent has another shape than the operand."""
+        """Raise ValueError if the shapes of a cotangent and the operand differ."""
         aval = typeof(x)
         if isinstance(self.aval, ShapedArray) and getattr(aval, "shape", None) != self.aval.shape:
             raise ValueError(
@@ -104,11 +104,11 @@ class ValAccum(GradAccum):
 
 
 class RefAccum(GradAccum):
-    """An accumulator that adds to a mutable reference, which is made when it is first needed.
+    """An accumulator that adds to a mutable reference, which is created on first use.
 
     Attributes:
       aval: the type of the cotangent.
-      ref: the reference, or None as long as nothing was added.
+      ref: the reference, or None while nothing has been added.
     """
 
     __slots__ = ("ref",)
@@ -135,14 +135,14 @@ class RefAccum(GradAccum):
         return Zero(self.aval) if self.ref is None else freeze(self.ref)
 
     def inst(self) -> "RefAccum":
-        """Return the accumulator, after its reference was made if there was none."""
+        """Create the reference if there is none, and return the accumulator."""
         if self.ref is None:
             self.ref = new_ref(instantiate(Zero(self.aval)))
         return self
 
 
 class NullAccum(GradAccum):
-    """The accumulator of a cotangent that nothing depends on; what is added is dropped."""
+    """The accumulator of a cotangent that nothing depends on: it drops what is added."""
 
     __slots__ = ()
 

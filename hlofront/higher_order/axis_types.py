@@ -1,4 +1,4 @@
-"""Functions that run with mesh axes of another type: auto_axes, explicit_axes."""
+"""Functions that run with other types of mesh axes: auto_axes, explicit_axes."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -25,21 +25,21 @@ def auto_axes(
     axes: AxisNames = None,
     out_sharding: PyTree = None,
 ) -> Callable[..., Any]:
-    """Return a function that runs with axes of the mesh in context made of type Auto.
+    """Return a function that runs with axes of the mesh in context changed to type Auto.
 
-    Inside XLA decides how arrays are split along these axes, so that operations are allowed whose
-    rules cannot say how their results are split. Without a mesh the function runs as it is.
+    Inside, XLA decides how arrays are split along these axes, so operations are allowed whose rules
+    cannot infer the sharding of their results. Without a mesh the function runs unchanged.
 
     Args:
       f: the function; without it, auto_axes returns a decorator.
       axes: the name of an axis of the mesh or a tuple of names; None for all.
-      out_sharding: how results are split outside: a PartitionSpec or NamedSharding, or a tree of
-        them that is a prefix of the result. It may be given at the call instead.
+      out_sharding: the shardings of results outside: a PartitionSpec or NamedSharding, or a pytree
+        prefix of the result with them. It may be passed to the call instead.
 
     Raises:
       TypeError: at the call, if there is no out_sharding.
       KeyError: at the call, if the mesh has no axis of that name.
-      ValueError: at the call, if results cannot be split so.
+      ValueError: at the call, if results cannot have these shardings.
 
     Example:
       >>> @jax.sharding.auto_axes(out_sharding=jax.P("x"))
@@ -71,13 +71,13 @@ def run_with_auto_axes(
     mesh: AbstractMesh,
     inside: AbstractMesh,
 ) -> PyTree:
-    """Call a function in a mesh context with more axes of type Auto.
+    """Call a function in the context of a mesh with more axes of type Auto.
 
     Args:
       f: the function.
       args: its arguments; the arrays among them are resharded.
       kwargs: its other arguments.
-      out_sharding: how results are split outside; a prefix of the result.
+      out_sharding: the shardings of results outside; a pytree prefix of the result.
       mesh: the mesh outside.
       inside: the mesh inside.
     """
@@ -117,21 +117,22 @@ def explicit_axes(
     axes: AxisNames = None,
     in_sharding: PyTree = None,
 ) -> Callable[..., Any]:
-    """Return a function that runs with axes of the mesh in context made of type Explicit.
+    """Return a function that runs with axes of the mesh in context changed to type Explicit.
 
-    Inside types say how arrays are split along these axes.
+    Inside, the types of arrays say how they are split along these axes.
 
     Args:
       f: the function; without it, explicit_axes returns a decorator.
       axes: the name of an axis of the mesh or a tuple of names; None for all.
-      in_sharding: how the positional arguments are split inside: a PartitionSpec or
-        NamedSharding, or a tree of them that is a prefix of the tuple of arguments. It may be
-        given at the call instead.
+      in_sharding: the shardings of positional arguments inside: a PartitionSpec or NamedSharding,
+        or a pytree prefix of the tuple of arguments with them. It may be passed to the call
+        instead.
 
     Raises:
       TypeError: at the call, if there is no in_sharding.
       KeyError: at the call, if the mesh has no axis of that name.
-      ValueError: at the call, if there is no mesh in context, or arguments cannot be split so.
+      ValueError: at the call, if there is no mesh in context, or arguments cannot have these
+        shardings.
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
@@ -176,7 +177,7 @@ def _mesh_of(shardings: PyTree) -> AbstractMesh:
 
 
 def _retyped(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMesh:
-    """Return a mesh with axes of another type.
+    """Return a mesh with some axes changed to another type.
 
     Raises:
       KeyError: if the mesh has no axis of a name.

@@ -1,4 +1,4 @@
-"""The forms of backward rules of custom_vjp: those that log, and those that take accumulators."""
+"""The forms of custom_vjp's backward rules: plain, with logs, and with accumulators."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -17,7 +17,7 @@ BackwardRule = Callable[..., PyTree]
 
 
 class BackwardForm:
-    """A backward rule that returns cotangents, as those of `custom_vjp.defvjp` do.
+    """A backward rule that returns cotangents, as for `custom_vjp.defvjp`.
 
     Args:
       rule: takes the nondifferentiable arguments, the residuals and the cotangent of the result.
@@ -32,7 +32,7 @@ class BackwardForm:
 
     @property
     def about(self) -> str:
-        """The first words of messages about the rule."""
+        """The start of error messages about the rule."""
         return f"Custom VJP bwd rule {source.callable_name(self.rule)}"
 
     def run(
@@ -80,9 +80,10 @@ class LoggingForm(BackwardForm):
 
 
 class AccumulatingForm(LoggingForm):
-    """A backward rule that adds to accumulators of cotangents, and returns None or a dict of logs.
+    """A backward rule that adds to accumulators of cotangents; it returns None or a dict of logs.
 
-    It takes an accumulator per leaf of the arguments after its other arguments, in their structure.
+    After its other arguments, it takes a pytree like the differentiated arguments, with an
+    accumulator per leaf.
     """
 
     __slots__ = ()
@@ -97,7 +98,7 @@ class AccumulatingForm(LoggingForm):
 
 
 def accumulator(primal: ShapedArray, is_perturbed: bool = True) -> GradAccum:
-    """Return the accumulator of the cotangent of an argument leaf, from the leaf's type."""
+    """Return an accumulator for the cotangent of an argument leaf of this type."""
     aval = primal.to_cotangent_aval()
     return (ValAccum if is_perturbed and aval.dtype != float0 else NullAccum)(aval)
 

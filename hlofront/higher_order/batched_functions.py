@@ -37,7 +37,7 @@ class BatchedCall:
     An interpreter runs the function or the rule; the first run sets the batch axes of the results.
 
     Args:
-      axis: the axis. The tracers of the BatchTrace with its tag are batched values also where the
+      axis: the batch axis. Tracers of the BatchTrace with its tag are batched values even if the
         function or the rule closes over them.
       axes: the batch axis of each operand, or None.
     """
@@ -69,14 +69,14 @@ class BatchedCall:
     @overload
     def function(self, call: FlatCall) -> "BatchedFunction": ...
     def function(self, call: ClosedJaxpr | FlatCall) -> "ClosedJaxpr | BatchedFunction":
-        """Return the batched function: a closed jaxpr for one, a BatchedFunction for a callable."""
+        """Return the batched function: a closed jaxpr for a closed jaxpr, or a BatchedFunction."""
         if not isinstance(call, ClosedJaxpr):
             return BatchedFunction(call, self)
         if not self.mapped and self.axis.name is None:
             self.result_axes = [None] * len(call.jaxpr.outvars)
             return call
-        # The batch axes of the rule's results are not known yet, so that all results are batched
-        # if any operand is.
+        # The batch axes of the rule's results are not known yet, so all results are batched if any
+        # operand is.
         front = (True,) * len(call.jaxpr.outvars) if self.mapped else None
         program, axes_out = batch_program_at(call, self.axis, self.axes, front)
         self.result_axes = list(axes_out)
@@ -89,7 +89,7 @@ class BatchedCall:
         return batch_flat(fun, self.axis, args, axes)
 
     def moved(self, x: Tangent, axis: BatchAxis, axis_out: BatchAxis) -> Tangent:
-        """Move a result's batch axis to the index that the call's results have.
+        """Move the batch axis of a result to that of the call's corresponding result.
 
         Args:
           x: the result, or its tangent.
@@ -177,7 +177,7 @@ class BatchedRule:
         rule_args = list(args)
         for index, (x, a) in enumerate(zip(args, axes, strict=True)):
             if isinstance(x, SymbolicZero) and a is not None:
-                # The zero tangent has one type in all examples.
+                # The zero tangent has the same type in all examples.
                 rule_args[index], axes[index] = SymbolicZero(without_axis(x.aval, a)), None
         values, axes_out = call.run(self.rule, rule_args, axes)
         count = len(values) // 2
@@ -218,8 +218,8 @@ class BatchedForward:
         count = len(batched_results)
         result_axes = call.result_axes
         if result_axes is None:
-            # A result without the batch axis has one cotangent, the sum over all examples. A
-            # backward rule can use that sum only if the rule does not vary over the examples.
+            # A result without the batch axis has one cotangent: the sum over all examples. A
+            # backward rule can only use that sum if the rule does not vary over the examples.
             result_axes = axes_out[:count]
             if call.mapped or any(a is not None for a in axes_out):
                 result_axes = [0 if a is None else a for a in result_axes]
@@ -313,8 +313,8 @@ class BatchedBackward:
         if isinstance(x, Zero):
             return x if primal_axis is None else Zero(with_axis(x.aval, size, primal_axis))
         if primal_axis is None:
-            # As in JAX, a value that a rule returns without regard to the examples counts once, not
-            # once per example: a derivative is linear in the cotangents, so it varies if they do.
+            # As in JAX, a value that a rule returns without the batch axis counts once, not once
+            # per example: a derivative is linear in the cotangents, so it is batched if they are.
             if axis is None:
                 return x
             if all(a is None for a in self.result_axes):

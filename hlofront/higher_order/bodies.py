@@ -1,4 +1,4 @@
-"""The tracing of the functions of loops and branches, cached, and the checks of their carries."""
+"""Cached tracing of the functions of loops and branches, and checks of their carries."""
 
 import weakref
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -87,8 +87,8 @@ def debug_info_of(
 ) -> DebugInfo:
     """Return the debug info of a function's program, without a reference to the function.
 
-    Records that `written_once` caches for a function must not refer to it, or neither would
-    ever be freed.
+    Records that `written_once` caches for a function must not refer to the function, or neither
+    would ever be freed.
 
     Args:
       function: the user's function.
@@ -99,7 +99,7 @@ def debug_info_of(
     """
     try:
         reference: Callable[[], Callable[..., PyTree] | None] = weakref.ref(function)
-    except TypeError:  # The function cannot be weakly referenced, so that nothing is cached for it.
+    except TypeError:  # The function cannot be weakly referenced, so nothing is cached for it.
         reference = lambda: function
 
     def names() -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def check_carry(
     out_tree: PyTreeDef,
     returned: Sequence[ShapedArray],
 ) -> None:
-    """Raise an error unless a loop's function returns a carry of its input's structure and types.
+    """Raise an error unless a loop's function returns a carry like the one that it takes.
 
     Args:
       what: the function, for the message: "scan body function".
@@ -219,7 +219,7 @@ def _paths(structure: PyTreeDef) -> list[KeyPath]:
     return [path for path, _ in tree.tree_leaves_with_path(numbers)]
 
 
-# Replaces a leaf where tree definitions are compared: messages name its type.
+# Stands for each leaf when tree definitions are compared; messages print its type.
 _LEAF: object = type("array", (), {"__module__": "builtins"})()
 
 

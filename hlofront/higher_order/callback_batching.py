@@ -23,15 +23,15 @@ def _by_method(
     params: ParamDict,
     with_batch: Callable[[ParamDict, Sequence[bool], int], ParamDict],
 ) -> BatchResult:
-    """Call a function that expects unbatched arrays as its parameter `vmap_method` says.
+    """Call a function that expects unbatched arrays in the way that `vmap_method` says.
 
     Args:
       primitive: the operation that calls it.
       values: the operands.
       axes: the batch axis of each operand.
       params: the parameters of the operation.
-      with_batch: (parameters, per operand whether it gets an axis for the batch, which is its
-        first, the size of the batch) -> the parameters of the one call for all examples.
+      with_batch: (parameters, per operand whether it has a leading batch axis, the size of the
+        batch) -> the parameters of the single call for all examples.
     """
     vmap_method = params["vmap_method"]
     if vmap_method in ("sequential", "sequential_unrolled"):
@@ -58,7 +58,7 @@ def _by_method(
 
 
 def _with_larger_results(params: ParamDict, _: Sequence[bool], size: int) -> ParamDict:
-    """Return the parameters of a call whose results have a first axis for the batch."""
+    """Return the parameters of a call whose results have a leading batch axis."""
     return {
         **params,
         "result_avals": tuple(unmapped_aval(size, 0, aval) for aval in params["result_avals"]),
@@ -81,7 +81,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) 
 
 
 def _with_larger_layouts(params: ParamDict, gains: Sequence[bool], size: int) -> ParamDict:
-    """Return the parameters of a foreign call for a batch, which is the slowest axis in memory."""
+    """Return the parameters of a foreign call whose batch axis varies slowest in memory."""
     return {
         **_with_larger_results(params, gains, size),
         "input_layouts": tuple(
@@ -93,7 +93,7 @@ def _with_larger_layouts(params: ParamDict, gains: Sequence[bool], size: int) ->
 
 
 def _with_slowest(layout: MinorToMajor) -> MinorToMajor:
-    """Return the layout of an array with a new first axis whose elements are contiguous blocks."""
+    """Return the layout of an array with a new leading axis that varies slowest in memory."""
     return (*[axis + 1 for axis in layout], 0)
 
 
@@ -123,7 +123,7 @@ def _one_by_one(
       values: the operands.
       axes: the batch axis of each operand.
       params: the parameters of the operation.
-      unroll: how many examples one step of the compiled loop takes.
+      unroll: the number of examples per iteration of the compiled loop.
     """
     mapped = [move_axis(x, a, 0) for x, a in zip(values, axes, strict=True) if a is not None]
 

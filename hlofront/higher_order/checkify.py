@@ -36,9 +36,9 @@ def checkify(
 
     Args:
       f: a function of pytrees.
-      errors: the categories of errors: `user_checks`, calls of `check`; `nan_checks`,
-        `div_checks`, and both as `float_checks`; `index_checks`, indices out of bounds;
-        `automatic_checks` is all but the first, and `all_checks` all.
+      errors: the categories of errors: `user_checks`, for calls of `check`; `nan_checks`,
+        `div_checks`, or both as `float_checks`; `index_checks`, for indices out of bounds;
+        `automatic_checks`, for all but the first; or `all_checks`.
 
     Returns:
       A function of the arguments of `f` that returns (Error, result of `f`).

@@ -84,8 +84,8 @@ class CheckedProgram:
         return list(results[self.width :])
 
 
-# What cached checked programs depend on: the kinds of errors, whether the checks are quiet, and
-# the manual axes along which the error varies.
+# The part of the state on which checked programs depend: the kinds of errors, whether checks are
+# quiet, and the manual axes along which the error varies.
 _Checks = tuple[frozenset[ErrorCategory], bool, MeshAxisNames]
 _programs: DerivedCache[_Checks, CheckedProgram | None] = DerivedCache()
 # Each cache's key begins with `_Checks`. Then come, for branches, the axes of their results and all
@@ -273,14 +273,14 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         (everywhere, *params["in_specs"]),
         (*[per_device] * part.width, *params["out_specs"]),
     )
-    # Of the devices' errors the first is reported.
+    # The first of the devices' errors is reported.
     failed, values = first_of(results[0], results[1 : part.width])
     state.merge(part.effects, part.metadata, [failed, *values])
     return results[part.width :]
 
 
 def _with_error_per_device(part: CheckedProgram) -> ClosedJaxpr:
-    """Return a checked program on a device, whose errors have a leading axis for all devices."""
+    """Return a checked program for one device, whose errors have a leading axis over devices."""
 
     def on_device(*args: ArrayLike) -> list[ArrayLike]:
         results = jaxpr_as_fun(part.program, *args)
@@ -417,11 +417,12 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     condition_part, body_part = subprograms_of(equation)
     read, carry, _ = split_inputs(condition_part, operands)
     consts, _, _ = split_inputs(body_part, operands)
-    # The condition is checked here before the first iteration, and by the body after each one.
+    # The condition is checked here before the first iteration, and by the body after each
+    # iteration.
     of_condition = checked(condition, state)
     if of_condition is not None:
         of_condition.call(state, [*read, *carry])
-    # Devices may leave the loop after different numbers of iterations, and so with different
+    # Devices may leave the loop after different numbers of iterations, and thus with different
     # errors.
     axes = state.axes | condition.out_avals[0].manual_axis_type.varying
     (of_condition, of_body), axes = _checked_in_loop([condition, body], state, axes)
@@ -429,7 +430,7 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         return run(equation, operands)
     effects, metadata = _union([of_condition, of_body])
     state.metadata.update(metadata)
-    # Under vmap the condition may have batch axes, and then all of the carry has them.
+    # Under vmap the condition may have batch axes, and then the whole carry has them.
     lead: Shape = condition.out_avals[0].shape
     error_avals = _slot_avals(effects, axes, lead)
     width = len(error_avals)

@@ -70,7 +70,7 @@ NO_ERROR = np.int32(-1)
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
 class State:
-    """The first error of a program so far, so that at most one slot is set.
+    """The first error of a program so far: at most one slot is set.
 
     Attributes:
       errors: the categories of errors that are checked.
@@ -397,10 +397,10 @@ class _AxisIndices(NamedTuple):
 def _check_bounds(
     state: State, equation: Equation, shape: Shape, axes: Sequence[_AxisIndices]
 ) -> None:
-    """Record an OOBError in the state, under the condition that an index is out of bounds.
+    """Record an OOBError in the state if an index is out of bounds.
 
     Args:
-      state: the checkify state that gets the error.
+      state: the checkify state in which to record the error.
       equation: the equation that indexes.
       shape: the shape of the indexed operand.
       axes: the indices along each indexed axis, with their bounds.

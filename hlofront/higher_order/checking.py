@@ -43,7 +43,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 
 # Operands: whether the check failed, the error's number, and the arrays that the error carries.
 # Parameters: the kind of error; the tree definition of each possible error, by its number; and
-# whether the check is dropped outside of checkify.
+# whether the check is dropped outside checkify.
 check_p = Primitive("check", multiple_results=True)
 
 
@@ -121,7 +121,7 @@ class Error:
         check_error(self)
 
     def add_to_program(self) -> None:
-        """Add the error as a check to the function being traced; of a batch, the first error."""
+        """Add the error (for a batch, the first one) as a check to the function being traced."""
         structures = tuple(self._metadata.items())
         for effect, pred in self._pred.items():
             failed, values = first_of(pred, [self._code[effect], *self._payload[effect]])
@@ -171,17 +171,17 @@ def raise_error(error: Error) -> None:
 init_error = Error({}, {}, {}, {})
 
 
-# ---- what users say ------------------------------------------------------------------------------
+# ---- users' checks -------------------------------------------------------------------------------
 
 
 @boundary
 def check(
     pred: ArrayLike, msg: str, *fmt_args: Value, debug: bool = False, **fmt_kwargs: Value
 ) -> None:
-    """Check that a predicate is True, and report an error with a message where it is False.
+    """Check that a predicate is True, and report an error with a message if it is not.
 
-    Outside of a traced function the error is raised immediately. A traced function must be passed
-    to `checkify`, which returns the error:
+    Outside traced functions the error is raised immediately. A traced function must be passed to
+    `checkify`, which makes it return the error:
 
         def f(x):
             checkify.check(x > 0, "x must be positive: {}", x)
@@ -194,13 +194,13 @@ def check(
       pred: a boolean scalar; False is an error.
       msg: the error's message: a format string of `str.format`.
       *fmt_args: positional values for the message: pytrees of arrays.
-      debug: whether the check is dropped where the function is not passed to `checkify`.
+      debug: whether the check is dropped if the function is not passed to `checkify`.
       **fmt_kwargs: keyword values for the message: pytrees of arrays.
 
     Raises:
       TypeError: if `pred` is not a boolean scalar, or the formatted values are not arrays.
       JaxRuntimeError: if `pred` is False and nothing is being traced.
-      ValueError: where a program with a check is compiled that was not passed to `checkify`.
+      ValueError: when a program with a check is compiled without being passed to `checkify`.
     """
     aval = typeof(pred) if is_value(pred) else None
     if aval is None or aval.shape or aval.dtype != np.bool_:
@@ -251,7 +251,7 @@ def check_error(error: Error) -> None:
     """Raise the error that `checkify` returned, if a check failed.
 
     Inside a traced function the error becomes a check of that function, which must be passed to
-    `checkify` as well. Of a batch of errors, the first example's that failed is used.
+    `checkify` as well. For a batch of errors, that of the first failed example is used.
 
     Args:
       error: the Error that a checked function returned.
@@ -271,7 +271,7 @@ def check_error(error: Error) -> None:
         error.add_to_program()
 
 
-# The next error number: each trace of a check has a number of its own.
+# The next error number: each trace of a check gets its own number.
 _numbers = itertools.count(1)
 
 
@@ -300,7 +300,7 @@ class DescribedError(NamedTuple):
 
 
 def _carried(x: ArrayLike) -> ArrayLike:
-    """Return an array as an error carries it: strongly typed, and whole on all devices."""
+    """Return an array in the form that errors carry: strongly typed, and whole on all devices."""
     aval: Any = typeof(x)
     if aval.weak_type:
         x = convert(x, aval.dtype, False)
@@ -387,7 +387,7 @@ def _(
     size = next(typeof(x).shape[a] for x, a in zip(values, axes, strict=True) if a is not None)
     failed, *rest = values
     if axes[0] is None:
-        # The check fails for all examples or for none, so that the first example decides.
+        # The check fails for all examples or for none, so the first example decides.
         rest = [
             x if a is None else dynamic_index_in_dim(x, np.int32(0), a, keepdims=False)
             for x, a in zip(rest, axes[1:], strict=True)

@@ -43,8 +43,8 @@ from hlofront.transforms.vmap import documented
 _Traced = tuple[ClosedJaxpr, PyTreeDef]
 _Table = dict[Hashable, _Traced]
 
-# The tables per function and per static arguments: two calls of checkpoint(f) trace f once. They
-# hold no reference to their function, and are dropped with it.
+# The tables per function and static arguments: two calls of checkpoint(f) trace f once. They do not
+# refer to the function, and are dropped with it.
 _tables: "weakref.WeakKeyDictionary[Callable[..., object], dict[Hashable, caches.CacheTable]]" = (
     weakref.WeakKeyDictionary()
 )
@@ -165,9 +165,9 @@ def _traced(
 ) -> tuple[ClosedJaxpr, PyTreeDef, list[ArrayLike]]:
     """Return a call's program, the tree definition of its result, and the argument leaves.
 
-    The program is cached in `table`, by the avals of the leaves and the static arguments. One that
-    captured tracers of an enclosing function is valid only inside of it, and is cached there. A
-    call with static arguments that cannot be hashed is traced each time.
+    The program is cached in `table`, by the avals of the leaves and the static arguments. A program
+    that captured tracers of an enclosing function is valid only inside it, and is cached there. A
+    call with unhashable static arguments is traced each time.
     """
     check_hashable(fun)
     statics = plan.static_values(args, kwargs, required=False)

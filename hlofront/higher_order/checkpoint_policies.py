@@ -1,4 +1,4 @@
-"""The policies of checkpoint, which decide what is saved, and the names of saved values."""
+"""The policies of checkpoint, which decide which values are saved, and names of values."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
@@ -18,7 +18,7 @@ from hlofront.primitives.linalg.dot_general import dot_general_p
 from hlofront.primitives.sharding.families import split_as_first_operand
 
 Tree = TypeVar("Tree")
-# (primitive, *operand avals, **parameters) -> True or Saveable if the results are saved.
+# (primitive, *operand avals, **parameters) -> a decision; True or Saveable saves the results.
 Policy = Callable[..., object]
 
 
@@ -62,9 +62,9 @@ class Offloadable:
 
 
 def decision_on(policy: Policy, equation: Equation) -> object:
-    """Return what a checkpoint policy decides on the results of an equation.
+    """Return the decision of a checkpoint policy about the results of an equation.
 
-    That is an Offloadable, or a value that is true if they are saved.
+    It is an Offloadable, or a value that is true if the results are saved.
 
     Raises:
       TypeError: if the policy returns something else.
@@ -246,7 +246,7 @@ def save_and_offload_only_these_names(
     """Return a policy that saves values of some names, and offloads values of others.
 
     Args:
-      names_which_can_be_saved: names from `checkpoint_name` of values that are saved.
+      names_which_can_be_saved: names, set by `checkpoint_name`, of values that are saved.
       names_which_can_be_offloaded: names of values that are saved in another memory.
       offload_src: the memory kind of the computed values, such as "device".
       offload_dst: the memory kind of the offloaded values, such as "pinned_host".

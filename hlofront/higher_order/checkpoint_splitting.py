@@ -1,4 +1,4 @@
-"""The splitting of checkpointed programs into what a policy saves and what is recomputed."""
+"""Splitting checkpointed programs into a part that saves values and one that recomputes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ class InTwo(NamedTuple):
     Attributes:
       first: the equation that runs first, and computes all results.
       saved: the variables that `first` computes for `again`.
-      again: the equation that recomputes wanted results; None if all of them are saved.
+      again: the equation that recomputes needed results; None if all of them are saved.
     """
 
     first: Equation
@@ -52,7 +52,7 @@ class OwnRecomputation(NamedTuple):
     """The rule of a primitive whose equations may define how they are recomputed.
 
     Attributes:
-      applies: returns whether an equation does.
+      applies: returns whether an equation defines it.
       split: splits an equation, for a policy or None.
     """
 
@@ -64,13 +64,13 @@ own_recomputation: dict[Primitive, OwnRecomputation] = {}
 
 
 def recomputes_itself(equation: Equation) -> bool:
-    """Return whether an equation says itself how it is recomputed."""
+    """Return whether an equation defines how it is recomputed."""
     rule = own_recomputation.get(equation.primitive)
     return rule is not None and rule.applies(equation)
 
 
 def _save_nothing(*_: object, **__: object) -> bool:
-    """Return False: the policy of a checkpoint without one, which looks into programs for rules."""
+    """Return False: the policy of a checkpoint without one, which still looks into programs."""
     return False
 
 
@@ -143,10 +143,10 @@ class Recomputed:
             split = None
             references = _references_of(equation)
             if references <= made:
-                # Writes are repeated if what they write is read again.
+                # Writes are repeated if the values that they write are read again.
                 is_wanted = is_wanted or not references.isdisjoint(needed)
             elif is_wanted:
-                # References from outside have other values later, and are written to once.
+                # References from outside may have other values later, and must be written to once.
                 split = InTwo(equation, where(equation.outvars, flags), None)
             if policy is not None and not any(flags):
                 _ask(policy, equation)
@@ -181,7 +181,7 @@ class Recomputed:
 
 
 def _ask(policy: Policy, equation: Equation) -> None:
-    """Ask a policy about an equation whose results nothing reads, so that its errors are raised."""
+    """Ask a policy about an equation whose results are unused, so that its errors are raised."""
     if equation.primitive in _INSIDE:
         for program in closed_programs_of(equation):
             _ask_inside(program, policy)
@@ -243,7 +243,7 @@ class _Steps:
       first: the step that runs first.
       collected: the step's variables that are stacked only because they are saved.
       saved: the indices, among the results of the first scan, of the values that are saved.
-      again: the step that runs again; None if all wanted results are saved.
+      again: the step that runs again; None if all needed results are saved.
       consts: the indices of the constants that `again` reads.
       carry: per member of the carry, whether `again` computes it.
       last: per member of the carry that `again` computes, whether its last value is needed.
@@ -494,8 +494,8 @@ class CheckpointInTwo:
         self.known = pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
         again = [*split.again, *dependent]
         if not split.saved and not program.effects and not says_how:
-            # All runs again. A loop that is not split keeps none of its values for a second loop,
-            # unless the rest is transposed, which splits it.
+            # Everything runs again. A loop that is not split keeps no values for a second loop,
+            # unless the rest is transposed, which splits the loop.
             whole = closed_part(constants, jaxpr.invars, outputs, jaxpr.eqns, jaxpr)
             again = pruned(whole).eqns
         read = variables_read(again, outputs)
@@ -506,10 +506,10 @@ class CheckpointInTwo:
 
 @once_per_program
 def split_for_transposition(program: ClosedJaxpr, linear: Flags) -> ClosedJaxpr:
-    """Return a program that computes the same by equations that are linear or known.
+    """Return an equivalent program whose equations are either linear or known.
 
     Args:
-      program: a checkpointed program, whose equations may compute both.
+      program: a checkpointed program, whose equations may be both.
       linear: per input, whether the program is linear in it.
     """
     jaxpr = program.jaxpr

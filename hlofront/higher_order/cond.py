@@ -49,8 +49,8 @@ from hlofront.transforms.simplify import forwarded
 
 # Operands: the int32 index of the branch, and then the operands of all branches. The branches are
 # closed jaxprs without constants, of equal types. The parameter `branches_platforms`, if present,
-# is a tuple with the platforms of each branch, or None for the default branch; the platform then
-# selects the branch, and the index agrees.
+# is a tuple with the platforms of each branch, or None for the default branch; then the platform
+# selects the branch, and the index agrees with it.
 cond_p = Primitive("cond", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
@@ -110,8 +110,8 @@ def cond(
 ) -> PyTree:
     """Call `true_fun` if `pred` is true, else `false_fun`.
 
-    Both functions are traced and compiled; one of them is run. Under `vmap` over `pred` both are
-    run, and `select` chooses from their results.
+    Both functions are traced and compiled, and one of them runs. Under `vmap` over `pred` both run,
+    and `select` chooses between their results.
 
     Args:
       pred: a boolean scalar, or a numeric scalar, which is true if it is not zero.
@@ -150,7 +150,7 @@ def cond(
     if dtype.kind != "b":
         pred = bool(pred) if _is_plain(pred) else ne(pred, _zero(pred))
     branches = Branches("cond", (true_fun, false_fun), ("true_fun", "false_fun"), operands)
-    # A predicate is 0 or 1, so that the branch for False comes first.
+    # The index is 0 for False, so `false_fun` comes first.
     return branches.bind(convert_element_type(pred, np.int32), (1, 0))
 
 
@@ -218,7 +218,7 @@ def array_type(x: ArrayLike) -> ShapedArray:
       TypeError: if `x` is not an array.
     """
     aval = typeof(x)
-    if type(aval) is not ShapedArray:  # A token has another aval.
+    if type(aval) is not ShapedArray:  # Such as a token.
         raise TypeError(f"expected an array, got a value of type {aval.str_short()}")
     return aval
 
@@ -232,8 +232,8 @@ def switch(
 ) -> PyTree:
     """Call the function at position `index` of `branches`.
 
-    All branches are traced and compiled; one of them is run. Under `vmap` over `index` all are
-    run, and `select_n` chooses from their results.
+    All branches are traced and compiled, and one of them runs. Under `vmap` over `index` all run,
+    and `select_n` chooses among their results.
 
     Args:
       index: an integer scalar, clamped to the range of `branches`.
@@ -467,7 +467,7 @@ class Branches:
         return self.out_tree.unflatten(results)
 
     def _check(self) -> None:
-        """Raise a TypeError unless all branches return one structure and equal types."""
+        """Raise TypeError unless the results of all branches have equal structures and types."""
         first = self.traced[0]
         for number, other in enumerate(self.traced[1:], 1):
             if first is other:
@@ -526,7 +526,7 @@ class Branches:
 
 
 def _common(first: ShapedArray, second: ShapedArray) -> str:
-    """Return the text of the cast from two types to their promoted dtype, for messages."""
+    """Return, for messages, the casts that convert two types to their promoted dtype."""
     types = (first.dtype, first.weak_type), (second.dtype, second.weak_type)
     try:
         return f".astype({lattice_result(types)[0].name!r})"
@@ -535,7 +535,7 @@ def _common(first: ShapedArray, second: ShapedArray) -> str:
 
 
 def as_array(x: ArrayLike) -> ArrayLike:
-    """Convert a Python scalar or NumPy array to an array on a device, unless it is traced."""
+    """Convert a Python scalar or NumPy array to an array on a device; tracers are unchanged."""
     if is_eager() and isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         aval = typeof(x)
         params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}

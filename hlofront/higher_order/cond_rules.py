@@ -47,7 +47,7 @@ def with_same_outputs(
     branches: Sequence[ClosedJaxpr],
     transform: Callable[[ClosedJaxpr, bool | Flags], tuple[ClosedJaxpr, Flags]],
 ) -> tuple[tuple[ClosedJaxpr, ...], Flags]:
-    """Transform branches so that their outputs agree, and return flags of the present outputs.
+    """Transform branches so that they have the same outputs; also return which are present.
 
     Args:
       branches: the programs.
@@ -226,7 +226,7 @@ def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> BranchesInTwo:
     return _splits.get_or_compute(branches[0], tuple(splits), lambda: BranchesInTwo(splits))
 
 
-# Cached for the first branch, by the splits of all branches: the other branches may vary.
+# Cached in the first branch; the key, the splits of all branches, distinguishes the others.
 _splits: DerivedCache[tuple[PartialEval, ...], BranchesInTwo] = DerivedCache(limit=64)
 
 
@@ -245,7 +245,7 @@ def _with_slots(
     filled = {slot: jaxpr.outvars[index] for index, slot in own.items() if slot >= count}
     outvars = list(jaxpr.outvars[:count])
     equations = list(jaxpr.eqns)
-    # An unread slot may hold any value: a value of the program is cheaper than zeros.
+    # An unread slot may hold any value, and one that the program has is cheaper than zeros.
     by_type: dict[ShapedArray, Atom] = {}
     for atom in (*jaxpr.invars, *outvars, *filled.values()):
         atom_aval: Any = atom.aval
@@ -354,10 +354,10 @@ def _selected(
             "outside of the branches."
         )
     choice = _Choice(index, len(branches))
-    # Values run eagerly have no derivative. Otherwise operands that have derivatives are
-    # batched: see `guarded`.
+    # Eager values have no derivative. Otherwise, batch all operands that have derivatives: see
+    # `guarded`.
     guards = not is_eager()
-    # Each example has effects of its own, so that all operands are batched.
+    # Each example has its own effects, so all operands are batched.
     has_effects = any(branch.effects for branch in branches)
     batched = [
         a is not None or has_effects or (guards and _varies(x))
@@ -382,13 +382,13 @@ def _selected(
 
 
 def _varies(x: Value) -> bool:
-    """Return whether a value has derivatives: integers and random keys have none."""
+    """Return whether a value can have a derivative, unlike integers and random keys."""
     aval = typeof(x)
     return type(aval) is ShapedArray and aval.to_tangent_aval() == aval
 
 
 class _Choice:
-    """A batched branch index, with a cache of the masks and indices that select by it.
+    """A batched branch index, with a cache of the masks and indices used to select by it.
 
     Args:
       index: an int32 per example.

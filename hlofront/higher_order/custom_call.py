@@ -87,7 +87,7 @@ def _without_dead_code(used: Sequence[bool], equation: Equation) -> SmallerEquat
 
 
 def refuse_captured(kind: str, perturbed: Sequence[bool]) -> None:
-    """Raise an error if a value is differentiated that a function with a custom rule closes over.
+    """Raise an error if a value that a function with a custom rule closes over is differentiated.
 
     The rule has no argument for such a value.
     """

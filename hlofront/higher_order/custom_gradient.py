@@ -28,19 +28,19 @@ def custom_gradient(
       fun: returns a result, and a rule from the result's cotangent to the arguments' cotangents: a
         tuple of them, or a single one for a single argument. The rule may close over values that
         `fun` computes. Without it, custom_gradient returns a decorator.
-      with_logs: whether the rule returns a pair of the cotangents and a dict of pytrees by name,
-        or None, which `f_vjp.with_logs` returns.
+      with_logs: whether the rule returns a pair: the cotangents, and a dict of pytrees by name,
+        which `f_vjp.with_logs` returns, or None.
       remat: must be False.
-      with_accums: whether the rule takes, after the cotangent, a pytree of accumulators for each
-        argument instead of returning cotangents: None if not, else hijax.ValAccum or a pytree of
-        it that is a prefix of the arguments. It may return a dict for `f_vjp.with_logs`.
+      with_accums: None, or hijax.ValAccum, or a pytree prefix of the arguments with it. If not
+        None, the rule takes a pytree of accumulators per argument after the cotangent, adds to them
+        instead of returning cotangents, and may return a dict for `f_vjp.with_logs`.
 
     Returns:
       A function of the arguments of `fun` that returns the result, with that derivative.
 
     Raises:
-      TypeError: if `fun` does not return a pair of a result and a function, or the rule no pair
-        with `with_logs`.
+      TypeError: if `fun` does not return a pair of a result and a function, or with `with_logs` the
+        rule does not return a pair.
       NotImplementedError: for `remat=True`.
       ValueError: for accumulators other than ValAccum.
 
@@ -106,7 +106,7 @@ def custom_gradient(
 
 
 def _with_logs(output: PyTree) -> PyTree:
-    """Return the pair that a rule that logs returned.
+    """Return the output of a rule that logs, after checking that it is a pair.
 
     Raises:
       TypeError: if it is not a pair.

@@ -92,7 +92,7 @@ class custom_jvp(CustomRule):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., PyTree] | None = None
         self.symbolic_zeros = False
-        # Until a rule is set, calls run this function, if there is one, which has its derivatives.
+        # Until a rule is set, calls run this function, if there is one, with its own derivatives.
         self._derived: Callable[..., PyTree] | None = None
 
     def defjvp(
@@ -113,14 +113,14 @@ class custom_jvp(CustomRule):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
-        """Set one jvp rule per argument: `jvp(tangent, result, *arguments) -> summand`.
+        """Set a jvp rule per argument: `jvp(tangent, result, *arguments) -> contribution`.
 
-        The tangent of the result is the sum of the summands. None is a rule of zero.
+        The tangent of the result is the sum of the contributions. None stands for a zero one.
 
         Raises:
           TypeError: if there are nondifferentiable arguments.
 
-          A derivative raises ValueError if there are not as many rules as arguments.
+          Differentiation raises ValueError if the numbers of rules and arguments differ.
         """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``: use defjvp.")
@@ -154,7 +154,7 @@ class custom_jvp(CustomRule):
         return self._call_with_rule(*args, **kwargs)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        if self._derived is not None:  # A function of a module, which a pickle names.
+        if self._derived is not None:  # A function at module level, which pickles refer to by name.
             return self.__qualname__
         return super().__reduce_ex__(protocol)
 
@@ -177,9 +177,9 @@ class custom_jvp(CustomRule):
 
 
 def as_custom_jvp(function: Function) -> Function:
-    """Return a function that has derivatives as a custom_jvp, for functions that are one in JAX.
+    """Return a differentiable function as a custom_jvp, for functions that are one in JAX.
 
-    Libraries look up the class, and set another rule with `defjvp`.
+    Libraries check for the class, and set a different rule with `defjvp`.
     """
     public = custom_jvp(function)
     public._derived = function  # pyright: ignore[reportPrivateUsage]
@@ -192,7 +192,7 @@ class JVPRule:
     Args:
       function: the name of the custom_jvp function.
       arguments: the arguments of the call.
-      result: the type of the function's result, which that of the rule must match.
+      result: the type of the function's result, which the rule's result must match.
       rule: the user's rule.
     """
 

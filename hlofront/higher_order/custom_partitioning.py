@@ -1,4 +1,4 @@
-"""The class custom_partitioning, for functions whose user says how they are split over devices."""
+"""The class custom_partitioning, for functions with user-defined partitioning over devices."""
 
 # pyright: strict
 
@@ -24,7 +24,7 @@ custom_partitioning_p = Primitive(
     "custom_partitioning", multiple_results=True, carries_programs=True
 )
 typed_by_program(custom_partitioning_p, "call")
-# Outside of jit, XLA splits the function's operations by its own rules.
+# Outside jit, XLA splits the function's operations by its own rules.
 run_by_program(custom_partitioning_p, "call")
 subprograms(custom_partitioning_p)(calls("call"))
 
@@ -36,10 +36,10 @@ PartitionFunction = Callable[..., Any]
 
 
 class custom_partitioning(CustomRule):
-    """A function that is split over devices by its user's rule instead of XLA's.
+    """A function that is partitioned over devices by a user-defined rule instead of XLA's.
 
     Within `jit`, over several devices, XLA calls `partition` to get the function that each device
-    applies to its shards. On one device, and outside of `jit`, the function itself runs.
+    applies to its shards. On one device, and outside `jit`, the function itself runs.
 
     Example, a product whose contracted axis is split, so that the shards' products are summed::
 
@@ -61,14 +61,14 @@ class custom_partitioning(CustomRule):
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: the positions of arguments that are part of the program; `partition` takes
-        them first.
+      static_argnums: the positions of static arguments, which are part of the program; `partition`
+        takes them first.
 
     Raises:
       AttributeError: when called before `def_partition`.
       TypeError: when called with an argument that is not an array and not static, or with keyword
         arguments that have no position.
-      UnexpectedTracerError: when called with a traced value as a static argument, or where `fun`
+      UnexpectedTracerError: when called with a traced value as a static argument, or if `fun`
         refers to a traced value other than its arguments.
     """
 
@@ -94,33 +94,33 @@ class custom_partitioning(CustomRule):
         permutation_factors: tuple[str, ...] = (),
         **factor_sizes: int,
     ) -> None:
-        """Set how the function is split over devices.
+        """Define how the function is partitioned over devices.
 
         Args:
           partition: `partition(*static_args, mesh, args, result) -> (mesh, function, result
-            shardings, args shardings)`. Its args are a tuple with a ShapeDtypeStruct for each array
-            of the arguments, in their pytrees, and result is the same for the result: the whole
-            shapes, with the shardings that XLA chose. It returns, in the same structures, the
-            shardings that XLA then gives to the operands and to the results, and the function from
-            the operands' shards to the results'. The function may apply collectives along the axes
-            of the mesh.
+            shardings, args shardings)`. `args` are the arguments with a ShapeDtypeStruct for each
+            array, and `result` is the same for the result: global shapes, with the shardings that
+            XLA chose. It returns the shardings that XLA must give to the results and the arguments,
+            in the same structures, and the function from the shards of the arguments to those of
+            the result, which may use collectives along the axes of the mesh.
           infer_sharding_from_operands: a callback of XLA's former partitioner, GSPMD. Shardy, which
               partitions all programs here, uses `sharding_rule` instead.
           propagate_user_sharding: another callback of GSPMD.
-          decode_shardings: whether `partition` takes NamedShardings over the program's mesh; if
-            not, or where there is no mesh, it takes GSPMDShardings.
-          sharding_rule: how shardings pass between operands and results before `partition` is
-            called: an SdyShardingRule, or its text such as "i k, k j -> i j", or a function
-            `rule(*static_args, mesh, operand types, result types)` that returns one of them, of
-            MLIR types. None passes none.
+          decode_shardings: whether `partition` receives NamedShardings over the program's mesh; if
+            not, or if there is no mesh, it receives GSPMDShardings.
+          sharding_rule: how shardings propagate between operands and results before `partition`
+            is called: an SdyShardingRule, its text such as "i k, k j -> i j", or a function
+            `rule(*static_args, mesh, operand types, result types)` of MLIR types that returns
+            one of them. None propagates none.
           reduction_factors: the factors of a rule's text that the function reduces over.
-          need_replication_factors: those along which it cannot be split.
-          permutation_factors: those along which it exchanges data between shards.
+          need_replication_factors: the factors along which it cannot be split.
+          permutation_factors: the factors along which it exchanges data between shards.
           **factor_sizes: the sizes of factors that occur only in compound factors.
 
         Raises:
-          TypeError: if the rule is not a text, or a size is not an integer.
-          ValueError: if the rule's text is wrong, or options of a text come with another rule.
+          TypeError: if the rule is not a string, or a size is not an integer.
+          ValueError: if the rule's text is invalid, or options for texts are passed with another
+            rule.
         """
         options: dict[str, Any] = {
             **({"reduction_factors": reduction_factors} if reduction_factors else {}),

@@ -202,9 +202,9 @@ class CustomRule:
 
 
 class FunctionResult:
-    """The type of a function's result, which a rule that runs later must match.
+    """The type of a function's result, which the result of a rule that runs later must match.
 
-    Programs keep the rule and this record, and not the function, which may close over traced
+    Programs keep the rule and this record instead of the function, which may close over traced
     values that its rule does not use.
 
     Args:
@@ -234,7 +234,7 @@ class FunctionResult:
     def check_agrees(self, about: str, results: Sequence[ArrayLike], out_tree: PyTreeDef) -> None:
         """Raise a TypeError if a rule's results differ from the function's in structure or types.
 
-        Nothing is checked if the rule runs instead of the function.
+        If the rule runs instead of the function, nothing is checked.
         """
         if self.tree is None:
             return

@@ -69,7 +69,8 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """Replace each CustomVJPPrimal of a pytree by its value.
 
     Args:
-      tree: a pytree of CustomVJPPrimal, as a forward rule with `symbolic_zeros` gets it.
+      tree: a pytree of CustomVJPPrimal, such as an argument of a forward rule with
+        `symbolic_zeros`.
 
     Raises:
       TypeError: if a leaf is not a CustomVJPPrimal.
@@ -166,7 +167,8 @@ class custom_vjp(CustomRule):
             cotangents that are known to be zero.
           optimize_remat: whether, under checkpoint, the function itself runs instead of `fwd` if
             the residuals are not needed.
-          generic_batching: has no effect: under vmap, each example has a cotangent of each result.
+          generic_batching: has no effect; under vmap, each example has its own cotangent of each
+            result.
         """
         self.fwd = fwd
         self.bwd = bwd
@@ -186,7 +188,7 @@ class custom_vjp(CustomRule):
 
         Args:
           fwd, symbolic_zeros, optimize_remat, generic_batching: as of `defvjp`.
-          bwd: as of `defvjp`, but it returns a pair of the cotangents and a dict of pytrees by
+          bwd: as for `defvjp`, but it returns a pair: the cotangents, and a dict of pytrees by
             name, or None. A plain call of the VJP function drops the dict.
 
         Example:
@@ -213,9 +215,9 @@ class custom_vjp(CustomRule):
 
         Args:
           fwd, symbolic_zeros, optimize_remat, generic_batching: as of `defvjp`.
-          bwd: takes, after the arguments of `defvjp`'s, one pytree of accumulators per argument,
-            whose method `accum` adds a cotangent: a ValAccum, or a NullAccum where none is needed.
-            It returns None, or a dict for `f_vjp.with_logs`.
+          bwd: takes, after its arguments for `defvjp`, a pytree of accumulators per argument of the
+            function, whose method `accum` adds a cotangent: ValAccums, or NullAccums if none is
+            needed. It returns None, or a dict for `f_vjp.with_logs`.
 
         Example:
           >>> f = jax.custom_vjp(jnp.square)
@@ -301,11 +303,11 @@ class Forward:
     Args:
       signature: the signature of the custom_vjp function.
       arguments: the arguments of the call.
-      result: the type of the function's result, which that of the forward rule must match.
+      result: the type of the function's result, which the forward rule's result must match.
       rule: the user's forward rule.
-      backward: the user's backward rule, in its form.
+      backward: the user's backward rule, as a BackwardForm.
       symbolic_zeros: whether the rules take CustomVJPPrimals and SymbolicZeros.
-      call: the function on flat values, to run where no residual is used; None to run the rule.
+      call: the function on flat values, to run if no residual is used; None to run the rule.
     """
 
     __slots__ = (
@@ -417,7 +419,7 @@ class Backward:
     Args:
       signature: the signature of the custom_vjp function.
       arguments: the arguments of the call.
-      form: the user's backward rule, in its form.
+      form: the user's backward rule, as a BackwardForm.
       residual_tree: the tree definition of the residuals.
       out_tree: the tree definition of the function's result.
       symbolic_zeros: whether the rule takes SymbolicZeros for cotangents that are known to be zero.
@@ -507,10 +509,10 @@ class Backward:
 
         Raises:
           TypeError: if the cotangent is anything else.
-          ValueError: if it is of another shape than the leaf, or a SymbolicZero of another type.
+          ValueError: if its shape is not that of the leaf, or it is a SymbolicZero of another type.
         """
         expected = primal.to_cotangent_aval()
-        # Integer arguments have no cotangents, so that the rule's values for them are ignored.
+        # Integer arguments have no cotangents, so the rule's values for them are ignored.
         if cotangent is None or expected.dtype == float0:
             return Zero(expected)
         if isinstance(cotangent, SymbolicZero):

@@ -125,7 +125,8 @@ class custom_vmap(CustomRule):
         info = DebugInfo(
             "custom_vmap",
             signature.find_where,
-            # The closure refers to no argument: records of the function would keep it alive.
+            # # The closure must not refer to arguments, which records of the function would keep
+            # alive.
             lambda: signature.names_in(structure),
         )
         avals = [typeof(leaf) for leaf in leaves]
@@ -144,7 +145,7 @@ class custom_vmap(CustomRule):
 
 
 def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
-    """Return a function that vmap maps by a loop over the examples, `lax.map`.
+    """Return a function for which vmap loops over the examples by `lax.map`.
 
     Args:
       f: a function of pytrees of arrays.
@@ -364,7 +365,7 @@ def _derivative_over_axis(rule: FlatRule, size: int, operands: _Dual) -> _Dual |
 
 
 def _typed_like(tangent: Tangent, aval: ShapedArray) -> Tangent:
-    """Return a tangent, weakly typed as a primal of its dtype."""
+    """Return a tangent that is weakly typed if a primal of the same dtype is."""
     if isinstance(tangent, Zero) or typeof(tangent).dtype != aval.dtype:
         return tangent
     return convert(tangent, aval.dtype, aval.weak_type)
@@ -393,7 +394,7 @@ def _(
             next(rest) if flag else (False, Zero.of(x))
             for flag, x in zip(has_tangent, values[:count], strict=True)
         ]
-        # The rule is not given the captured values: the derivative of its results in them is zero.
+        # The rule does not receive captured values, so its derivative with respect to them is zero.
         pairs[:captured] = [(False, Zero.of(x)) for x in values[:captured]]
         of_primals, of_tangents = (
             [False] * captured + list(flags[captured:count]),
@@ -406,7 +407,7 @@ def _(
             results = _derivative_over_axis(flat, size, operands)
         if results is None:
             results = _derivative(flat, size, operands)
-        # A tangent that is computed is weakly typed as its primal result is; others pass unchanged.
+        # Computed tangents are weakly typed if the primal result is; others pass through unchanged.
         operand_ids = {id(tangent) for tangent in operands.tangents}
         tangents = [
             t if id(t) in operand_ids else _typed_like(t, typeof(p))

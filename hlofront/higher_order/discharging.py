@@ -21,7 +21,7 @@ Values = Sequence[ArrayLike]
 
 
 def _new_arrays(written: Flags, arrays: Values) -> list[ArrayLike | None]:
-    """Return per operand its new array, from those of the written ones."""
+    """Return the new array of each operand that is a written reference, or None."""
     rest = iter(arrays)
     return [next(rest) if is_written else None for is_written in written]
 
@@ -97,9 +97,9 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 class _Loop:
-    """A while loop with references, as one that carries the arrays of those that it writes to.
+    """A while loop with references as a loop that carries the arrays of written references.
 
-    One reference may be an operand of the condition and of the body.
+    The same reference may be an operand of the condition and of the body.
 
     Attributes:
       condition, body: the programs, with the operands that are their constants.
@@ -117,7 +117,7 @@ class _Loop:
         )
 
     def discharged(self, operands: Values) -> Discharged:
-        """Bind the loop of arrays; return the new arrays of operands, and the results."""
+        """Bind the loop on arrays; return the new arrays of operands, and the results."""
         arrays: Arrays = dict(zip(self.invars, operands, strict=True))
         carry = list(operands[len(self.condition.consts) + len(self.body.consts) :])
         of_condition = [atom for atom in self.condition.consts if atom not in self.written]
@@ -170,17 +170,17 @@ class _Loop:
         return stage(function, avals, self.body.program.jaxpr.origin)
 
 
-# The array of each operand; of references, their current array.
+# The array of each operand; for references, the current array.
 Arrays = dict[Atom, ArrayLike]
 
 
 class _Program:
-    """The condition or the body of a loop, as a program of arrays.
+    """The condition or the body of a loop, as a program on arrays.
 
     Attributes:
       program: the program, whose last outputs are the new arrays of `written`.
       consts: the operands of the loop that are its first inputs.
-      written: those among them that are references to which the program writes.
+      written: the references among `consts` to which the program writes.
     """
 
     def __init__(self, program: ClosedJaxpr, consts: Sequence[Atom]):

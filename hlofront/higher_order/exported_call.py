@@ -1,4 +1,4 @@
-"""The call of an exported program: its types, its derivative, and what vmap does with it."""
+"""Calls of exported programs: their types, derivatives and batching."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -49,7 +49,7 @@ class ExportedProgram(Protocol):
 # Operands: the flat arguments that are not of dtype float0. Results: those of the module, which has
 # booleans instead of float0.
 call_exported_p = Primitive("call_exported", multiple_results=True)
-# The types of an exported program's results say how they are split.
+# The types of an exported program's results include their shardings.
 infers_whole_types.add(call_exported_p)
 
 
@@ -77,7 +77,7 @@ def _(*avals: AbstractValue, exported: ExportedProgram) -> list[AbstractValue]:
 def variable_values(
     solution: Solution, shapes: Mapping[int, Sequence[int | SizeExpression]]
 ) -> dict[str, int | SizeExpression]:
-    """Return the size variables of an exported program for the shapes of the arguments of a call.
+    """Return the values of an exported program's size variables for the shapes of arguments.
 
     Args:
       solution: the variables as functions of the sizes of arguments.
@@ -112,7 +112,7 @@ def _(*_: AbstractValue, exported: ExportedProgram) -> Effects:
 def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, exported: ExportedProgram
 ) -> BatchResult:
-    """Call the program, whose types are fixed, for one example after the other."""
+    """Call the program, whose types are fixed, for one example at a time."""
     mapped = [axis is not None for axis in axes]
     moved = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
 
@@ -130,7 +130,8 @@ def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -
     aval_in = exported.in_avals[position]
 
     def name() -> str:
-        # Only for an error: naming one argument takes time in the number of all.
+        # # Names are only needed for errors: naming one argument takes time linear in the number of
+        # all.
         return leaf_name(exported.in_tree, position)
 
     if not isinstance(aval, ShapedArray):
@@ -157,10 +158,10 @@ def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -
 def unknown_sizes_of(avals: Sequence[ShapedArray], in_tree: PyTreeDef) -> Solution | None:
     """Return the size variables of arguments as functions of their sizes; None if there are none.
 
-    Arguments of dtype float0, which are not passed to programs, do not count.
+    Arguments of dtype float0, which are not passed to programs, are ignored.
 
     Raises:
-      ValueError: if a variable is not the function of the sizes.
+      ValueError: if the sizes do not determine a variable.
     """
     shapes = [() if aval.dtype == float0 else aval.shape for aval in avals]
     if not any(map(has_symbolic_size, shapes)):
@@ -176,7 +177,7 @@ def leaf_name(in_tree: PyTreeDef, position: int) -> str:
 
 
 def path_name(path: tree.KeyPath) -> str:
-    """Return a path into (args, kwargs) as Python: `args[0]['w']`, `kwargs['scale']`."""
+    """Return a path into (args, kwargs) as Python code: `args[0]['w']`, `kwargs['scale']`."""
     if not path:
         return "args, kwargs"
     start = "args" if path[0] == tree.SequenceKey(0) else "kwargs"
@@ -247,7 +248,7 @@ def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
 def _actual_types(
     exported: ExportedProgram, operands: Sequence[ArrayLike]
 ) -> tuple[Sequence[ShapedArray], Sequence[ShapedArray]]:
-    """Return the types of the arguments and results of an exported program in a call of it."""
+    """Return the types of arguments and results in a call of an exported program."""
     solution = exported.unknown_sizes
     if solution is None:
         return exported.in_avals, exported.out_avals

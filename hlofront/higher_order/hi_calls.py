@@ -1,9 +1,9 @@
-"""The primitives of equations that call HiPrims, whose rules come with that class."""
+"""The primitives of equations that call HiPrims; the rules are in the files of that class."""
 
 from hlofront.core.primitive import Primitive
 
-# The parameter `_prim` is a HiPrim. The operands and results are the arrays that its own
-# values consist of.
+# The parameter `_prim` is a HiPrim. The operands and results are the low values of those of the
+# HiPrim.
 call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, carries_programs=True)
 # The derivative in programs: from primals and tangents to results and their tangents.
 call_hi_primitive_jvp_p = Primitive(

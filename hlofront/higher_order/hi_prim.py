@@ -1,8 +1,8 @@
-"""Operations that are objects with methods, among them a backward rule: HiPrim.
+"""HiPrim: operations that are objects whose methods are their rules.
 
 Users define a class, make an object of it for the types of its operands, and call the object. An
-equation of the primitive `call_hi_primitive` has the object as its parameter `_prim`, and as
-operands and results the low values of the object's.
+equation of the primitive `call_hi_primitive` has the object as its parameter `_prim`; its operands
+and results are the low values of the object's.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -28,25 +28,25 @@ from hlofront.primitives.rules.derivatives import instantiate
 
 
 class Rematerialization(NamedTuple):
-    """What `HiPrim.remat` is told of the checkpoint that its operation is in."""
+    """The argument of `HiPrim.remat` that describes the checkpoint around the operation."""
 
     policy: Policy | None
 
 
-# A function of residuals and operands, which returns the result again.
+# A function of residuals and operands that recomputes the result.
 Recompute = Callable[..., PyTree]
 
-# What a backward rule logs. JAX 0.12 collects it in `VJP.with_logs`, which hlofront lacks.
+# The dict that a backward rule logs for `f_vjp.with_logs`.
 Logs = dict[Any, Any] | None
 
-# The classes whose methods are defaults, which a subclass may define.
+# Classes whose methods are defaults: an operation defines a method if a subclass does.
 _classes_of_defaults: set[type] = set()
 
 Class = TypeVar("Class", bound=type)
 
 
 def has_defaults(cls: Class) -> Class:
-    """Declare that the methods of a class of operations are defaults."""
+    """Declare the methods of a class of operations to be defaults."""
     _classes_of_defaults.add(cls)
     return cls
 
@@ -90,7 +90,7 @@ class HiPrim:
         self.check(*self.in_avals)
 
     def defines(self, method: str) -> bool:
-        """Return whether the class of the operation defines a method that has a default."""
+        """Return whether the operation's class overrides the default of a method."""
         owner = next(cls for cls in type(self).__mro__ if method in vars(cls))
         return owner not in _classes_of_defaults
 
@@ -109,18 +109,18 @@ class HiPrim:
         raise self._missing("any use", "`expand`")
 
     def vjp_fwd(self, nzs_in: PyTree, /, *args: Any) -> Any:
-        """Return the result, a pytree of residuals, and if requested which results have a tangent.
+        """Return the result, a pytree of residuals, and, if requested, which results have tangents.
 
         Args:
-          nzs_in: per operand, whether it has a tangent that is not zero.
+          nzs_in: per operand, whether its tangent may be nonzero.
           args: the operands.
         """
         raise self._missing("grad support", "`vjp_fwd`")
 
     def vjp_bwd(self, res: PyTree, outgrad: PyTree, /, *arg_accums: Any) -> Logs:
-        """Add cotangents to those of the operands, by the method `accum` of each leaf.
+        """Add the operands' cotangents to accumulators, by their method `accum`.
 
-        May return a dict of pytrees by name, which `f_vjp.with_logs` returns.
+        It may return a dict of pytrees by name, which `f_vjp.with_logs` returns.
 
         Args:
           res: the residuals.
@@ -134,11 +134,11 @@ class HiPrim:
         return logs
 
     def vjp_bwd_retval(self, res: PyTree, outgrad: PyTree, /) -> Any:
-        """Return a tuple of the operands' cotangents, from the residuals and the result's."""
+        """Return a tuple of the operands' cotangents."""
         raise self._missing("grad support", "`vjp_bwd` or `vjp_bwd_retval`")
 
     def vjp_bwd_retval_logs(self, res: PyTree, outgrad: PyTree, /) -> tuple[Any, Logs]:
-        """Return a tuple of the operands' cotangents, and the dict that `vjp_bwd` returns."""
+        """Return a tuple of the operands' cotangents, and a dict of logs as for `vjp_bwd`."""
         if not self.defines("vjp_bwd"):
             return self.vjp_bwd_retval(res, outgrad), None
         sums = [ValAccum(cotangent_type(t)) for t in self.in_avals_flat]
@@ -158,11 +158,11 @@ class HiPrim:
         raise self._missing("linearize support", "`lin` and `linearized`")
 
     def transpose(self, out_ct: PyTree, *maybe_accums: Any) -> None:
-        """Add cotangents to those of the operands in which the operation is linear.
+        """Add cotangents to the accumulators of operands in which the operation is linear.
 
         Args:
           out_ct: the cotangent of the result.
-          maybe_accums: an operand each, with a `GradAccum` for an unknown leaf.
+          maybe_accums: the operands, with a `GradAccum` for each unknown leaf.
         """
         raise self._missing("transpose support", "`transpose`")
 
@@ -179,14 +179,14 @@ class HiPrim:
         raise self._missing("vmap support", "`batch`")
 
     def dce(self, used_outs: PyTree, live_ins: PyTree) -> tuple[PyTree, PyTree, "HiPrim | None"]:
-        """Return which operands are read, which results are made, and the operation for these.
+        """Return which operands are read, which results remain, and the operation that makes these.
 
         The first two are pytree prefixes; the operation is None if there is nothing to do.
 
         Args:
           used_outs: per leaf of the result, whether anything reads it.
-          live_ins: per leaf of the operands, whether anything reads a reference afterwards. Always
-              True in hlofront.
+          live_ins: per leaf of the operands, whether a reference is read afterwards; always True in
+              hlofront.
         """
         if self.effects or any(self.out_tree.flatten_up_to(used_outs)):
             return True, True, self
@@ -195,8 +195,8 @@ class HiPrim:
     def remat(self, trace: Rematerialization, *args: Any) -> tuple[PyTree, PyTree, Recompute]:
         """Return the result, residuals, and a function that recomputes it in `checkpoint`.
 
-        The function is called with the residuals and the operands. Residuals are saved, and so is
-        what it closes over. By default nothing is, and all is recomputed.
+        The function is called with the residuals and the operands. Residuals, and values that the
+        function closes over, are saved. By default nothing is saved, and everything is recomputed.
 
         Args:
           trace: its attribute `policy` is the policy of the checkpoint, or None.
@@ -209,11 +209,11 @@ class HiPrim:
         return self(*args), (), recompute
 
     def staging(self, trace: Any, source_info: Any, *args: Any) -> PyTree:
-        """Return the result, after the operation was added to the program that is being traced.
+        """Add the operation to the program being traced, and return the result.
 
         Args:
           trace: the trace; its method `default_process_primitive` adds an equation.
-          source_info: where in the user's program the operation is.
+          source_info: the operation's place in the user's program.
           args: the operands.
         """
         low = lowered(self.in_avals_flat, self.in_tree.flatten_up_to(args))
@@ -222,16 +222,16 @@ class HiPrim:
         return self.raised_result(results)
 
     def check(self, *arg_tys: Any) -> None:
-        """Raise an error if the operation does not take operands of these types."""
+        """Raise an error if the operation does not accept operands of these types."""
 
     def pp_params(self) -> dict[str, Any]:
-        """Return the parameters that are shown where programs are printed."""
+        """Return the parameters that are shown when programs are printed."""
         return {name: value for name, value in self.params.items() if not name.startswith("_")}
 
-    # ---- what rules call, as the signatures of methods depend on the version of JAX
+    # ---- called by rules, because the signatures of methods depend on the version of JAX
 
     def without_dead_code(self, used_outs: PyTree) -> tuple[PyTree, PyTree, "HiPrim | None"]:
-        """Return what `dce` does."""
+        """Return the result of `dce`."""
         return self.dce(used_outs, self.in_tree.unflatten([True] * self.in_tree.num_leaves))
 
     def recomputed(self, policy: Policy | None, *args: Any) -> tuple[PyTree, Recompute]:
@@ -296,7 +296,7 @@ def cotangent_type(t: Any) -> Any:
 
 
 def raised_tangents(types: Sequence[Any], low: Sequence[Tangent]) -> list[Any]:
-    """Return tangents of these types; one whose low values are all zero is a symbolic zero."""
+    """Return tangents of these types; those whose low values are all zero are symbolic zeros."""
     tangents: list[Any] = []
     for t, group in zip(types, groups_of(types, low), strict=True):
         if any(nonzero_flags(group)):
@@ -318,7 +318,7 @@ def lowered_tangents(types: Sequence[Any], tangents: Sequence[Any]) -> list[Tang
 
 
 def results_with_tangents(prim: HiPrim) -> list[bool]:
-    """Return per low value of the result whether it has a tangent: integers have none."""
+    """Return, per low value of the result, whether it has a tangent, unlike integers."""
     return [_tangent_dtype(t) != float0 for t in prim.low_types_out]
 
 
@@ -337,7 +337,7 @@ def flags_of_operands(prim: HiPrim, tangents: Sequence[Tangent]) -> tuple[bool, 
 
 
 def of_low(types: Sequence[Any], members: Sequence[Any]) -> list[Any]:
-    """Return the member of each value once for each of its low values."""
+    """Repeat the member for each value once per low value."""
     return [x for t, x in zip(types, members, strict=True) for _ in low_types([t])]
 
 
@@ -357,14 +357,14 @@ def run_jvp(
 
 
 def type_of_batch(axis: AxisData, dim: BatchAxis, aval: Any) -> Any:
-    """Return the type of a batch of values; without a batch axis, that of one."""
+    """Return the type of a batch of values, or of one value if there is no batch axis."""
     if dim is not None and isinstance(aval, HiType):
         return aval.inc_rank(axis.size, dim)
     return unmapped_aval(axis.size, dim, aval, axis.explicit_mesh_axis, axis.mesh)
 
 
 def type_of_example(axis: AxisData, dim: BatchAxis, aval: Any) -> Any:
-    """Return the type of a value of a batch of this type."""
+    """Return the type of one value in a batch of this type."""
     if dim is not None and isinstance(aval, HiType):
         return aval.dec_rank(axis.size, dim)
     return mapped_aval(axis.size, dim, aval)

@@ -44,7 +44,7 @@ from hlofront.transforms.vmap import vmap
 
 
 class PairOfRules(NamedTuple):
-    """Two rules that belong together, which the body of a class assigns to two names."""
+    """Two rules that belong together, which a class body assigns to two names."""
 
     first: Callable[..., Any]
     second: Callable[..., Any]
@@ -86,7 +86,7 @@ def _flags(prim: HiPrim, nzs_in: PyTree) -> tuple[bool, ...]:
 
 
 def _lin(self: HiPrim, nzs_in: PyTree, *primals: Any) -> tuple[PyTree, Linearization, PyTree]:
-    """Return the result, residuals, and which results have a tangent, by the rule `jvp`."""
+    """Return the result, residuals, and which results have tangents, by the rule `jvp`."""
     types = low_types(self.in_avals_flat)
     has_tangent = tuple(of_low(self.in_avals_flat, _flags(self, nzs_in)))
     low = lowered(self.in_avals_flat, self.in_tree.flatten_up_to(primals))
@@ -108,7 +108,7 @@ def _lin(self: HiPrim, nzs_in: PyTree, *primals: Any) -> tuple[PyTree, Lineariza
     values = eval_jaxpr(known.jaxpr, known.consts, *low)
     known_count = unknown_out.count(False)
     if any(unknown_out[:count]):
-        # A rule whose operations do not split: what it computes of the result is not used.
+        # The operations of the rule do not split; the result that it computes is unused.
         result = self(*primals)
     else:
         result = self.raised_result(values[:count])
@@ -118,7 +118,7 @@ def _lin(self: HiPrim, nzs_in: PyTree, *primals: Any) -> tuple[PyTree, Lineariza
 
 
 def _linearized(self: HiPrim, residuals: Linearization, *tangents: Any) -> PyTree:
-    """Return the tangent of the result, by the program of residuals."""
+    """Return the tangent of the result, by the program in the residuals."""
     types = [tangent_type(t) for t in self.in_avals_flat]
     low = lowered_tangents(types, self.in_tree.flatten_up_to(tangents))
     arriving = [instantiate(t) for t in where(low, residuals.has_tangent)]
@@ -164,7 +164,7 @@ def jvp_from_lin(self: HiPrim, primals: Any, tangents: Any) -> tuple[PyTree, PyT
 
 @register_static
 class NonzeroTangents(NamedTuple):
-    """Per operand, whether it has a tangent: residuals that are part of programs."""
+    """Per operand, whether it has a tangent; these residuals are part of programs."""
 
     flags: tuple[bool, ...]
 
@@ -172,7 +172,7 @@ class NonzeroTangents(NamedTuple):
 def _transposed(
     prim: HiPrim, flags: Sequence[bool], linear: Callable[..., PyTree], outgrad: PyTree
 ) -> PyTree:
-    """Return the cotangents of operands, by transposing the function of their tangents."""
+    """Return the cotangents of operands by transposing a function of their tangents."""
     has_tangent = of_low(prim.in_avals_flat, flags)
     types = low_types(prim.in_avals_flat)
     tangent_types = [tangent_type(t) for t in prim.in_avals_flat]
@@ -207,19 +207,19 @@ def _vjp_fwd_of_jvp(self: HiPrim, nzs_in: PyTree, /, *primals: Any) -> Any:
 
 
 def _vjp_bwd_retval_of_jvp(self: HiPrim, res: Any, outgrad: PyTree, /) -> PyTree:
-    """Return the cotangents of the operands, by transposing the rule `jvp`."""
+    """Return the cotangents of the operands by transposing the rule `jvp`."""
     primals, nonzero = res
     return _transposed(self, nonzero.flags, lambda *t: self.jvp(primals, t)[1], outgrad)
 
 
 def _vjp_fwd_of_lin(self: HiPrim, nzs_in: PyTree, /, *primals: Any) -> Any:
-    """Return what the rule `lin` does."""
+    """Return the results of the rule `lin`."""
     result, residuals, *more = self.lin(nzs_in, *primals)
     return result, (residuals, NonzeroTangents(_flags(self, nzs_in))), *more
 
 
 def _vjp_bwd_retval_of_lin(self: HiPrim, res: Any, outgrad: PyTree, /) -> PyTree:
-    """Return the cotangents of the operands, by transposing the rule `linearized`."""
+    """Return the cotangents of the operands by transposing the rule `linearized`."""
     residuals, nonzero = res
     return _transposed(self, nonzero.flags, lambda *t: self.linearized(residuals, *t), outgrad)
 
@@ -245,7 +245,7 @@ def _is_none(x: object) -> bool:
 
 
 def _with_zeros_of(change: Callable[[BatchAxis, Any], Any], axes: PyTree, values: PyTree) -> PyTree:
-    """Return values with another type of each symbolic zero, which depends on its batch axis."""
+    """Return values with the type of each symbolic zero changed according to its batch axis."""
 
     def of_subtree(axis: BatchAxis, subtree: PyTree) -> PyTree:
         def of_leaf(x: Any) -> Any:
@@ -264,14 +264,14 @@ def vmap_rule(
     *,
     sum_match: bool = False,
 ) -> Callable[..., PyTree]:
-    """Return a function over the batch axis that the rule `batch` of a HiPrim is called with.
+    """Return a function mapped over the batch axis, for the rule `batch` of a HiPrim.
 
     Arguments and results may hold symbolic zeros, whose types gain or lose the batch axis.
 
     Args:
       axis_data: the name and size of the axis, the first argument of `batch`.
       f: the function of one example.
-      in_axes: the batch axes of its arguments, as `vmap` takes them.
+      in_axes: the batch axes of its arguments, as for `vmap`.
       out_axes: the batch axes of its results.
       sum_match: whether a result with axis None that depends on the example is summed.
 
@@ -306,7 +306,7 @@ def vmap_rule(
 
 
 def unmap_avals(axis_data: AxisData, avals: PyTree, dims: PyTree) -> PyTree:
-    """Return the types of batches of values of these types, by their batch axes or None."""
+    """Return the types of batches of values of these types, given their batch axes or None."""
 
     def of_batch(aval: Any, dim: BatchAxis) -> Any:
         return type_of_batch(axis_data, dim, aval)

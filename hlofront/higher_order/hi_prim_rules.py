@@ -1,4 +1,4 @@
-"""The rules of HiPrims, by which interpreters call their methods with raised values."""
+"""The rules of HiPrims, through which interpreters call their methods with raised values."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -78,7 +78,7 @@ def _(
     if isinstance(trace, SplitTrace):
         return _linearized(_prim, primals, tangents, trace.runs_forward)
     if isinstance(trace, StagingTrace):
-        # The program may be split into a known and a linear part later, or not.
+        # The program may be split into a known and a linear part later.
         present = tuple(of_low(_prim.in_avals_flat, flags_of_operands(_prim, tangents)))
         arrays = [instantiate(t) for t in where(tangents, present)]
         has_tangent = results_with_tangents(_prim)
@@ -94,7 +94,7 @@ def _linearized(
     tangents: Sequence[Tangent],
     runs_forward: bool,
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    """Run the forward rule, and bind what is linear in the tangents."""
+    """Run the forward rule, and bind the part that is linear in the tangents."""
     flags = flags_of_operands(prim, tangents)
     args = prim.raised_args(primals)
     nonzero_in = prim.in_tree.unflatten(flags)
@@ -142,7 +142,7 @@ def _(trace: StagingTrace, *low: Value, _prim: HiPrim) -> list[Value]:
 
 
 def _recomputed(equation: Equation, policy: Policy | None) -> InTwo:
-    """Split an operation of a checkpointed program as its method remat says."""
+    """Split an operation of a checkpointed program by its method `remat`."""
     prim: HiPrim = equation.params["_prim"]
     again: Any = None
     captured: list[Any] = []
@@ -430,7 +430,7 @@ def _(
 def _batched(
     prim: HiPrim, axis: AxisData, low: Sequence[ArrayLike], axes: Sequence[BatchAxis]
 ) -> tuple[list[Value], list[BatchAxis]]:
-    """Run the method batch on low values; return those of the result, and their batch axes."""
+    """Run the method `batch` on low values; return the result's low values and batch axes."""
     if all(a is None for a in axes):
         results = call_hi_primitive_p.bind(*low, _prim=prim)
         return results, [None] * len(results)
@@ -454,7 +454,7 @@ def _batched(
     return results, of_low(prim.out_avals_flat, prim.out_tree.flatten_up_to(dims_out))
 
 
-# These functions of low values compute the operations' results, in programs too.
+# These functions on low values compute the operations' results, also in programs.
 rules.run[call_hi_primitive_p] = _expanded
 rules.run[call_hi_primitive_jvp_p] = _jvp_of_low
 rules.run[call_hi_primitive_linearized_p] = _run_forward

@@ -47,15 +47,15 @@ def jet(
     factorial_scaled: bool = True,
     **_: object,
 ) -> tuple[PyTree, PyTree]:
-    """Return the value of a function on a curve, and the derivatives of its value along the curve.
+    """Return the value of a function at a point of a curve, and its derivatives along the curve.
 
-    The curve goes through `primals` and is given by its derivatives there: with the series (v, 0,
-    0) of an argument x it is the line x + t v, and the results are the derivatives by t of orders 1
-    to 3. The cost of n orders grows as the square of n for most operations, and as a polynomial for
-    all others but a few, where that of nested `jvp` doubles with each order.
+    The curve goes through `primals` and is defined by its derivatives there: the series (v, 0, 0)
+    of an argument x stands for the line x + t v, and the results are the derivatives of orders 1 to
+    3 with respect to t. For most operations the cost of n orders grows as n squared, and for almost
+    all others as a polynomial in n, whereas that of nested `jvp` doubles with each order.
 
-    A function with a custom_jvp rule is expanded by that rule, as in nested `jvp`, and one with a
-    custom_vjp rule as if it had none.
+    A function with a custom_jvp rule is expanded by that rule, as in nested `jvp`; custom_vjp rules
+    are ignored.
 
     Args:
       fun: a function of arrays that returns a pytree of arrays.
@@ -131,7 +131,7 @@ def jet2(
     factorial_scaled: bool = False,
     **_: object,
 ) -> tuple[PyTree, PyTree]:
-    """Return the value of a function on a curve, and the terms of its series along the curve.
+    """Return the value of a function at a point of a curve, and its series along the curve.
 
     Args:
       fun: a function of arrays that returns a pytree of arrays.
@@ -178,14 +178,14 @@ def _check_array(x: object, name: str) -> None:
 
 
 def _floating(x: ArrayLike) -> ArrayLike:
-    """Return an argument as an array, of the dtype that integers promote to among floats."""
+    """Return an argument as an array; integers are converted to a float dtype."""
     x = as_array(x)
     aval = typeof(x)
     return x if has_terms(x) else convert(x, to_inexact_dtype(aval.dtype), aval.weak_type)
 
 
 def _term_of(x: ArrayLike, term: ArrayLike, position: int) -> ArrayLike:
-    """Return a term of the type of its argument."""
+    """Return a term converted to the type of its argument."""
     aval = typeof(x)
     if result_type(x, term) != aval.dtype:
         raise TypeError(
@@ -217,12 +217,12 @@ def _aval_of_terms(x: ArrayLike) -> ShapedArray:
 
 
 def deflinear(prim: Primitive) -> None:
-    """Make a primitive linear in Taylor mode, in all floating operands together."""
+    """Declare a primitive to be linear, jointly in all floating operands, in Taylor mode."""
     rules.taylor[prim] = linear_rule(prim)
 
 
 def defzero(prim: Primitive) -> None:
-    """Make the results of a primitive constant in Taylor mode."""
+    """Declare the results of a primitive to be constant in Taylor mode."""
     rules.taylor[prim] = constant_rule(prim)
 
 
@@ -241,7 +241,7 @@ def def_deriv(prim: Primitive, deriv: Function) -> None:
 
 
 def def_comp(prim: Primitive, comp: Function, **kwargs: object) -> None:
-    """Define the Taylor rule of a primitive by a function of operations that have one.
+    """Define the Taylor rule of a primitive by a function whose operations have Taylor rules.
 
     Args:
       prim: the primitive.

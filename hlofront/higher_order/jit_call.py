@@ -36,7 +36,7 @@ from hlofront.transforms.transpose import transpose_program
 
 
 class Inline(enum.Enum):
-    """The places where calls of a jitted function may be replaced by its operations."""
+    """The stages at which calls of a jitted function may be replaced by its operations."""
 
     # While the caller is traced: its jaxpr has the operations.
     JAX_EARLY = "jax_early"
@@ -46,12 +46,12 @@ class Inline(enum.Enum):
     # Older versions of XLA, such as that of jaxlib 0.10, ignore the mark and inline the call early.
     XLA_EARLY = "xla_early"
     XLA_LATE = "xla_late"
-    # Where XLA decides.
+    # XLA decides.
     AUTO = "auto"
 
 
 def refuse_options(name: str, options: Sequence[tuple[str, object]]) -> None:
-    """Raise a ValueError if an enclosing program is traced, which compiler options are not in."""
+    """Raise ValueError if a program is being traced, because it cannot hold compiler options."""
     trace: Trace | None = current_trace()
     while trace is not None:
         if isinstance(trace, StagingTrace):
@@ -64,7 +64,7 @@ def refuse_options(name: str, options: Sequence[tuple[str, object]]) -> None:
 
 
 def canonical_inline(inline: object) -> bool | Inline:
-    """Return the `inline` parameter of `jit` with booleans for the members that they stand for.
+    """Return the `inline` parameter of `jit`, with booleans for members with equal meaning.
 
     Raises:
       TypeError: if it is neither a boolean nor a member of Inline.
@@ -89,7 +89,7 @@ class ClosedCallPrimitive(Primitive):
         """Call the function in `subfuns`, or the program in `call_jaxpr`, with operands `args`."""
         if subfuns is None:
             return super().bind(*args, **params)
-        # Programs of closed calls are inlined where they are called, as functions are.
+        # Programs of closed calls are inlined at the call, like functions.
         (function,) = subfuns
         return list(function.call_wrapped(*args))
 
@@ -102,17 +102,17 @@ class ClosedCallPrimitive(Primitive):
 
 
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
-# The number of equations, with those of all calls inside, above which a closed call is not inlined:
-# checkpointed functions that call one another twice at each level have 2**levels in all.
+# The number of equations, including those of all calls inside, above which a closed call is not
+# inlined: checkpointed functions that call one another twice at each level have 2**levels in total.
 _MAX_INLINED = 2000
-# A program whose equations are inlined into the enclosing program when it is traced again.
+# A call whose equations are inlined into the enclosing program when that is traced again.
 closed_call_p = ClosedCallPrimitive("closed_call", multiple_results=True, carries_programs=True)
 
 
 def inline_closed_calls(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a program with the equations of its closed calls in their place.
+    """Return a program with its closed calls replaced by their equations.
 
-    What checkpointed functions compute in the forward pass are closed calls.
+    The forward pass of a checkpointed function is a closed call.
     """
     if not any(equation.primitive is closed_call_p for equation in program.eqns):
         return program
@@ -185,7 +185,7 @@ def run_by_program(primitive: Primitive, parameter: str) -> None:
     rules.run(primitive)(run)
 
 
-# ---- derivatives and batching: the programs are made once and shared by all calls ----------------
+# ---- derivatives and batching: derived programs are shared by all calls --------------------------
 
 
 class CallRules:
@@ -222,7 +222,7 @@ class CallRules:
     def call(
         self, program: ClosedJaxpr, args: Sequence[ArrayLike], params: ParamDict
     ) -> list[ArrayLike]:
-        """Bind the primitive with another program, all of whose inputs are new."""
+        """Bind the primitive with another program whose inputs are all new."""
         # A custom derivative rule may close over tracers of an enclosing function.
         program, captured = split_captured(program)
         origins = [None] * (len(captured) + len(args))
@@ -320,7 +320,7 @@ def _donating(params: ParamDict, origins: Origins) -> ParamDict:
 class _JitRules(CallRules):
     """The rules of jitted calls: batches of donated operands are donated.
 
-    They are not donated to derivatives, as the backward pass may need them again.
+    Derivatives do not donate them, because the backward pass may need them again.
     """
 
     def batch(

@@ -1,9 +1,9 @@
-"""Loops and branches for the library's own functions, in which values vary as their operands do.
+"""Loops and branches for the library's own functions, which work in shard_map.
 
-Inside `shard_map`, `lax.scan` refuses a carry that starts as the same value on all devices and is
-then computed from values that vary along a mesh axis; `lax.cond` refuses branches that differ in
-this. The error advises users to call `lax.pcast`. A library function cannot know along which axes
-its arguments vary, so the functions here convert the first carry and the results of branches.
+Inside `shard_map`, `lax.scan` refuses a carry that is the same value on all devices at first and
+varies along a mesh axis later; `lax.cond` refuses branches whose results vary along different axes.
+The error advises users to call `lax.pcast`. A library function cannot know along which axes its
+arguments vary, so the functions here convert the first carry and the results of branches.
 """
 
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -33,7 +33,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Return `lax.scan(...)` with a carry that varies along the axes of what `f` returns."""
+    """Call `lax.scan` with a carry that varies along the axes that the results of `f` do."""
     if not vma_enabled():
         return scanning.scan(f, init, xs, length, reverse, unroll)
 
@@ -53,10 +53,10 @@ def scan(
 def while_loop(
     cond_fun: Callable[[_Carry], ArrayLike], body_fun: Callable[[_Carry], _Carry], init_val: _Carry
 ) -> _Carry:
-    """Return `lax.while_loop(...)` with a carry that varies as needed.
+    """Call `lax.while_loop` with a carry that varies along the axes that it must.
 
-    All of the carry varies along the axes that the condition varies along, as devices leave the
-    loop after different numbers of iterations.
+    The whole carry varies along the axes along which the condition varies, because devices leave
+    the loop after different numbers of iterations.
     """
     if not vma_enabled():
         return looping.while_loop(cond_fun, body_fun, init_val)
@@ -79,7 +79,7 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> _Carry:
-    """Return `lax.fori_loop(...)` with a carry that varies as needed, and as the bounds do."""
+    """Call `lax.fori_loop` with a carry that varies as needed, and like the bounds."""
     if not vma_enabled():
         return looping.fori_loop(lower, upper, body_fun, init_val, unroll=unroll)
     axes = _axes_of([typeof(lower), typeof(upper)])
@@ -101,7 +101,7 @@ def cond(
     false_fun: Callable[..., _Result],
     *operands: PyTree,
 ) -> _Result:
-    """Return `lax.cond(...)` with results that vary as both functions' results and `pred` do."""
+    """Call `lax.cond` with results that vary like those of both functions, and like `pred`."""
     if not vma_enabled():
         return branching.cond(pred, true_fun, false_fun, *operands)
     avals = tree.tree_map(typeof, operands)
@@ -136,10 +136,10 @@ def _traced(function: Callable[..., PyTree], avals: tuple[PyTree, ...]) -> PyTre
 
 
 def _first_carry(next_carry: Callable[..., PyTree], first: PyTree, *carries: PyTree) -> Any:
-    """Return a first carry that varies along all axes that later ones vary along.
+    """Return a first carry that varies along all axes along which later ones vary.
 
     Args:
-      next_carry: returns the next carry of a carry and of values of the types `carries`.
+      next_carry: returns the next carry, from a carry and values of the types `carries`.
       first: the first carry.
       carries: pytrees of avals.
     """
@@ -147,7 +147,7 @@ def _first_carry(next_carry: Callable[..., PyTree], first: PyTree, *carries: PyT
     while True:
         avals = structure.unflatten([typeof(x) for x in leaves])
         kinds = _axes_by_leaf(_traced(next_carry, (avals, *carries)))
-        if len(kinds) != len(leaves):  # The loop raises the error that says so.
+        if len(kinds) != len(leaves):  # The loop raises the error for this.
             return first
         grown = [pvary(x, axes) for x, axes in zip(leaves, kinds, strict=True)]
         if all(a is b for a, b in zip(grown, leaves, strict=True)):
@@ -156,7 +156,7 @@ def _first_carry(next_carry: Callable[..., PyTree], first: PyTree, *carries: PyT
 
 
 def _varying_as(carry: _Carry, following: _Carry) -> _Carry:
-    """Return the next carry, varying also along the axes that the last one varies along."""
+    """Return the next carry, which also varies along the axes along which the last one does."""
     leaves, structure = tree.tree_flatten(following)
     kinds = _axes_by_leaf([typeof(x) for x in tree.tree_leaves(carry)])
     if len(kinds) != len(leaves):
@@ -165,7 +165,7 @@ def _varying_as(carry: _Carry, following: _Carry) -> _Carry:
 
 
 def _all_varying(values: _Carry, axes: Axes) -> _Carry:
-    """Return the values of a pytree, each varying also along the axes."""
+    """Return the values of a pytree, which then also vary along these axes."""
     leaves, structure = tree.tree_flatten(values)
     return structure.unflatten([pvary(x, axes) for x in leaves])
 
@@ -173,6 +173,6 @@ def _all_varying(values: _Carry, axes: Axes) -> _Carry:
 def _varying_along(
     function: Callable[..., _Result], axes: Sequence[Axes], *operands: PyTree
 ) -> _Result:
-    """Return the function's results, each varying along these axes."""
+    """Wrap a function so that all its results vary along these axes."""
     leaves, structure = tree.tree_flatten(function(*operands))
     return structure.unflatten([pvary(x, own) for x, own in zip(leaves, axes, strict=True)])

@@ -52,7 +52,7 @@ Member = TypeVar("Member")
 
 
 class _LinearSolveTuple(NamedTuple, Generic[Member]):
-    """A value for each of the functions matvec, vecmat, solve and transpose_solve."""
+    """A tuple with a value for each of the functions matvec, vecmat, solve and transpose_solve."""
 
     matvec: Member
     vecmat: Member
@@ -115,7 +115,7 @@ class _Staged(NamedTuple):
     def split_aux(
         self, operation: str, error: type[Exception]
     ) -> tuple[PyTreeDef, list[ShapedArray]]:
-        """Return the tree definition and types of the solution in a (solution, auxiliary) result.
+        """Return the tree definition and types of the solution in (solution, auxiliary value).
 
         Raises:
           error: if the result is not a pair.
@@ -185,7 +185,7 @@ def custom_linear_solve(
     solving = staged("solve", lambda x: solve(matvec, x))
     _check_solution(solving, structure, avals, has_aux)
     if vma_enabled():
-        # In shard_map the solution varies as the matrix does: so must the right-hand side.
+        # In shard_map the solution varies like the matrix, so the right-hand side must too.
         outputs = (*matrix.program.out_avals, *solving.program.out_avals[: len(avals)])
         axes = frozenset[Hashable]().union(*[a.manual_axis_type.varying for a in outputs])
         wider = [pvary(x, axes) for x in leaves]
@@ -228,7 +228,7 @@ def _check_solution(
       has_aux: whether the function returns a pair of the solution and an auxiliary value.
 
     Raises:
-      ValueError: if the function returns no pair under `has_aux`, or shapes differ.
+      ValueError: if the function does not return a pair under `has_aux`, or shapes differ.
       TypeError: if structures differ.
     """
     out_tree, out_avals = function.out_tree, function.program.out_avals
@@ -354,7 +354,7 @@ def _(
     values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
     captured, b = _split(values, const_lengths)
     flags, b_flags = _split([a is not None for a in axes], const_lengths)
-    # Programs may read their index along a named axis even where no operand is batched.
+    # Programs may read their index along a named axis even if no operand is batched.
     if not any(a is not None for a in axes) and not any(
         any(batch_program(program, axis, [*const_flags, *b_flags])[1])
         for program, const_flags in zip(jaxprs, flags, strict=True)
@@ -396,15 +396,15 @@ def custom_root(
     tangent_solve: Callable[..., PyTree],
     has_aux: bool = False,
 ) -> PyTree:
-    """Find a root x, `f(x) = 0`, by `solve`, with derivatives by the implicit function theorem.
+    """Find a root of `f` by `solve`, with derivatives by the implicit function theorem.
 
     Args:
-      f: maps a pytree of arrays to one of its structure, shapes and dtypes. The root can be
+      f: maps a pytree of arrays to one of equal structure, shapes and dtypes. The root can be
         differentiated with respect to values that `f` closes over.
       initial_guess: a pytree of arrays, the initial value for `solve`.
       solve: `solve(f, initial_guess)` returns the root. It may use while_loop.
       tangent_solve: `tangent_solve(g, y)` solves `g(x) = y` for a linear function g: `y / g(1.0)`
-        for scalars, else for example custom_linear_solve.
+        for scalars; for others, use for example custom_linear_solve.
       has_aux: whether `solve` returns (root, auxiliary value), the latter not differentiated.
 
     Returns:

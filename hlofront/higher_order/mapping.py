@@ -1,4 +1,4 @@
-"""The function `lax.map`, which applies a function to elements along axis 0 by a scan."""
+"""The function `lax.map`, which applies a function to elements along axis 0 in a scan."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,8 @@ from hlofront.transforms.vmap import vmap
 def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = None) -> PyTree:
     """Apply a function to each element along axis 0 of a pytree of arrays, in a loop.
 
-    Unlike `vmap` it processes one element at a time, or `batch_size` elements, and uses memory
-    for as many.
+    Unlike `vmap` it processes only one element, or `batch_size` elements, at a time, and needs
+    memory only for these.
 
     Args:
       f: a function of one element of `xs`.

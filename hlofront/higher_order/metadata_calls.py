@@ -1,4 +1,4 @@
-"""Calls of programs as one operation with frontend attributes, which XLA schedules as a whole."""
+"""Calls of programs as single operations with frontend attributes, which XLA schedules as units."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from hlofront.transforms.flatten import stage_tree
 # Operands: the arguments. Parameters: `jaxpr`, the program, and the metadata by name.
 xla_metadata_call_p = Primitive("xla_metadata_call", multiple_results=True, carries_programs=True)
 rules.partial_eval(xla_metadata_call_p)(CallRules(xla_metadata_call_p, "jaxpr").partial_eval)
-# Parameters: `jaxpr`, `compute_type`, and `compiler_options_json`, a text or None.
+# Parameters: `jaxpr`, `compute_type`, and `compiler_options_json`, a string or None.
 compute_on_p = Primitive("compute_on", multiple_results=True, carries_programs=True)
 rules.partial_eval(compute_on_p)(CallRules(compute_on_p, "jaxpr").partial_eval)
 
@@ -53,7 +53,7 @@ def xla_metadata_call(f: Callable[..., PyTree], **meta: object) -> Callable[...,
 
 
 def xla_metadata_call(f: Any = None, **meta: Any) -> Any:
-    """Return a function whose calls are one operation with frontend attributes.
+    """Return a function whose calls are single operations with frontend attributes.
 
     Args:
       f: a function of pytrees of arrays; None to use this as a decorator.
@@ -171,8 +171,8 @@ def compute_on(
 ) -> Any:
     """Return a function whose calls are computed on a chosen processor, such as the host's.
 
-    With a compute type only, as before jax 0.12, it is a context manager and decorator, and says
-    which processor computes the operations in its block:
+    With only a compute type, as before jax 0.12, it is a context manager and decorator that sets
+    the processor for the operations in its block:
 
         @compute_on("device_host")
         @jax.jit

@@ -24,7 +24,7 @@ from hlofront.transforms.flatten import check_hashable
 # ---- platform_dependent --------------------------------------------------------------------------
 
 # Parameter `platforms`: tuples of platforms, or None for all platforms. The result is the index of
-# the first member that includes the platform that the program is compiled for.
+# the first member that includes the platform for which the program is compiled.
 platform_index_p = Primitive("platform_index")
 Platforms = Sequence[tuple[str, ...] | None]
 
@@ -38,7 +38,7 @@ def number_for(platform: str, platforms: Platforms) -> int:
     """Return the index of the first branch that names a platform or is the default.
 
     Raises:
-      NotImplementedError: if no branch is for the platform.
+      NotImplementedError: if there is no branch for the platform.
     """
     for number, names in enumerate(platforms):
         if names is None or platform in names:
@@ -56,17 +56,17 @@ def platform_dependent(
     default: Callable[..., PyTree] | None = None,
     **per_platform: Callable[..., PyTree],
 ) -> PyTree:
-    """Call the function for the platform that the program is compiled for.
+    """Call the function for the platform for which the program is compiled.
 
-    Inside a traced function all functions are traced, and one is compiled; outside, the function
+    Inside a traced function, all functions are traced and one is compiled; outside, the function
     for the default device's platform is called.
 
     Args:
       args: pytrees of arrays.
       default: the function for all other platforms; if None, compiling for another platform is an
         error.
-      per_platform: functions of `args` by platform: cpu, cuda, rocm, tpu. Their results have one
-        structure and equal types.
+      per_platform: functions of `args` by platform: cpu, cuda, rocm, tpu. Their results have equal
+        structures and types.
 
     Returns:
       The function's result.
@@ -153,10 +153,10 @@ def _(
 def composite(
     decomposition: Callable[..., PyTree], name: str, version: int = 0
 ) -> Callable[..., PyTree]:
-    """Return a function that lowers to a named operation, which a compiler may replace as a whole.
+    """Return a function that lowers to a named operation that compilers may implement themselves.
 
-    In StableHLO it is a `stablehlo.composite` with a decomposition, which is run by compilers
-    that do not know the name.
+    In StableHLO it is a `stablehlo.composite` with a decomposition, which compilers that do not
+    know the name use instead.
 
     Args:
       decomposition: the implementation: a function of pytrees of arrays, and of attributes by

@@ -1,4 +1,4 @@
-"""Programs whose operations run in the order in which they are written: program_order."""
+"""program_order, for programs whose operations run in the order in which they are written."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -25,14 +25,13 @@ from hlofront.transforms.simplify import dead_code_program
 from hlofront.transforms.stage import stage
 
 # Parameters: `call_jaxpr`, the program; `enforce`, whether its operations keep their order;
-# `strict_in` and `strict_out`, whether all inputs are there before it starts, and all results
-# before one is used; `exclude_mask`, per operand whether a program around it may have it compute
-# late.
+# `strict_in` and `strict_out`, whether all inputs are ready before it starts, and all results
+# before any is used; `exclude_mask`, per operand, whether an enclosing order does not wait for it.
 program_order_p = Primitive("program_order", multiple_results=True, carries_programs=True)
 
 
 def _excluding(params: ParamDict, origins: Origins) -> ParamDict:
-    """Return parameters for a derived program, whose new operands are not excluded."""
+    """Return the parameters of a derived program, whose new operands are not excluded."""
     mask: tuple[bool, ...] = params["exclude_mask"]
     new = tuple([index is not None and mask[index] for index in origins])
     return {**params, "exclude_mask": new}
@@ -51,7 +50,7 @@ def in_order(program: ClosedJaxpr, strict_in: bool, strict_out: bool) -> ClosedJ
     """Return a program with a barrier between each operation and the next.
 
     Args:
-      program: the program; operations that affect no result are left out.
+      program: the program; operations that do not affect a result are dropped.
       strict_in: whether a barrier comes before the first operation.
       strict_out: whether a barrier comes after the last one.
     """
@@ -95,7 +94,7 @@ def _run_in_order(
 def _behind(
     equation: Equation, before: Sequence[Var], values: dict[Atom, Any]
 ) -> tuple[dict[Atom, Any], dict[Atom, Any]]:
-    """Return all values, and an equation's operands, behind a barrier that orders two equations.
+    """Put all values and an equation's operands behind a barrier that orders two equations.
 
     Args:
       equation: the second equation.
@@ -106,7 +105,7 @@ def _behind(
     if equation.primitive is jit_p or (
         equation.primitive is program_order_p and not equation.params["enforce"]
     ):
-        # Inside, an operation may start as soon as its own operands are there.
+        # Inside, an operation may start as soon as its own operands are ready.
         mask = equation.params.get("exclude_mask", [False] * len(equation.invars))
         waiting = variables(where_not(equation.invars, mask))
         if not waiting:
@@ -157,18 +156,18 @@ def program_order(
 ) -> Any:
     """Return a function whose operations run in the order of its program, or are free to overlap.
 
-    By default XLA orders operations by what they depend on. With `enforce=True` each starts only
-    after the one before, so that, for example, a collective is sent where it is written. A call
-    inside of a function made with `enforce=False`, or by `jit`, is one operation of that order, and
-    its own operations overlap.
+    By default XLA orders operations only by their dependencies. With `enforce=True` each operation
+    starts after the one before it, so that, for example, a collective is sent where it is written.
+    Inside such a function, a call of a function made with `enforce=False`, or by `jit`, is a single
+    operation of that order, and its own operations may overlap.
 
     Args:
       f: a function of pytrees of arrays; None to use this as a decorator.
       enforce: whether operations keep their order.
-      strict_in_out: whether all arguments are there before the first operation, and whether all
-        results are there before one of them is used: a pair, or one flag for both.
-      exclude_argnames: names of arguments that operations of an enclosing order need not wait for,
-        with `enforce=False`.
+      strict_in_out: whether all arguments must be ready before the first operation, and all results
+        before any of them is used: a pair, or one flag for both.
+      exclude_argnames: with `enforce=False`, names of arguments for which operations of an
+        enclosing order need not wait.
 
     Raises:
       ValueError: if `exclude_argnames` is given with `enforce=True`, or `strict_in_out` with
@@ -234,7 +233,7 @@ def _mask_of_leaves(
     args: tuple[object, ...],
     kwargs: dict[str, object],
 ) -> list[bool]:
-    """Return per leaf of (args, kwargs) whether it belongs to an argument of one of these names."""
+    """Return, per leaf of (args, kwargs), whether its argument has one of these names."""
     flags = [False] * len(args)
     if names:
         parameters = list(inspect.signature(fun).parameters.values())

@@ -1,4 +1,4 @@
-"""The sampling of gamma distributions, by rejection in a loop per element.
+"""Sampling from gamma distributions by rejection, in a loop per element.
 
 The method is that of Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables" (2000).
 """
@@ -52,11 +52,11 @@ _Normal = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 def random_gamma(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
-    """Draw samples of gamma distributions, or their logarithms, in the shape of `alpha`.
+    """Draw samples from gamma distributions, or their logarithms, in the shape of `alpha`.
 
     Args:
-      keys: random keys, whose shape is a prefix of the shape of `alpha`; the samples along the
-        other axes come from one key.
+      keys: random keys, whose shape is a prefix of the shape of `alpha`; samples along the other
+        axes share a key.
       alpha: the shape parameters of the distributions, floating-point.
       log_space: whether to return logarithms.
 
@@ -115,7 +115,7 @@ def _by_alpha(
     if not log_space:
         return mul(tangent, random_gamma_grad(alpha, result))
     sample = exp(result)
-    # The logarithm is exact where the sample itself underflows to zero.
+    # The logarithm is accurate even if the sample itself underflows to zero.
     tiny = full_like(sample, finfo(typeof(sample).dtype).smallest_normal)
     sample = select(eq(sample, full_like(sample, 0)), tiny, sample)
     return mul(tangent, div(random_gamma_grad(alpha, sample), sample))
@@ -128,7 +128,7 @@ derivative_from_result(random_gamma_p, None, _by_alpha)
 
 
 def draw(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> ArrayLike:
-    """Draw gamma samples by Marsaglia and Tsang's algorithm, as a program of other primitives."""
+    """Draw gamma samples by Marsaglia and Tsang's algorithm, with other primitives."""
     keys_aval, aval = typeof(keys), typeof(alpha)
     if not aval.size:
         return alpha
@@ -152,7 +152,7 @@ def parts(key: ArrayLike, count: int) -> list[Array]:
 
 
 def _draw_one(key: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
-    """Draw one sample of a gamma distribution from a scalar key and a scalar alpha."""
+    """Draw one gamma sample from a scalar key and a scalar alpha."""
     dtype = typeof(alpha).dtype
     constant = dtype.type
     zero, one, third = constant(0), constant(1), constant(1 / 3)

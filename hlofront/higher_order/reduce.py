@@ -15,7 +15,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.sharding.requested_shardings import requested
 from hlofront.core.sizes.dimensions import integers
 from hlofront.core.trace import Tracer, process
-from hlofront.higher_order import reduce_rules as reduce_rules  # It registers the rules.
+from hlofront.higher_order import reduce_rules as reduce_rules  # Imported to register the rules.
 from hlofront.higher_order.reduce_types import (
     reduce_p,
     reduce_window_p,
@@ -111,9 +111,9 @@ def reduce(
       operands: an array, or a pytree of arrays of equal shapes.
       init_values: a pytree like `operands` of scalars, the initial values of the reduction.
       computation: combines two pytrees of scalars into one. It should be associative and
-        commutative, as the order of elements is undefined, with `init_values` as its identity.
+        commutative, because the order of elements is undefined, with `init_values` as its identity.
       dimensions: the axes to reduce.
-      out_sharding: how the results are split over a mesh.
+      out_sharding: the sharding of the results over axes of type Explicit.
 
     Returns:
       A pytree like `operands`, without the reduced axes.
@@ -178,7 +178,7 @@ def _known_reduction(
     """Return the reduction of a binary lax function if `init` is its identity, else None."""
     try:
         known = _REDUCTIONS.get(computation)
-    except TypeError:  # a callable that cannot be hashed
+    except TypeError:  # The callable cannot be hashed.
         return None
     if known is None or isinstance(init, Tracer) or typeof(init).shape:
         return None
@@ -214,7 +214,7 @@ def _all_bits(dtype: NumPyDType) -> NumPyArray:
     return np.array(True) if dtype == np.bool_ else np.array(-1).astype(dtype)
 
 
-# By binary lax function, the reduction it defines and the test for its identity.
+# Binary lax function -> the reduction that it defines, and a test for its identity.
 _REDUCTIONS: dict[Callable[..., PyTree], tuple[Fold, IsIdentity]] = {
     e.add: (r.reduce_sum, _is(0)),
     e.mul: (r.reduce_prod, _is(1)),
@@ -321,7 +321,7 @@ def select_and_scatter(
     init_value: ArrayLike,
     scatter: Callable[..., ArrayLike],
 ) -> Array:
-    """Select an element of `operand` in each window, and add `source` at its position by `scatter`.
+    """Select an element of each window of `operand`; combine `source` into its position.
 
     Args:
       operand: the array that is windowed.

@@ -42,7 +42,7 @@ from hlofront.transforms.stage import stage
 
 
 def _operands_with_tangents(program: ClosedJaxpr, has_tangent: Flags) -> Flags:
-    """Return flags of the operands of a reduction whose partial results have tangents.
+    """Return, per operand of a reduction, whether its partial results have tangents.
 
     Args:
       program: combines two elements, or partial results, of all operands.
@@ -165,7 +165,7 @@ def _write_down_pairs(
 
 @rules.partial_eval(reduce_window_p)
 def _(unknown: list[bool], equation: Equation) -> SplitEquation:
-    # Operands that do not depend on unknown operands are reduced by a reduction of their own.
+    # Results that do not depend on unknown operands are computed by a separate reduction.
     params, count = equation.params, len(equation.outvars)
     jaxpr: Jaxpr = params["jaxpr"]
     known = [not (operand or start) for operand, start in zip(*halves(unknown), strict=True)]
@@ -203,7 +203,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand, **params: object) -> 
 def _batched_operands(
     name: str, values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
 ) -> tuple[tuple[ArrayLike, ...], int]:
-    """Move a reduction's operands to one batch axis; return all values, and the batch axis.
+    """Move a reduction's operands to a common batch axis; return all values, and that axis.
 
     Raises:
       NotImplementedError: if an initial value has a batch axis.

@@ -19,7 +19,7 @@ from hlofront.primitives.arrays import reducing as r
 from hlofront.primitives.arrays import windowed as w
 from hlofront.primitives.sharding.families import split_as_first_operand, without
 
-# A function is traced once, so that its program identifies the equation: executables are cached,
+# A function is traced once, so its program identifies the equation, and executables can be cached
 # although the parameters hold programs.
 reduce_p = Primitive("reduce", multiple_results=True)
 reduce_window_p = Primitive("reduce_window", multiple_results=True)

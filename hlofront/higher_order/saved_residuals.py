@@ -55,7 +55,7 @@ def saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -
 def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
     """Return the aval of each result of a program, and a text that describes its origin.
 
-    They are in the order in which the program has them: literals, constants, arguments, equations.
+    They are ordered by kind: literals, constants, arguments, results of equations.
 
     Args:
       program: a program whose results are residuals.

@@ -131,8 +131,8 @@ def scan(
         return carry, stack(ys)
 
     Args:
-      f: `f(carry, x)` returns (next carry, y). It is traced once, and must return a carry of the
-        input carry's structure and types.
+      f: `f(carry, x)` returns (next carry, y). It is traced once, and must return a carry with the
+        structure and types of its input carry.
       init: the first carry: a pytree of arrays.
       xs: a pytree of arrays with equal sizes along axis 0, or None.
       length: the number of iterations; required if `xs` has no arrays.
@@ -143,7 +143,7 @@ def scan(
 
     Returns:
       (carry, ys): the last carry, and a pytree of the collected values, stacked along a new
-      axis 0: index i has the y of the iteration for `xs[i]`.
+      axis 0: index i holds the y of the iteration for `xs[i]`.
 
     Raises:
       TypeError: if `f` cannot be called, does not return a pair, or returns a carry of another
@@ -164,7 +164,7 @@ def scan(
     return loop(f, None, init, xs, length, reverse, unroll)
 
 
-# Makes the body of a scan from a user's function; None if the user's function is the body.
+# Turns a user's function into the body of a scan; None if the function is the body.
 AsStep = Callable[[Callable[..., PyTree]], Callable[..., PyTree]] | None
 
 
@@ -183,7 +183,7 @@ def loop(
 
     Args:
       f: the user's function.
-      as_step: makes of `f` a function of (carry, x) that returns (next carry, y).
+      as_step: turns `f` into a function of (carry, x) that returns (next carry, y).
       init: the first carry: a pytree of arrays.
       xs: a pytree of arrays with equal sizes along axis 0, or None.
       length: the number of iterations; required if `xs` has no arrays.
@@ -359,7 +359,7 @@ class Body:
 
 
 def as_array(x: ArrayLike) -> ArrayLike:
-    """Convert a NumPy array to an array on a device, for an operand that is also a result."""
+    """Convert a NumPy array to an array on a device, for operands that are also results."""
     aval = typeof(x)
     return convert(x, aval.dtype, aval.weak_type) if isinstance(x, np.ndarray | np.generic) else x
 
@@ -368,7 +368,7 @@ def element_aval(aval: ShapedArray) -> ShapedArray:
     """Return the aval of the elements along axis 0 of an array that a scan reads.
 
     Raises:
-      ValueError: if the array is split along axis 0, along which the steps read one by one.
+      ValueError: if the array is split along axis 0, which steps read one element at a time.
     """
     if aval.spec is not None and aval.spec[0] is not None:
         raise ValueError(
@@ -408,7 +408,7 @@ def _write_down(
     in_tree = tree.treedef_tuple([args_tree, NO_KEYWORDS])
     step = f if as_step is None else as_step(f)
     out_tree: PyTreeDef | None = None
-    # The body that `as_step` makes of a user's function takes an additional loop carry.
+    # The body that `as_step` makes from a user's function has an additional loop carry.
     first_argument = 0 if as_step is None else 1
     info = debug_info_of(f, "scan", args_tree, lambda: out_tree, first_argument)
     promoted: list[ShapedArray] | None = None
@@ -434,7 +434,7 @@ def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:
     """Return the tree definition of the carry, from that of the (carry, y) pair of the body.
 
     Raises:
-      TypeError: if the body returned no pair.
+      TypeError: if the body did not return a pair.
     """
     children = out_tree.children()
     if len(children) != 2:

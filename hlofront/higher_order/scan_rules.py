@@ -62,7 +62,7 @@ Facts = TypeVar("Facts")
 
 
 class ScanStep(Generic[Facts]):
-    """A scan body that a rule derived, and the rule's record about its operands and results.
+    """A scan body derived by a rule, and the rule's record of its operands and results.
 
     Attributes:
       consts: the values that are the first constants of the scan.
@@ -109,7 +109,7 @@ class _HaveTangents(NamedTuple):
 
 
 class _Reached(NamedTuple):
-    """The flags of a scan's transpose: whether each of its operands has a cotangent."""
+    """The flags of a scan's transpose: whether each operand has a cotangent."""
 
     consts: Flags
     carry: Flags
@@ -117,7 +117,7 @@ class _Reached(NamedTuple):
 
 
 class _BatchedResults(NamedTuple):
-    """The batch axes of a batched scan: a flag per member of the carry, an axis per y."""
+    """The batch axes of a batched scan: a flag per member of the carry, and an axis per y."""
 
     carry: Flags
     y_axes: tuple[BatchAxis, ...]
@@ -227,7 +227,8 @@ def _(
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
     if _transposes_zeros(params):
-        # The rules of an iteration may make cotangents for those before it from zero ones.
+        # # The rules of an iteration may turn zero cotangents into nonzero ones for earlier
+        # iterations.
         count: int = params["num_carry"]
         cotangents[:count] = [as_tangent(instantiate(c)) for c in cotangents[:count]]
     types = tuple(None if isinstance(c, Zero) else typeof(c) for c in cotangents)
@@ -262,7 +263,7 @@ def _(
 
 
 def _transposes_zeros(params: Params) -> bool:
-    """Return whether the body of a scan may make cotangents from zero ones of the carry."""
+    """Return whether the body of a scan may turn zero cotangents of the carry into nonzero ones."""
     return params["num_carry"] > 0 and holds_rules_for_zeros(params["jaxpr"])
 
 
@@ -318,7 +319,7 @@ def _transposed_step(
     reached_consts = tuple(var in reached and not is_reference(var.aval) for var in consts)
     const_references = [var.aval for var in where(consts, linear_consts) if is_reference(var.aval)]
     x_references = [var.aval for var in where(xs, linear_xs) if is_reference(var.aval)]
-    # Cotangents of the last carry matter even if an iteration passes none to the one before.
+    # Cotangents of the last carry matter even if iterations pass none to earlier ones.
     no_steps = not params["length"]
     reached_carry = tuple(
         var in reached or (arrives and (no_steps or out in depends))
@@ -411,7 +412,7 @@ def _reached(jaxpr: Jaxpr, depends: set[Var], arriving_at: Flags, params: ParamD
     reached = set(variables(where(jaxpr.outvars, arriving_at)))
     while True:
         for equation in reversed(jaxpr.eqns):
-            # References have cotangents from earlier or later iterations.
+            # References may have cotangents from earlier or later iterations.
             if touches_references(equation.effects) or not reached.isdisjoint(equation.outvars):
                 reached.update(variables(equation.invars))
         reached &= depends
@@ -468,7 +469,7 @@ def _(
 ) -> BatchResult:
     consts, carry, xs = operand_parts(values, params)
     const_axes, carry_axes, x_axes = operand_parts(axes, params)
-    # The body takes `xs` without axis 0, so that the batch axis cannot be axis 0.
+    # The body receives elements along axis 0 of `xs`, so the batch axis cannot be axis 0.
     xs = [move_axis(x, 0, 1) if a == 0 else x for x, a in zip(xs, x_axes, strict=True)]
     step_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)

@@ -26,7 +26,7 @@ def operand_parts(members: Iterable[Member], params: ParamDict) -> Parts[Member]
 
 
 class StepCache(Generic[Key, Value]):
-    """A cache of values that are derived from the bodies of scans."""
+    """A cache of values derived from the bodies of scans."""
 
     __slots__ = ("_values",)
 

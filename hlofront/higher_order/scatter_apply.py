@@ -34,7 +34,7 @@ def scatter_apply(
 ) -> Array:
     """Apply `func` to the indexed elements of an array.
 
-    `func` is applied repeatedly to an element that is indexed several times.
+    An element that is indexed several times has `func` applied as often.
 
     Args:
       operand: the array.
@@ -53,7 +53,8 @@ def scatter_apply(
     Raises:
       TypeError: if the shapes and dimension numbers do not match, or func does not return a
         scalar of the operand's dtype, or closes over tracers of an enclosing function.
-      ValueError: if the mode is unknown, the indices are not integers, or func returns no array.
+      ValueError: if the mode is unknown, the indices are not integers, or func does not return an
+        array.
     """
     if not callable(func):
         raise TypeError(f"func of scatter_apply must be callable, got {func!r}")

@@ -1,4 +1,4 @@
-"""The selection of operands and results by flags, such as known, linear or used."""
+"""Selecting operands and results by flags, such as known, linear or used."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""shard_map: a function that runs on each device of a mesh, on that device's parts of arrays."""
+"""shard_map: runs a function on each device of a mesh, on that device's parts of arrays."""
 
 import math
 from collections.abc import Callable, Collection, Generator, Hashable, Sequence
@@ -55,18 +55,17 @@ Specs = Sequence[PartitionSpec]
 
 
 def names_in(spec: PartitionSpec) -> MeshAxes:
-    """Return the mesh axes that a spec splits arrays along."""
+    """Return the mesh axes along which a spec splits arrays."""
     return frozenset(spec.names())
 
 
 class ShardMapParams(NamedTuple):
-    """The parameters of a shard_map besides its program and the specs of operands and results.
+    """The parameters of a shard_map, except its program and the specs of operands and results.
 
     Attributes:
       mesh: the mesh, with devices or without.
-      newly_manual_axes: the names of its axes along which operands and results are split by specs,
-        and which collectives inside may name.
-      check_vma: whether types inside say along which axes values differ between devices.
+      newly_manual_axes: the names of its axes that specs and collectives inside may name.
+      check_vma: whether types inside track the axes along which values vary.
     """
 
     mesh: Mesh | AbstractMesh
@@ -90,7 +89,7 @@ class ShardMapParams(NamedTuple):
 
     @contextmanager
     def inside(self) -> Generator[None]:
-        """Enter a block in which programs are traced as each device runs them."""
+        """Enter a block in which programs are traced as run on each device."""
         axes = [(name, self.mesh.shape[name]) for name in self.manual_axes]
         with axes_in_scope(axes), tracing_manual_axes(self.mesh_inside, self.check_vma):
             yield
@@ -103,7 +102,7 @@ class ShardMapParams(NamedTuple):
         return tuple([name for name in self.manual_axes if name in varying])
 
     def _entries_of_type(self, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
-        """Return per axis of an array the newly manual axes that split it by its type."""
+        """Return, per axis of an array, the newly manual axes that split it in its type."""
         return [
             tuple([name for name in names if name in self.newly_manual_axes])
             for names in explicit_entries(aval)
@@ -140,9 +139,9 @@ class ShardMapParams(NamedTuple):
     def check_types(
         self, specs: Specs, avals: Sequence[AbstractValue], labels: Sequence[str]
     ) -> None:
-        """Raise ValueError if an argument's type says another split than its spec.
+        """Raise ValueError if the split in an argument's type differs from its spec.
 
-        Where some axes of the mesh are not Explicit, or stay as they are, it is split again.
+        If some axes of the mesh are not Explicit or not newly manual, the argument is resharded.
         """
         is_whole = len(self.newly_manual_axes) == len(self.mesh.axis_names)
         if not is_whole or not self.mesh.are_all_axes_explicit:
@@ -165,7 +164,7 @@ class ShardMapParams(NamedTuple):
                 )
 
     def part(self, spec: PartitionSpec, aval: Any) -> Any:
-        """Return the type of a device's part of an array or reference; a token's is a token."""
+        """Return the type of a device's part of an array or reference; tokens are unchanged."""
         if is_reference(aval):
             return aval.update(self.part(spec, aval.inner_aval))
         if not isinstance(aval, ShapedArray):
@@ -209,7 +208,7 @@ class ShardMapParams(NamedTuple):
             shape[axis] *= self.size(axes_of(entry))
             entries[axis] = (*axes_of(entry), *entries[axis])
         kind, inside = aval.manual_axis_type, spec_of(aval)
-        # Outside of shard_map, types show sums along Explicit axes only.
+        # Outside shard_map, types only show sums along Explicit axes.
         explicit = frozenset(self.mesh.explicit_axes)
         unreduced = inside.unreduced | (spec.unreduced & explicit)
         entries = PartitionSpec(
@@ -232,7 +231,7 @@ class ShardMapParams(NamedTuple):
         )
 
     def spec_of_all_values(self, aval: ShapedArray) -> PartitionSpec:
-        """Return the spec of an array of the values that all devices have of this type."""
+        """Return the spec of an array that consists of all devices' values of this type."""
         names, kind = self.varying(aval), aval.manual_axis_type
         return PartitionSpec(
             *([names] if names else []),
@@ -244,7 +243,7 @@ class ShardMapParams(NamedTuple):
     def bind(
         self, program: ClosedJaxpr, operands: Sequence[ArrayLike], in_specs: Specs, out_specs: Specs
     ) -> list[Any]:
-        """Bind shard_map. Constants of the program become operands that no axis splits."""
+        """Bind shard_map; constants of the program become operands that no mesh axis splits."""
         captured = program.consts
         if captured:
             program = ClosedJaxpr(constants_as_inputs(program))
@@ -299,10 +298,10 @@ contexts_of_programs[shard_map_p] = _inside
 
 
 def mesh_of(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
-    """Return the mesh of a shard_map that was given this one, or None for that in context.
+    """Return the mesh for the argument `mesh` of a shard_map; None stands for the mesh in context.
 
     Raises:
-      ValueError: if there is none, or the given one is another than that in context.
+      ValueError: if there is no mesh, or it is not the one in context.
     """
     context = get_abstract_mesh()
     if mesh is None:
@@ -328,7 +327,7 @@ class _Traced(NamedTuple):
     captured: Sequence[Any]
     out_tree: PyTreeDef
     out_specs: Sequence[PartitionSpec]
-    # The operands and their specs, if some of the function has run already; see EagerStaging.
+    # The operands and their specs, if part of the function has run already; see EagerStaging.
     operands: Sequence[Any] | None = None
     in_specs: Sequence[PartitionSpec] = ()
 
@@ -363,7 +362,7 @@ class _Mapped:
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
         self.signature = Signature(fun)
-        # The programs of former calls, by their digests: equal ones are compiled once.
+        # The programs of earlier calls, by their digests: equal ones are compiled once.
         self.table = caches.CacheTable()
 
     def params(self) -> ShardMapParams:
@@ -405,7 +404,7 @@ class _Mapped:
         check_divisible(name, params.mesh, in_specs, avals, labels)
         params.check_types(in_specs, avals, labels)
         _check_has_devices(params.mesh, operands)
-        # The function is called at each call, as it may read what has changed outside of it.
+        # Each call traces the function again, because it may read values that have changed.
         parts = [params.part(*pair) for pair in zip(in_specs, avals, strict=True)]
         traced = self._traced(params, in_tree, leaves, is_split, parts, operands, in_specs)
         if traced.operands is not None:
@@ -428,13 +427,13 @@ class _Mapped:
         operands: Sequence[Any],
         in_specs: Specs,
     ) -> _Traced:
-        """Trace the function of a device's parts.
+        """Trace the function on the types of a device's parts.
 
         Args:
           params: the parameters of the operation.
           in_tree: the structure of the arguments.
           leaves: the leaves of the arguments.
-          is_split: whether each is an operand; others are captured.
+          is_split: whether each is an operand; the others are captured.
           parts: the types of the parts of the operands.
           operands: the operands.
           in_specs: the specs of the operands.
@@ -490,7 +489,7 @@ def _check_mesh(mesh: object) -> None:
 
 
 def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[object]) -> None:
-    """Raise ValueError if a program is to be run over an abstract mesh, without known devices."""
+    """Raise ValueError if a program must run over an abstract mesh without known devices."""
     if isinstance(mesh, Mesh) or mesh.size == 1 or not is_eager() or context_mesh() is not None:
         return
     if not any(hasattr(getattr(x, "sharding", None), "mesh") for x in operands):
@@ -501,7 +500,7 @@ def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[object]) ->
 
 
 def _as_its_spec(x: ArrayLike, spec: PartitionSpec) -> ArrayLike:
-    """Return a result as a value that varies, and consists of summands, as its spec says."""
+    """Cast a result so that it varies, and is unreduced, along the axes in its spec."""
     summands = spec.unreduced & typeof(x).manual_axis_type.varying
     if summands:
         x = pcast(x, tuple(sorted(summands, key=str)), to="unreduced")
@@ -521,21 +520,22 @@ def shard_map(
     """Return a function that runs `f` on each device of a mesh, on that device's parts of arrays.
 
     Args:
-      f: a function of pytrees of arrays, which are the parts of its arguments on one device. It may
-        communicate by collectives along the axes of the mesh, such as `lax.psum(x, "i")`. Without
-        it, shard_map returns a decorator.
-      out_specs: a pytree prefix of the result, of PartitionSpecs. A result's parts are concatenated
-        along the mesh axes that its spec names, and along all others taken from one device.
+      f: a function of pytrees of arrays: one device's parts of the arguments. It may communicate by
+        collectives along the axes of the mesh, such as `lax.psum(x, "i")`. Without it, shard_map
+        returns a decorator.
+      out_specs: a pytree prefix of the result, of PartitionSpecs. The parts of a result are
+        concatenated along the mesh axes that its spec names; along the others, one device's part is
+        the result.
       in_specs: a pytree prefix of the tuple of arguments, of PartitionSpecs, which say how each is
-        split into parts. An argument whose entry is None is given to `f` as a captured value. By
-        default the types of the arguments say it, along axes of type Explicit.
+        split into parts. An argument whose entry is None is passed to `f` as a captured value. By
+        default the specs are those in the types of the arguments, along axes of type Explicit.
       mesh: the mesh.
-      axis_names: the names of the mesh axes that specs and collectives may name; by default all.
-        Along others XLA splits the arrays inside.
-      check_vma: whether to check that results do not differ along axes that their specs leave out.
+      axis_names: the mesh axes that specs and collectives may name; by default all. Along the
+        others, XLA splits the arrays inside.
+      check_vma: whether to check that results do not vary along axes that their specs omit.
 
     Returns:
-      A function with the arguments and results of `f`, of whole arrays.
+      A function with the arguments and results of `f`, on whole arrays.
 
     Raises:
       TypeError: if `f` cannot be called, `mesh` is not a mesh, or a spec is not a PartitionSpec.

@@ -1,8 +1,8 @@
-"""Concrete values, requested by Python while shard_map stages a function outside of others.
+"""Concrete values for Python control flow while an outermost shard_map stages its function.
 
-Outside of jit the operands of shard_map are arrays, so that a value on which a branch of Python
-depends can be computed: what has been staged so far runs as a program, and its results are operands
-of what follows. A function without such branches is one program.
+Outside jit the operands of shard_map are arrays, so a value on which a Python branch depends can be
+computed: the operations staged so far run as a program, whose results are operands of those that
+follow. A function without such branches is one program.
 """
 
 import weakref
@@ -27,12 +27,12 @@ from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
 from hlofront.transforms.simplify import constants_as_inputs
 from hlofront.transforms.stage import JitTracer, StagingTrace
 
-# The parameters of shard_map besides its program, a ShardMapParams.
+# The parameters of shard_map except its program, a ShardMapParams.
 MapParams = Any
 
 
 class EagerStaging(StagingTrace):
-    """The staging of a function that shard_map maps over arrays, with concrete values on request.
+    """Staging of a function that shard_map maps over arrays, with concrete values on request.
 
     Args:
       debug_info: names for messages.
@@ -42,9 +42,9 @@ class EagerStaging(StagingTrace):
       table: the programs that ran for other values, by their digests.
 
     Attributes:
-      values: the arrays of the inputs: the operands, then results of what has run.
-      specs: the spec of each of them.
-      has_run: whether something has run, so that the program is for these operands only.
+      values: the arrays of the inputs: the operands, then results of operations that have run.
+      specs: the spec of each input.
+      has_run: whether operations have run, so that the program is only for these operands.
     """
 
     __slots__ = ("_held", "_outside", "_staged", "has_run", "params", "specs", "table", "values")
@@ -63,7 +63,8 @@ class EagerStaging(StagingTrace):
         self.specs = list(specs)
         self.table = table
         self.has_run = False
-        # Once something has run, the tracer of each input; and the tracers of what has not run.
+        # Once operations have run, the tracer of each input; and the tracers of operations that
+        # have not.
         self._held: list[weakref.ref[JitTracer]] = []
         self._staged: list[weakref.ref[JitTracer]] = []
         self._outside = copy_context(), [cell.get_local() for cell in thread_local_cells()]
@@ -110,7 +111,7 @@ class EagerStaging(StagingTrace):
         if not self.alive or isinstance(tracer.val, Literal):
             return None
         for attempt in range(2):
-            # At first, the values are operands, which may be elsewhere.
+            # At first the values are the operands, which may be on other devices.
             for ref, array in zip(self._held, self.values, strict=False):
                 if ref() is tracer:
                     return array
@@ -119,7 +120,7 @@ class EagerStaging(StagingTrace):
         return None
 
     def _run(self) -> bool:
-        """Run what has been staged: the results that are still in use become inputs."""
+        """Run the staged operations; results that are still in use become inputs."""
         tracers: list[Any] = _alive(self._staged)
         if not all(isinstance(tracer.aval, ShapedArray) for tracer in tracers):
             return False
@@ -153,7 +154,7 @@ class EagerStaging(StagingTrace):
         return True
 
     def _make_input(self, tracer: JitTracer, spec: PartitionSpec, value: Any) -> None:
-        """Make a tracer stand for an input, whose value is known."""
+        """Make a tracer stand for an input with a known value."""
         widened = _is_widened(tracer, spec)
         made: Any = super().new_arg(tracer.aval.update(shape=(1,)) if widened else tracer.aval)
         if widened:
@@ -165,7 +166,7 @@ class EagerStaging(StagingTrace):
         self.values.append(value)
 
     def _bound_outside(self, *args: Any) -> list[Any]:
-        """Bind the shard_map where its call is: outside of all functions that are traced now."""
+        """Bind the shard_map outside all functions that are being traced."""
         context, values = self._outside
         cells = thread_local_cells()
         before = [cell.swap_local(value) for cell, value in zip(cells, values, strict=True)]
@@ -181,13 +182,14 @@ _MAX_PROGRAMS = 256
 
 
 def known_program(table: CacheTable, program: ClosedJaxpr, runs: bool) -> ClosedJaxpr:
-    """Return the program without constants in a table that is equal to this one, or add this one.
+    """Return the equal program in a table, or add this one; it must not have constants.
 
     Args:
       table: the table.
       program: the program.
-      runs: whether it only runs: then programs that differ only in derivative rules are equal.
-          Otherwise these rules, and programs without a digest, are compared by their text.
+      runs: whether the program will only run: then programs that differ only in derivative rules
+          are equal. Otherwise these rules, and programs without a digest, are compared by their
+          text.
     """
     digest = program_digest(program)
     key = digest if runs and digest is not None else (digest, str(program))
@@ -201,5 +203,5 @@ def _alive(references: Sequence[weakref.ref[JitTracer]]) -> list[JitTracer]:
 
 
 def _is_widened(tracer: JitTracer, spec: PartitionSpec) -> bool:
-    """Return whether a value is passed in and out with one more axis, along which it varies."""
+    """Return whether a value is passed in and out with an extra axis, along which it varies."""
     return bool(spec.partitions) and not tracer.aval.shape

@@ -1,4 +1,4 @@
-"""The derivatives, batching and simplification of shard_map, which change its program and specs."""
+"""Derivatives, batching and simplification of shard_map, which change its program and specs."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -61,7 +61,7 @@ def _equation(
     in_specs: Specs,
     out_specs: Specs,
 ) -> Equation:
-    """Return an equation with another program, and therefore other operands and results."""
+    """Return an equation with another program, and therefore different operands and results."""
     params = {
         **equation.params,
         "jaxpr": program,
@@ -134,7 +134,7 @@ def _(
 
 
 def _unnamed(params: ShardMapParams, spec: PartitionSpec) -> tuple[Any, ...]:
-    """Return the manual axes along which, by a spec, an array and its cotangent are the same."""
+    """Return the manual axes along which an array with this spec is the same on all devices."""
     named = names_in(spec) | spec.unreduced | spec.reduced
     return tuple([name for name in params.manual_axes if name not in named])
 
@@ -142,8 +142,8 @@ def _unnamed(params: ShardMapParams, spec: PartitionSpec) -> tuple[Any, ...]:
 def _shared(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
     """Return each device's share of the cotangent of a result.
 
-    Without `check_vma` a result that is the same on all devices along an axis may stem from each of
-    them: its cotangent is divided among them.
+    Without `check_vma`, a result that is the same on all devices along an axis may come from any
+    of them, so its cotangent is divided among them.
     """
     count = params.size(_unnamed(params, spec))
     if params.check_vma or count == 1:
@@ -167,7 +167,7 @@ def _transposed(
       program: the program on each device.
       params: the parameters of its operation.
       in_specs, out_specs: the specs of its operands and results.
-      linear: per operand, whether the program is linear in it; others are known.
+      linear: per operand, whether the program is linear in it; the others are known.
       has_cotangent: per result, whether its cotangent is an input.
     """
     present: Flags = ()
@@ -203,9 +203,9 @@ def _transposed(
 
 
 def _same_along(params: ShardMapParams, aval: ShapedArray, cotangent: ArrayLike) -> ArrayLike:
-    """Return the cotangent of a value of this type, summed along axes where the value is the same.
+    """Sum a cotangent along the axes along which a value of this type is the same.
 
-    A result that is the same along an axis may have a spec that names the axis.
+    The spec of a result may name an axis along which the result is the same.
     """
     if not params.check_vma:
         return cotangent
@@ -214,7 +214,7 @@ def _same_along(params: ShardMapParams, aval: ShapedArray, cotangent: ArrayLike)
 
 
 def _summed(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
-    """Return the cotangent of an operand: the sum over the devices that had the same part of it."""
+    """Return an operand's cotangent: the sum over devices that have the same part of it."""
     names = _unnamed(params, spec)
     return cotangent if params.check_vma or not names else psum(cotangent, names)
 
@@ -223,12 +223,12 @@ def _summed(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -
 
 
 class _Residual(NamedTuple):
-    """A known value that the unknown part reads, by where it comes from.
+    """A known value that the unknown part reads, identified by its source.
 
     Attributes:
-      source: "saved" if the known operation returns it only for this purpose; else "input" or
-          "output", as it is among those of the known operation.
-      number: its number among those.
+      source: "input" or "output" if it is one of the known operation; "saved" if the known
+          operation returns it only for this purpose.
+      number: its index among the values with that source.
     """
 
     source: Literal["saved", "input", "output"]
@@ -297,9 +297,9 @@ def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
 def _split(
     program: ClosedJaxpr, params: ShardMapParams, out_specs: Specs, unknown: Flags
 ) -> _Parts:
-    """Return the known and unknown parts of a program some of whose inputs are unknown.
+    """Split a program, some of whose inputs are unknown, into a known and an unknown part.
 
-    A residual without axes gets one, along which the values of all devices are concatenated.
+    A scalar residual gets an axis, along which the values of all devices are concatenated.
     """
     with params.inside():
         split = partial_eval_program(program, unknown)
@@ -387,7 +387,7 @@ def _(
             f"vmap with spmd_axis_name={axis.spmd_name} splits its axis, of size {axis.size}, into "
             f"{parts} parts on the devices of shard_map: make it a multiple"
         )
-    # Explicit axes of the mesh that stay as they are split the batch axis of parts, too.
+    # Explicit axes of the mesh that do not become manual also split the batch axis of parts.
     explicit = tuple(
         [n for n in axis.explicit_mesh_axis if n not in shard_map_params.newly_manual_axes]
     )
@@ -415,7 +415,7 @@ def _(
 def _with_batch_axis(
     spec: PartitionSpec, batch_axis: int | None, names: tuple[object, ...]
 ) -> PartitionSpec:
-    """Return the spec of an array with a batch axis, which is split along these mesh axes."""
+    """Return the spec of an array with a batch axis that these mesh axes split."""
     if batch_axis is None:
         return spec
     entries = list(spec.partitions)
@@ -437,7 +437,7 @@ def _batched(
     Args:
       program: the program on each device.
       params: the parameters of its operation.
-      axis: the batch axis, of its size on one device.
+      axis: the batch axis, with its size on one device.
       in_specs: the specs of the operands with their batch axes.
       axes: per input its batch axis, or None.
     """
@@ -466,7 +466,7 @@ def _with_batch(
     axis: AxisData,
     spec: PartitionSpec,
 ) -> ShapedArray:
-    """Return the type of a part of an array with a batch axis, that is split by this spec."""
+    """Return the type of a part of a batched array that is split by this spec."""
     kind = aval.manual_axis_type
     if params.check_vma:
         kind = kind.with_varying(kind.varying.union(params.mesh.axes_in_types(spec.names())))

@@ -14,7 +14,7 @@ from hlofront.core.sharding.partition import PartitionSpec, UnreducedKind, axes_
 
 
 def check_are_specs(specs: object, name: str) -> None:
-    """Raise TypeError if a leaf of `specs` is neither a PartitionSpec nor a HiPspec nor None."""
+    """Raise TypeError if a leaf of `specs` is not a PartitionSpec, a HiPspec or None."""
     for path, leaf in _low_specs(specs):
         if leaf is not None and type(leaf) is not PartitionSpec:
             raise TypeError(
@@ -84,7 +84,7 @@ def expanded(specs: object, full: object, name: str, full_name: str) -> list[Par
 
 
 def _expanded_at_leaf(spec: object, part: object) -> list[PartitionSpec | None]:
-    """Return the spec of each leaf of a pytree to which one spec applies."""
+    """Return the spec of each leaf of a pytree to which a single spec applies."""
     if not isinstance(spec, HiPspec):
         return broadcast_prefix(spec, part, is_none)
     low: list[PartitionSpec | None] = [*spec.to_lo()]
@@ -118,7 +118,7 @@ def check_lengths(
     avals: Sequence[AbstractValue],
     labels: Sequence[str],
 ) -> None:
-    """Raise ValueError if a spec has more entries than its array has axes, TypeError for a future.
+    """Raise ValueError for a spec with more entries than its array's axes, TypeError for a future.
 
     Args:
       function: the name of the mapped function.
@@ -185,7 +185,7 @@ def check_same(
 ) -> None:
     """Raise ValueError if a result varies along axes that its spec does not name."""
     kind = aval.manual_axis_type
-    # Values that vary are summands as well, but not maxima: types of results say which those are.
+    # Varying values may be summands, but not maxima, which only the types of results distinguish.
     is_sum = spec.unreduced_kind is UnreducedKind.sum
     as_summands = kind.varying if is_sum else frozenset[Hashable]()
     if not spec.reduced <= kind.reduced or not spec.unreduced <= as_summands | kind.unreduced:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Shape
 
-# The mark of leading axes in an ArrayMapping: "..." in the text of a rule.
+# The marker of leading axes in an ArrayMapping: "..." in the text of a rule.
 BATCHING = "…"
 
 _ELLIPSIS = "..."
@@ -29,7 +29,7 @@ class CompoundFactor(tuple[str, ...]):
       *factors: the names of two factors or more.
 
     Raises:
-      ValueError: if there are fewer than two, or one is not a name of a factor.
+      ValueError: if there are fewer than two, or one is not the name of a factor.
     """
 
     __slots__ = ()
@@ -84,8 +84,7 @@ def _check_name(name: object, owner: str) -> None:
 class SdyShardingRule:
     """A rule by which Shardy propagates shardings between an operation's operands and results.
 
-    A factor stands for the same size wherever it occurs, and the axes that have it are split the
-    same way.
+    A factor has the same size wherever it occurs, and all axes that have it are split the same way.
 
     Example, the rule of a matrix product, `"i k, k j -> i j"` with `reduction_factors=("k",)`::
 
@@ -171,9 +170,9 @@ class SdyShardingRule:
         """Return the rule for operands and results of these shapes.
 
         Raises:
-          ValueError: if there are not as many as in the rule, or their numbers of axes differ from
-            the rule's, or a compound factor has another size than its axis, or a factor that is
-            reduced over is in a result.
+          ValueError: if the numbers of operands, results or axes are not those of the rule, if the
+            size of a compound factor is not that of its axis, or if a reduced factor is in a
+            result.
         """
         sizing = _Sizing(self.factor_sizes)
         mappings = self.operand_mappings, self.result_mappings
@@ -220,7 +219,7 @@ class SizedShardingRule(NamedTuple):
     """A sharding rule for operands and results of known shapes.
 
     Attributes:
-      operands, results: per value and axis the names of its factors.
+      operands, results: per value and axis, the names of the axis's factors.
       sizes: the size of each factor, in the order in which they occur.
       special: the factors of each special kind, by the name of the kind.
     """
@@ -240,7 +239,7 @@ class _SizedValue(NamedTuple):
 
     @property
     def group(self) -> str | None:
-        """The mark of its leading axes, or None if the mapping has none."""
+        """The marker of its leading axes, or None if the mapping has none."""
         first = self.mapping[0] if self.mapping else None
         return first if isinstance(first, str) and first.startswith(BATCHING) else None
 
@@ -251,7 +250,7 @@ class _SizedValue(NamedTuple):
 
 
 class _Sizing:
-    """The sizes of a rule's factors and groups of leading axes, read from values one by one."""
+    """The sizes of a rule's factors and groups of leading axes, read from its values."""
 
     def __init__(self, sizes: Mapping[str, int]):
         self._sizes = dict(sizes)
@@ -286,7 +285,7 @@ class _Sizing:
         return [tuple(e) if isinstance(e, CompoundFactor) else (e,) for e in entries]
 
     def in_order(self, axes: Sequence[Sequence[tuple[str, ...]]]) -> dict[str, int]:
-        """Return the sizes of the factors in the order in which they occur in the axes of values.
+        """Return the sizes of factors in the order in which they occur in the values' axes.
 
         A factor that occurs in no value has no size.
         """
@@ -294,7 +293,7 @@ class _Sizing:
         return {factor: self._sizes[factor] for factor in used}
 
     def check(self, value: _SizedValue) -> None:
-        """Raise ValueError if a factor is in two places, or an axis is not its factors' product."""
+        """Raise ValueError if a factor occurs twice, or an axis is not its factors' product."""
         used = [factor for factors in self.factors_of(value) for factor in factors]
         if len(set(used)) < len(used):
             raise ValueError(
@@ -311,7 +310,7 @@ class _Sizing:
 
 
 def _factors(mapping: ArrayMapping) -> Iterator[str]:
-    """Yield the names of the factors in a mapping, without marks of leading axes."""
+    """Yield the names of the factors in a mapping, without the markers of leading axes."""
     for entry in mapping:
         if isinstance(entry, CompoundFactor):
             yield from entry
@@ -346,19 +345,19 @@ def _check_sizes(mappings: Sequence[ArrayMapping], sizes: Mapping[str, object]) 
 
 
 def sharding_rule_of(text: object, **options: Any) -> SdyShardingRule:
-    """Return the rule that a text means, such as "... i k, ... k j -> ... i j".
+    """Parse the text of a rule, such as "... i k, ... k j -> ... i j".
 
     Operands are on the left of the arrow, results on the right, separated by commas. An entry is
-    the name of a factor, two or more of them in parentheses for an axis that is their product, or
-    "..." in the first place for any number of leading axes; a name may follow its dots.
+    the name of a factor; two or more of them in parentheses for an axis that is their product; or,
+    as the first entry, "..." for any number of leading axes, whose dots a name may follow.
 
     Args:
       text: the rule.
       **options: the other arguments of SdyShardingRule.
 
     Raises:
-      TypeError: if the rule is not a text.
-      ValueError: if the text is none of a rule.
+      TypeError: if the rule is not a string.
+      ValueError: if the text is not a rule.
     """
     if not isinstance(text, str):
         raise TypeError(
@@ -375,7 +374,7 @@ def sharding_rule_of(text: object, **options: Any) -> SdyShardingRule:
 
 
 def _mapping(text: str) -> ArrayMapping:
-    """Return the mapping of one value, from text such as "... i (j k)"."""
+    """Parse the mapping of one value, such as "... i (j k)"."""
     entries: list[str | CompoundFactor] = []
     compound: list[str] | None = None
     position = 0

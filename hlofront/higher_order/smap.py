@@ -19,23 +19,23 @@ def smap(
     out_axes: object,
     axis_name: Hashable,
 ) -> Any:
-    """Return a function that runs `f` along one axis of the mesh in context, as `shard_map` does.
+    """Return a function that runs `f` along one axis of the mesh in context; see `shard_map`.
 
-    Axis numbers say how arguments and results are split, instead of PartitionSpecs.
+    Axis numbers instead of PartitionSpecs say how arguments and results are split.
 
     Args:
-      f: a function of pytrees of arrays, which are the parts of its arguments on one device.
-        Without it, smap returns a decorator.
+      f: a function of pytrees of arrays: one device's parts of the arguments. Without it, smap
+        returns a decorator.
       in_axes: the axis of each argument that is split along the mesh axis: an integer, None, or a
-        pytree prefix of the tuple of arguments. By default the types of the arguments say it.
+        pytree prefix of the tuple of arguments. By default it comes from the arguments' types.
       out_axes: the axis of each result along which parts are concatenated, or None for results
         that are the same on all devices; a pytree prefix of the result.
       axis_name: the name of the mesh axis.
 
     Raises:
-      TypeError: if `axis_name` is a tuple, or axes are not integers. A call raises it if types do
-        not say how arguments are split.
-      ValueError: in a call, if there is no mesh in context, or as in `shard_map`.
+      TypeError: if `axis_name` is a tuple, or axes are not integers; in a call, if types do not say
+        how arguments are split.
+      ValueError: in a call, if there is no mesh in context, and in the cases of `shard_map`.
     """
     if f is None:
         return partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

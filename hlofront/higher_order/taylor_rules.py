@@ -2,7 +2,7 @@
 """Taylor rules of operations that hold programs: calls, branches and loops.
 
 Each expands its programs once, to programs of values and the terms of their series. Calls with a
-custom_jvp rule have none, so that they are expanded by their rule, as derivatives of any order are.
+custom_jvp rule have no rule here, and are expanded by their jvp rule, like all derivatives of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +57,7 @@ def _expanded(results: Sequence[ArrayLike], present: Flags, order: int) -> Expan
 
 
 def expand_call(call: CallRules) -> None:
-    """Register the Taylor rule of a primitive that calls one program with all its operands."""
+    """Register the Taylor rule of a primitive that calls a program with all its operands."""
 
     @rules.taylor(call.primitive)
     def _(primals: Sequence[ArrayLike], series: Sequence[Series], **params: Value) -> Expansions:
@@ -80,7 +80,7 @@ def _(
     call_jaxpr: ClosedJaxpr | Callable[..., Sequence[ArrayLike]],
     **_: object,
 ) -> Expansions:
-    # The user's rule is for cotangents, so that the function itself is expanded.
+    # The user's rule is for cotangents, so the function itself is expanded.
     if isinstance(call_jaxpr, ClosedJaxpr):
         return jet_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, primals, series)
     return jet_flat(call_jaxpr, primals, series)
@@ -108,7 +108,7 @@ def _(
 def _expanded_body(
     body: ClosedJaxpr, before: Flags, carry: Flags, after: Flags, order: int
 ) -> tuple[ClosedJaxpr, Flags, Flags]:
-    """Expand the body of a loop, with terms of all of the carry that they reach.
+    """Expand the body of a loop, with terms for all members of the carry that series reach.
 
     Args:
       body: the program of an iteration, with inputs (constants, carry, slices) and outputs (carry,
@@ -164,7 +164,7 @@ def _ungrouped(members: Iterable[Value], groups: Sequence[Flags], order: int) ->
 def _carry_terms(
     carry: Sequence[ArrayLike], series: Sequence[Series], has_terms: Flags, order: int
 ) -> list[ArrayLike]:
-    """Return the terms of a carry, with zeros for those that only iterations give it."""
+    """Return a first carry's terms, with zeros for members that get terms in iterations."""
     return [
         term
         for x, s, flag in zip(carry, series, has_terms, strict=True)
@@ -227,7 +227,7 @@ def _(
     const_terms = terms_of(const_series)
 
     def condition(*args: ArrayLike) -> list[ArrayLike]:
-        # Whether there is another iteration depends on values, not on their series.
+        # Whether there is another iteration depends only on values, not on their series.
         return jaxpr_as_fun(cond_jaxpr, *args[: len(cond_consts) + len(carry)])
 
     results = while_p.bind(

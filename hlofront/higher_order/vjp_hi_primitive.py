@@ -1,4 +1,4 @@
-"""VJPHiPrimitive: operations that are objects, with the methods that jax 0.10 has.
+"""VJPHiPrimitive: operations that are objects, with the methods of jax 0.10.
 
 jax 0.12 removed the class in favor of HiPrim.
 """
@@ -80,7 +80,7 @@ class VJPHiPrimitive(HiPrim):
     def dce(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, used_outs: PyTree
     ) -> tuple[PyTree, PyTree, HiPrim | None]:
-        """Return which operands are read, which results are made, and the operation for these.
+        """Return which operands are read, which results remain, and the operation that makes these.
 
         The first two are pytree prefixes; the operation is None if there is nothing to do.
 
@@ -96,7 +96,8 @@ class VJPHiPrimitive(HiPrim):
     ) -> tuple[PyTree, Callable[..., PyTree]]:
         """Return the result, and a function of the operands that recomputes it in `checkpoint`.
 
-        What the function closes over is saved. By default nothing is, and all is recomputed.
+        Values that the function closes over are saved. By default nothing is saved, and everything
+        is recomputed.
 
         Args:
           policy: the policy of the checkpoint, or None.
@@ -120,7 +121,7 @@ def _zeros(aval: Any) -> list[Zero]:
 
 
 class BatchedResiduals(NamedTuple):
-    """The residuals of a batch: their leaves, which have a batch axis or None each."""
+    """The residuals of a batch: leaves, each with a batch axis or None."""
 
     leaves: list[Any]
     description: "ResidualsDescription"
@@ -141,7 +142,7 @@ class VmapOf(VJPHiPrimitive):
       prim: the operation on one example.
       axis_data: the name and size of the axis.
       in_dims: the batch axis of each operand, or None.
-      out_dim: that of each leaf of the result.
+      out_dim: the batch axis of each leaf of the result.
     """
 
     prim: VJPHiPrimitive
@@ -281,14 +282,14 @@ class VmapOf(VJPHiPrimitive):
         out_ct: PyTree,
         sums: Sequence[Any],
     ) -> None:
-        """Run a backward rule on a batch, and add what it adds; shared operands get the sum.
+        """Run a backward rule on a batch; cotangents of unbatched operands are summed over it.
 
         Args:
-          one: the rule of one example, of low values, the cotangent and the operands' sums.
+          one: the rule of one example, a function of low values, the cotangent and accumulators.
           low: the low values.
           axes: their batch axes.
           out_ct: the cotangent of the result.
-          sums: per operand its accumulator; what is none gets no cotangent.
+          sums: per operand its accumulator; other members get no cotangent.
         """
         prim = self.prim
         types = [cotangent_type(t) for t in self.out_avals_flat]

@@ -43,7 +43,8 @@ from hlofront.transforms.simplify import forwarded
 
 # Operands: the constants of the condition, the constants of the body, and the first carry. The
 # jaxprs have no constants. The condition returns a boolean; under vmap it may return one per
-# example, along the leading axes of all of the carry: each example continues while its own is True.
+# example, along the leading axes of the whole carry: each example continues while its own boolean
+# is True.
 while_p = Primitive("while", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
@@ -121,9 +122,9 @@ def while_loop(
             val = body_fun(val)
         return val
 
-    The number of iterations depends on values, so that only forward-mode derivatives (`jvp`,
-    `jacfwd`, `linearize`) exist: `grad` would have to save residuals of each iteration. Under
-    `vmap` the loop runs until the condition is False for all examples; finished ones do not change.
+    The number of iterations depends on values, so there are only forward-mode derivatives (`jvp`,
+    `jacfwd`, `linearize`): `grad` would have to save residuals of each iteration. Under `vmap` the
+    loop runs until the condition is False for all examples; finished ones do not change.
 
     Args:
       cond_fun: a function of the carry that returns a boolean scalar.
@@ -151,7 +152,7 @@ def while_loop(
     return _repeat(cond_fun, body_fun, None, init_val)
 
 
-# Makes the body of a while loop from a user's function; None if the function is the body.
+# Turns a user's function into the body of a while loop; None if the function is the body.
 AsBody = Callable[[Callable[..., PyTree]], Callable[[PyTree], PyTree]] | None
 
 
@@ -166,8 +167,8 @@ def _repeat(
     Args:
       cond_fun: a function of the carry; the loop continues while it returns True.
       function: the user's function.
-      as_body: makes the body from `function`; a module-level function, as the program is cached
-        by both. If None, `function` is the body.
+      as_body: turns `function` into the body; it must be a module-level function, because the
+        program is cached by both. If None, `function` is the body.
       init_val: the first carry: a pytree of arrays.
     """
     if _disable_jit.value:
@@ -178,7 +179,7 @@ def _repeat(
                 carry = body(carry)
             return carry
         except errors.ConcretizationTypeError:
-            # The number of iterations depends on a tracer, so that the loop is staged.
+            # The number of iterations depends on a tracer, so the loop is staged.
             pass
     first, structure = tree.tree_flatten(init_val)
     avals: tuple[ShapedArray, ...] = tuple([typeof(x) for x in first])
@@ -294,7 +295,7 @@ def _loop(
     return traced_loop
 
 
-# A body may be used with any number of conditions, so that the number of loops is limited.
+# A body may be used with any number of conditions, so the number of loops is limited.
 _MAX_LOOPS = 8
 
 
@@ -372,16 +373,16 @@ def fori_loop(
     With bounds 2 and 5 it is `body_fun(4, body_fun(3, body_fun(2, init_val)))`, as one operation
     that is compiled once for all iterations.
 
-    Python integers as bounds make it a `scan`, which has forward and reverse derivatives; arrays
-    make it a `while_loop`, which `grad` refuses.
+    If the bounds are Python integers, it is a `scan`, which has forward and reverse derivatives; if
+    they are arrays, it is a `while_loop`, which `grad` refuses.
 
     Args:
       lower: the first index, an integer scalar.
       upper: the exclusive end of the range, an integer scalar.
       body_fun: `body_fun(index, carry)` returns the next carry, of the same structure and types.
       init_val: the first carry: a pytree of arrays.
-      unroll: how many iterations the compiled loop runs at a time, or True for all. Only where the
-        bounds are Python integers.
+      unroll: the number of iterations per iteration of the compiled loop, or True for all; only if
+        the bounds are Python integers.
 
     Returns:
       The last carry.
@@ -389,7 +390,7 @@ def fori_loop(
     Raises:
       TypeError: if `body_fun` cannot be called or returns a carry of another structure or other
           types, or if the bounds' dtypes differ.
-      ValueError: if `unroll` is given and the bounds are arrays.
+      ValueError: if `unroll` is passed and the bounds are arrays.
 
     Example:
       >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0)
@@ -441,7 +442,7 @@ def _dtype_of_both(lower: ArrayLike, upper: ArrayLike) -> DType | None:
 
 
 def _known(bound: ArrayLike) -> int | None:
-    """Return a bound of a fori_loop as an int; None if its value is not known while tracing."""
+    """Return a bound of a fori_loop as an int, or None if its value is unknown while tracing."""
     if typeof(bound).ndim or isinstance(bound, SymbolicSize):
         return None
     value: Any = bound.to_concrete_value() if isinstance(bound, Tracer) else bound

@@ -41,7 +41,7 @@ from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
 
 class _BatchedLoop(NamedTuple):
-    """The programs of a batched while loop, and a flag per member of the carry: if batched."""
+    """The programs of a batched while loop, and per member of the carry whether it is batched."""
 
     condition: ClosedJaxpr
     body: ClosedJaxpr
@@ -368,8 +368,8 @@ def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
     several = bool(condition.out_avals[0].shape)
     while True:
         over_axis, (condition_varies,) = batch_program(condition, axis, (*cond_consts, *carry))
-        # If the condition varies, each example has its own number of iterations, so all of the
-        # carry is batched. If it varies over another axis already, both get both axes.
+        # If the condition is batched, each example has its own number of iterations, so the whole
+        # carry is batched. If it is already batched over another axis, both get both axes.
         own_steps = condition_varies or (several and any(carry))
         if own_steps and not all(carry):
             carry = (True,) * len(carry)

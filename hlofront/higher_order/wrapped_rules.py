@@ -25,7 +25,7 @@ from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.jvp import as_tangent
 from hlofront.transforms.linear_util import WrappedFun, wrap_init
 
-# The tree definitions of results and residuals, and per residual the operand that it is, or None.
+# The tree definitions of results and residuals, and per residual the operand it equals, or None.
 OutTrees = Callable[[], Sequence[Any]]
 
 
@@ -38,7 +38,7 @@ class CustomJVPCallPrimitive(Primitive):
     def bind(
         self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
     ) -> Value:
-        """Call a function with a jvp rule: both are `subfuns`, or parameters of an equation."""
+        """Call a function with a jvp rule; both are `subfuns` or an equation's parameters."""
         if subfuns is not None:
             params = {**_jvp_parameters(*subfuns), **params}
         return super().bind(*args, **params)
@@ -61,7 +61,8 @@ class CustomJVPCallPrimitive(Primitive):
         num_consts: int,
         symbolic_zeros: bool,
     ) -> Params:
-        # The rule is not given what the function captured, and refuses its tangents if not zero.
+        # The rule does not receive captured values, and refuses their tangents unless they are
+        # zero.
         symbolic = symbolic_zeros or num_consts > 0
         params = {
             "call_jaxpr": call_jaxpr,
@@ -96,7 +97,7 @@ class CustomVJPCallPrimitive(Primitive):
     def bind(
         self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
     ) -> Value:
-        """Call a function with vjp rules: all are `subfuns`, or parameters of an equation."""
+        """Call a function with vjp rules; all are `subfuns` or an equation's parameters."""
         if subfuns is not None:
             fun, fwd, bwd = subfuns
             params = {**params, **_vjp_parameters(fun, fwd, bwd, params["out_trees"])}
@@ -158,14 +159,14 @@ class _VJPRules:
 
     def __init__(self, thunk: FlatForward, captured: int):
         self.thunk = thunk
-        # The number of first operands that the function captured, which the rules do not take.
+        # The number of leading operands that the function captured, which the rules do not take.
         self.captured = captured
         self.operands: Sequence[Value] = ()
         # The latest result of the forward rule.
         self.ran: ForwardResult | None = None
 
     def forward(self, *args: Value) -> list[Value]:
-        """Run the forward rule on operands, each with whether it is perturbed."""
+        """Run the forward rule on operands, each followed by whether it is perturbed."""
         self.operands, perturbed = args[::2], args[1::2]
         refuse_captured("custom_vjp", perturbed[: self.captured])
         self.ran = self.thunk(self.operands[self.captured :], list(perturbed[self.captured :]))
@@ -173,7 +174,7 @@ class _VJPRules:
         return [*residuals, *results]
 
     def result(self) -> ForwardResult:
-        """Return what the forward rule returned.
+        """Return the latest result of the forward rule.
 
         Raises:
           RuntimeError: if it has not run.
@@ -202,7 +203,7 @@ class _VJPRules:
 
 
 class _CallOfWrapped:
-    """A wrapped function of flat values as a function that knows its debug info."""
+    """A wrapped function of flat values as a function with debug info."""
 
     __slots__ = ("debug_info", "fun")
 
@@ -240,7 +241,7 @@ def _vjp_parameters(
 
 
 def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -> FlatForward:
-    """Return the forward rule of a call from wrapped rules; it returns the backward rule too."""
+    """Return a forward rule made of wrapped rules, which also returns the backward rule."""
 
     def forward(primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> ForwardResult:
         args = [x for pair in zip(primals, perturbed, strict=True) for x in pair]
@@ -267,7 +268,7 @@ def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -
 
 
 def _as_zero(value: Value) -> Value:
-    """Return a tangent or cotangent; a SymbolicZero, or one of dtype float0, becomes a Zero."""
+    """Return a tangent or cotangent as a Zero if it is a SymbolicZero or has dtype float0."""
     return Zero(value.aval) if type(value) is SymbolicZero else as_tangent(value)
 
 
