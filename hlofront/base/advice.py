@@ -1,4 +1,4 @@
-"""Advice in errors about values that JAX's functions do not accept, worded in one place."""
+"""Advice, shared by error messages, about values that JAX's functions do not accept."""
 
 # The end of errors about values that are not random keys.
 RANDOM_KEY = (
@@ -17,7 +17,7 @@ def no_item_assignment() -> TypeError:
 
 
 def as_pytree(value: object, name: str = "") -> str:
-    """Return how an object of a user's class becomes an argument; "" for values of other types.
+    """Return advice on passing an object of a user's class; "" for values of other types.
 
     Args:
       value: the object.
@@ -34,7 +34,7 @@ def as_pytree(value: object, name: str = "") -> str:
 
 
 def as_static(value: object, name: str = "") -> str:
-    """Return how a value that is not an array becomes an argument of a jitted function.
+    """Return advice on passing a value that is not an array to a jitted function.
 
     Args:
       value: the value.

@@ -21,9 +21,9 @@ _REPLAYED = "While transforming the operation at"
 def boundary(function: Function) -> Function:
     """Return a public function wrapped to filter tracebacks, as a decorator.
 
-    For functions that call users' functions or fail on users' arguments. An exception that leaves
-    the function loses the frames of hlofront and jaxlib from its traceback, and from those of the
-    exceptions it was raised from. The option jax_traceback_filtering selects how:
+    It is for functions that call users' functions or fail on users' arguments. When an exception
+    leaves the function, the frames of hlofront and jaxlib are removed from its traceback, and from
+    those of the exceptions it was raised from. The option jax_traceback_filtering selects how:
     "quiet_remove_frames" removes them; "remove_frames" also attaches the whole traceback as the
     exception's cause; "tracebackhide" marks the frames for IPython and pytest to hide; "off"
     changes nothing; "auto" is "tracebackhide" in IPython and "quiet_remove_frames" elsewhere.
@@ -35,7 +35,8 @@ def boundary(function: Function) -> Function:
     if "<locals>" not in getattr(function, "__qualname__", "<locals>"):
         wrapper = with_constants(at_boundary, function=function)
     else:
-        # It may close over a user's function. Tracebacks hold code, which must not hold that.
+        # The function may close over a user's function, which code objects, held by tracebacks,
+        # must not hold.
         wrapper = _closing_over(function)
     return cast(Function, functools.update_wrapper(wrapper, function))
 
@@ -46,7 +47,7 @@ def at_boundary(*args: object, **kwargs: object) -> object:
         return function(*args, **kwargs)
     except Exception as error:
         filter_traceback(error)
-        raise  # With the filtered traceback, and without an entry for this frame.
+        raise  # Raises with the filtered traceback, without an entry for this frame.
 
 
 def _closing_over(function: Callable[..., object]) -> Callable[..., object]:
@@ -90,9 +91,9 @@ class UnfilteredTraceback(Exception):
 
 
 def note_of_removal() -> str:
-    """Return the note for exceptions that lost frames, by the name that the program imports.
+    """Return the note for exceptions that lost frames, with the name that the program imports.
 
-    Apart from the name the words are JAX's, as programs search for them.
+    Except for the name, the words are JAX's, because programs search for them.
     """
     name = "hlofront" if shims_installed.needed else "JAX"
     return (
@@ -105,7 +106,8 @@ def note_of_removal() -> str:
 def filter_traceback(error: BaseException) -> None:
     """Remove or hide hlofront's frames in a caught exception's tracebacks, in place.
 
-    The option jax_traceback_filtering selects which. Call it only in an `except` block.
+    The option jax_traceback_filtering selects whether to remove or hide. Call it only in an
+    `except` block.
     """
     mode = _filtering.value
     if mode == "auto":
@@ -239,7 +241,7 @@ class JaxStackTraceBeforeTransformation(Exception):
 
 
 class user_context:
-    """A context manager for replaying an equation, so that errors name the line it was traced at.
+    """A context manager for replaying an equation, so that errors name the line that traced it.
 
     For transformations, which evaluate a jaxpr's equations after the user's function has returned.
     """
@@ -261,7 +263,7 @@ class user_context:
         frame = source.user_frame(self.traceback)
         if frame is None or self.traceback is None:
             return
-        # Without str(error), which may raise itself.
+        # This does not use str(error), which may raise an error.
         text = "".join(traceback.format_exception_only(error))
         _add_note(error, f"{_REPLAYED} {source.describe_frame_with_line(frame)}")
         before = JaxStackTraceBeforeTransformation(

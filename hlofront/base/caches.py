@@ -48,14 +48,14 @@ def clear_caches() -> None:
 
 
 def on_clear(clear: Callable[[], object]) -> Callable[[], object]:
-    """Register a function that `clear_caches()` calls too, and return it; a decorator."""
+    """Register a function for `clear_caches()` to call, and return it; a decorator."""
     with _lock:
         _clearers.append(clear)
     return clear
 
 
 class CacheTable(dict[Any, Any]):
-    """A dictionary that `clear_caches()` empties, and that is hashed by identity."""
+    """A dictionary that `clear_caches()` empties, hashed by identity."""
 
     __slots__ = ("__weakref__",)
 
@@ -89,12 +89,12 @@ def memoize(
     simultaneous calls with equal new arguments may both compute.
 
     Args:
-      function: the function; if absent, a decorator is returned.
+      function: the function; without it, memoize returns a decorator.
       maxsize: the maximum number of results; the least recently used ones are evicted. None means
           no limit.
       in_context: whether the key includes the options that tracing depends on, such as x64.
-      typed: whether equal arguments of several types, such as 1, 1.0 and True, have separate
-        results. Elements of a tuple argument never do.
+      typed: whether equal arguments of different types, such as 1, 1.0 and True, have separate
+        results. Elements of tuple arguments never do.
     """
     if function is None:
         return functools.partial(memoize, maxsize=maxsize, in_context=in_context, typed=typed)

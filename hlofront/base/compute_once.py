@@ -1,4 +1,4 @@
-"""Computation of a shared value once, when several threads need it at one time."""
+"""Computing a shared value once when several threads need it at the same time."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -8,7 +8,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _lock = threading.Lock()
-# The values that are being computed, each with a lock that is held until it is there.
+# The values that are being computed, each with a lock that is held until it is available.
 _under_way: dict[tuple[int, Hashable], threading.Lock] = {}
 _of_thread = threading.local()
 

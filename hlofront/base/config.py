@@ -1,6 +1,6 @@
 """A table of all options, with their environment variables and context managers.
 
-An option has the name it has in JAX: the flag `jax_enable_x64` is read as `config.jax_enable_x64`,
+Options have their names in JAX: the flag `jax_enable_x64` is read as `config.jax_enable_x64`,
 set for the process by `config.update("jax_enable_x64", True)` or the environment variable
 JAX_ENABLE_X64, and set for a block in one thread by `with enable_x64(True):`. Code that reads an
 option often holds the object `options["jax_enable_x64"]`, and reads its `.value`.
@@ -73,19 +73,26 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     ),
     "hlofront_cpu_formulas": (
         True,
-        "replaces slow operations of XLA for CPUs by formulas; most need hlofront_fences, too",
+        "replaces slow XLA operations on CPUs by formulas; most formulas need hlofront_fences",
     ),
-    "hlofront_fences": (True, "stores what XLA's fusion for CPUs would compute at every use"),
+    "hlofront_fences": (
+        True,
+        "materializes values that XLA's fusion on CPUs would recompute at every use",
+    ),
     "hlofront_xla_guards": (True, "guards programs against the known faults of XLA"),
     "jax_allow_f16_reductions": (True, "allows reduce_sum of float16 and bfloat16"),
     "jax_check_static_indices": (False, "checks that static indices are in bounds"),
-    "jax_check_tracer_leaks": (False, "looks for traced values that outlive their function"),
+    "jax_check_tracer_leaks": (False, "searches for traced values that outlive their function"),
     "jax_compiler_enable_remat_pass": (True, "lets XLA recompute values to save memory"),
-    "jax_debug_infs": (False, "raises an error where a result is infinite"),
-    "jax_debug_key_reuse": (False, "raises an error where a random key is used twice"),
-    "jax_debug_nans": (False, "raises an error where a result is NaN"),
-    "jax_default_device": (None, "is where computations run by default", optional(DEVICE)),
-    "jax_default_matmul_precision": (None, "is the precision of dots by default", _PRECISION),
+    "jax_debug_infs": (False, "raises an error if a result is infinite"),
+    "jax_debug_key_reuse": (False, "raises an error if a random key is used twice"),
+    "jax_debug_nans": (False, "raises an error if a result is NaN"),
+    "jax_default_device": (
+        None,
+        "is the device on which computations run by default",
+        optional(DEVICE),
+    ),
+    "jax_default_matmul_precision": (None, "is the default precision of dots", _PRECISION),
     "jax_default_prng_impl": ("threefry2x32", "is the generator of new random keys", _PRNG),
     "jax_disable_bwd_checks": (False, "skips type checks of custom_vjp backward functions"),
     "jax_disable_jit": (False, "runs jitted functions operation by operation"),
@@ -93,14 +100,14 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_enable_checks": (False, "type-checks jaxprs, tangents and cotangents when they are made"),
     "jax_enable_custom_prng": (False, "makes PRNGKey return typed keys"),
     "jax_enable_x64": (False, "keeps 64-bit types, which are otherwise narrowed to 32 bits"),
-    "jax_exec_time_optimization_effort": (0.0, "is XLA's effort on run time, from -1 to 1"),
+    "jax_exec_time_optimization_effort": (0.0, "is XLA's effort to reduce run time, from -1 to 1"),
     "jax_pallas_enable_debug_checks": (
         False,
-        "checks bounds and pl.debug_check in kernels that are interpreted",
+        "checks bounds and pl.debug_check in interpreted kernels",
     ),
     "hlofront_jax_api": (
         "0.10.2",
-        "is the version of JAX that is followed where two versions contradict each other",
+        "is the version of JAX to follow where versions contradict each other",
         choice("0.10.2", "0.12.0.1"),
     ),
     "jax_explicit_x64_dtypes": (
@@ -111,41 +118,45 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_high_dynamic_range_gumbel": (False, "draws Gumbel values with finer tails"),
     "jax_hlo_source_file_canonicalization_regex": (
         None,
-        "is removed from the names of source files that operations in HLO come from",
+        "is a pattern to remove from the names of source files in HLO",
         optional(PATTERN),
     ),
     "jax_include_full_tracebacks_in_locations": (
         True,
-        "gives operations in HLO the user's whole stack, not only the innermost line",
+        "records the user's whole stack for operations in HLO, not only the innermost line",
     ),
-    "jax_legacy_prng_key": ("allow", "is what untyped keys do", choice("allow", "warn", "error")),
+    "jax_legacy_prng_key": (
+        "allow",
+        "is what using untyped keys does",
+        choice("allow", "warn", "error"),
+    ),
     "jax_memory_fitting_effort": (0.0, "is XLA's effort to save memory, from -1 to 1"),
     "jax_memory_fitting_level": ("O2", "is XLA's level of effort to save memory", _LEVEL),
     "jax_no_collectives": (
         frozenset[object](),
-        "is the mesh axes along which operations may not communicate",
+        "lists the mesh axes along which operations must not communicate",
         AXES,
     ),
-    "jax_no_execution": (False, "raises an error where a computation would run"),
+    "jax_no_execution": (False, "raises an error if a computation would run"),
     "jax_numpy_dtype_promotion": (
         "standard",
-        "is how dtypes of operands are brought together",
+        "is how operands of different dtypes are promoted",
         choice("standard", "strict"),
     ),
     "jax_numpy_rank_promotion": (
         "allow",
-        "is what operands of different ranks do",
+        "is what combining operands of different ranks does",
         choice("allow", "warn", "raise"),
     ),
-    "jax_optimization_level": ("UNKNOWN", "is XLA's level of effort on run time", _LEVEL),
+    "jax_optimization_level": ("UNKNOWN", "is XLA's level of effort to reduce run time", _LEVEL),
     "jax_random_seed_offset": (0, "is added to every random seed"),
     "jax_remove_size_one_mesh_axis_from_type": (
         False,
         "leaves mesh axes of size one out of the types of arrays",
     ),
-    "jax_softmax_custom_jvp": (False, "differentiates softmax by a rule of its own"),
+    "jax_softmax_custom_jvp": (False, "differentiates softmax by a custom rule"),
     "jax_threefry_gpu_kernel_lowering": (False, "lowers threefry to a kernel on GPUs"),
-    "jax_threefry_partitionable": (True, "makes random bits shard without communication"),
+    "jax_threefry_partitionable": (True, "makes random bits shardable without communication"),
     "jax_traceback_in_locations_limit": (
         100,
         "is the largest number of frames in the location of an operation; -1 is all",
@@ -159,19 +170,19 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
 _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "hlofront_warn_recompiles": (
         5,
-        "is the number of recompilations at one line of the user's code from which on they are "
-        "reported; 0 never",
+        "is the number of recompilations at a line of the user's code from which on they are "
+        "reported; 0 disables reports",
     ),
     "hlofront_warn_reshards": (
         False,
         "reports which values of a program for several devices XLA reshards, when it is compiled; "
         "it is compiled twice then",
     ),
-    "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
+    "hlofront_cache": (True, "caches small executables in a folder of the user"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
     "hlofront_compare_programs": (
         True,
-        "compares a program over several processes between them when it first runs",
+        "checks at its first run that all processes run the same program",
     ),
     "hlofront_compare_programs_timeout_secs": (
         1800.0,
@@ -179,36 +190,44 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "hlofront_compile_apart": (
         True,
-        "compiles for TPUs that are not there in a process of its own, which their compiler may "
-        "end",
+        "compiles for absent TPUs in a separate process, which their compiler may abort",
     ),
     "hlofront_log": (
         None,
-        "is a folder to which traces, compilations and cache lookups are logged: `python -m "
-        "hlofront log` reads it",
+        "is a folder for logs of traces, compilations and cache lookups, which "
+        "`python -m hlofront log` reads",
     ),
     "hlofront_progress": (
         True,
-        "says what a command does, and on a terminal what XLA does, where that takes long",
+        "shows the progress of slow commands, and on a terminal that of slow compilations",
     ),
-    "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
+    "hlofront_environments_dir": (
+        None,
+        "is the folder where `compare` keeps environments of other jaxlibs",
+    ),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax_array_garbage_collection_guard": (
         None,
-        "is what an array freed by a garbage collection does",
+        "is what happens if a garbage collection frees an array",
         optional(choice("allow", "log", "fatal")),
     ),
-    "jax_captured_constants_report_frames": (0, "is how many frames captured constants report"),
-    "jax_captured_constants_warn_bytes": (2000000000, "is the size of constants that warns"),
+    "jax_captured_constants_report_frames": (
+        0,
+        "is the number of frames in reports of captured constants",
+    ),
+    "jax_captured_constants_warn_bytes": (
+        2000000000,
+        "is the size of captured constants from which a warning is issued",
+    ),
     "jax_compilation_cache_dir": (None, "is the directory of the compilation cache"),
     "jax_compilation_cache_include_metadata_in_key": (False, "puts source lines into cache keys"),
     "jax_compilation_cache_max_size": (-1, "is the cache's size in bytes; -1 is unbounded"),
     "jax_compiler_detailed_logging_min_ops": (
         10,
-        "is the size in operations above which XLA logs a compilation in detail",
+        "is the number of operations above which XLA logs a compilation in detail",
     ),
     "jax_cpu_enable_async_dispatch": (True, "lets CPU computations run in the background"),
-    "jax_cuda_visible_devices": ("all", "is which CUDA devices to use", NUMBERS),
+    "jax_cuda_visible_devices": ("all", "lists the CUDA devices to use", NUMBERS),
     "jax_debug_log_modules": ("", "lists modules whose debug log goes to stderr"),
     "jax_disallow_mesh_context_manager": (False, "raises an error on `with mesh:`"),
     "jax_distributed_verify_secure_credentials": (
@@ -217,10 +236,10 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "jax_dump_ir_modes": (
         "stablehlo",
-        "lists what jax_dump_ir_to writes of a program, with commas between",
+        "lists the forms of programs that jax_dump_ir_to writes, separated by commas",
         words("stablehlo", "jaxpr", "eqn_count_pprof"),
     ),
-    "jax_dump_ir_to": ("", "is the folder that programs are written to when they are compiled"),
+    "jax_dump_ir_to": ("", "is the folder to which programs are written when they are compiled"),
     "jax_enable_compilation_cache": (True, "uses the compilation cache, if it has a directory"),
     "jax_enable_preemption_service": (True, "lets reached_preemption_sync_point await SIGTERM"),
     "jax_explain_cache_misses": (False, "logs why a function is traced again"),
@@ -229,43 +248,61 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "jax_log_compiles": (False, "logs each compilation"),
     "jax_logging_level": (
         "NOTSET",
-        "is the level of our own log",
+        "is the level of hlofront's log",
         optional(choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
     ),
-    "jax_mock_gpu_topology": ("", "is the shape of a pretended GPU cluster"),
-    "jax_mtls_ca_file": (None, "is the file of the authorities' certificates for mutual TLS"),
+    "jax_mock_gpu_topology": ("", "is the shape of a mock GPU cluster"),
+    "jax_mtls_ca_file": (None, "is the file of certificates of authorities for mutual TLS"),
     "jax_mtls_cert_file": (None, "is the file of this process's certificate for mutual TLS"),
     "jax_mtls_key_file": (None, "is the file of the private key of that certificate"),
-    "jax_mtls_peer_uri_prefix": (None, "is how a URI in the certificates of others must begin"),
-    "jax_no_tracing": (False, "raises an error where a function would be traced"),
+    "jax_mtls_peer_uri_prefix": (
+        None,
+        "is the required prefix of a URI in the certificates of peers",
+    ),
+    "jax_no_tracing": (False, "raises an error if a function would be traced"),
     "jax_num_cpu_devices": (-1, "is the number of CPU devices; -1 leaves it to XLA_FLAGS"),
-    "jax_oneapi_visible_devices": ("all", "is which oneAPI devices to use", NUMBERS),
-    "jax_persistent_cache_min_compile_time_secs": (1.0, "is the compile time worth caching"),
-    "jax_persistent_cache_min_entry_size_bytes": (0, "is the size of an executable worth caching"),
+    "jax_oneapi_visible_devices": ("all", "lists the oneAPI devices to use", NUMBERS),
+    "jax_persistent_cache_min_compile_time_secs": (
+        1.0,
+        "is the minimum compile time of cached programs",
+    ),
+    "jax_persistent_cache_min_entry_size_bytes": (0, "is the minimum size of cached executables"),
     "jax_pjrt_client_create_options": (
         None,
-        "is what the clients of plugins are made with",
+        "holds the options of plugins' clients",
         optional(SETTINGS),
     ),
-    "jax_platform_name": ("", "is the default platform; jax_platforms is to be preferred"),
+    "jax_platform_name": ("", "is the default platform; prefer jax_platforms"),
     "jax_platforms": (None, "lists the platforms to use, the default one first: cuda,cpu"),
     "jax_pprint_use_color": (True, "colors jaxprs on a terminal"),
     "jax_raise_persistent_cache_errors": (
         False,
-        "raises errors of reading and writing caches on disk",
+        "raises errors in reading and writing caches on disk",
     ),
-    "jax_rocm_visible_devices": ("all", "is which ROCm devices to use", NUMBERS),
-    "jax_thread_guard": (False, "raises an error where another thread uses a device"),
+    "jax_rocm_visible_devices": ("all", "lists the ROCm devices to use", NUMBERS),
+    "jax_thread_guard": (False, "raises an error if another thread uses a device"),
     "jax_traceback_filtering": (
         "auto",
-        "is how our own frames leave a traceback",
+        "is how hlofront's own frames are removed from tracebacks",
         choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
     ),
     "jax_transfer_guard": (None, "sets all three transfer guards", _GUARD),
-    "jax_transfer_guard_device_to_device": (None, "is what a copy between devices does", _GUARD),
-    "jax_transfer_guard_device_to_host": (None, "is what a copy to the host does", _GUARD),
-    "jax_transfer_guard_host_to_device": (None, "is what a copy from the host does", _GUARD),
-    "mock_num_gpu_processes": (0, "is the number of processes of a pretended GPU cluster"),
+    "jax_transfer_guard_device_to_device": (
+        None,
+        "is what happens on implicit copies between devices",
+        _GUARD,
+    ),
+    "jax_transfer_guard_device_to_host": (
+        None,
+        "is what happens on implicit copies to the host",
+        _GUARD,
+    ),
+    "jax_transfer_guard_host_to_device": (
+        None,
+        "is what happens on implicit copies from the host",
+        _GUARD,
+    ),
+    "mock_num_gpu_processes": (0, "is the number of processes of a mock GPU cluster"),
 }
 
 
@@ -316,7 +353,7 @@ transfer_guard_host_to_device = options["jax_transfer_guard_host_to_device"]
 
 
 def follows_jax_0_12() -> bool:
-    """Return whether the API is that of JAX 0.12.0.1 where it contradicts that of 0.10.2."""
+    """Return whether the API follows JAX 0.12.0.1 where that contradicts 0.10.2."""
     return options["hlofront_jax_api"].value == "0.12.0.1"
 
 

@@ -1,13 +1,13 @@
-"""The settings of lowering for CPUs, which are in the keys of compiled programs.
+"""The settings of lowering for CPUs, which are part of the keys of compiled programs.
 
-They are here so that processes that compile nothing need not load a module of lowering.
+They are here so that processes that do not compile need not load lowering.
 """
 
 from hlofront.base.named_tuple import NamedTuple
 
 
 class CpuSettings(NamedTuple):
-    """The kinds of code that lowering adds for CPUs, and for no other platform.
+    """The kinds of code that lowering adds only for CPUs.
 
     Attributes:
       fences: whether values that XLA would recompute at every use are materialized, see

@@ -38,7 +38,7 @@ _explicit_mode = options["jax_explicit_x64_dtypes"]
 
 # ---- dtypes and their names -------------------------------------------------------------------
 
-# NumPy converts some of these to dtypes, with a warning; which ones depends on its release.
+# NumPy converts some of these to dtypes, with a warning; its version decides which.
 _abstract_classes = frozenset(
     {np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact}
     | {np.floating, np.complexfloating, np.flexible, np.character, extended, prng_key}
@@ -52,7 +52,7 @@ _dtype_of: dict[object, NumPyDType] = {}
 
 
 def dtype_of(dtype: Any) -> Any:
-    """Return the dtype of a name, scalar class or dtype, without narrowing 64-bit ones.
+    """Return the dtype for a name, scalar class or dtype, without narrowing 64-bit ones.
 
     Raises:
       TypeError: if it is not a dtype, or is an abstract class such as np.floating.
@@ -118,7 +118,7 @@ def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any
 
     Args:
       dtype: a dtype, its name, a scalar type, or None for the default floating-point dtype.
-      allow_extended_dtype: whether dtypes of keys are returned as they are, too.
+      allow_extended_dtype: whether dtypes of random keys are accepted; they are returned unchanged.
 
     Raises:
       TypeError: if it is not a dtype.
@@ -211,7 +211,7 @@ def check_integer(x: int) -> None:
 
 
 def default_dtype(kind: str) -> NumPyDType:
-    """Return the default dtype of a NumPy kind letter among "biufc"."""
+    """Return the default dtype for a NumPy kind letter among "biufc"."""
     if kind == "u":
         return unsigned_integers[3 if _x64.value else 2]
     return python_scalar_dtype({"b": bool, "i": int, "f": float, "c": complex}[kind])
@@ -224,7 +224,7 @@ def check_user_dtype_supported(dtype: object, where: str = "dtype") -> Any:
     The Python types `int`, `float`, `complex` and None request a kind, not 64 bits.
 
     Raises:
-      TypeError: if it is not a dtype, or one that no device supports.
+      TypeError: if it is not a dtype, or is one that no device supports.
       ValueError: if it is a 64-bit dtype and the option is "error".
     """
     if dtype is None or (isinstance(dtype, type) and dtype in _PYTHON_32):
@@ -280,7 +280,7 @@ def issubdtype(a: object, b: object) -> bool:
     try:
         return _issubdtype(a, b)
     except TypeError:
-        # An unhashable description of a dtype, or no dtype.
+        # The argument is an unhashable description of a dtype, or not a dtype.
         return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (a, b)))
 
 
@@ -310,7 +310,7 @@ def _info(dtype: NumPyDType) -> Any:
     if issubdtype(dtype, np.integer):
         return ml_dtypes.iinfo(dtype) if dtype in narrow_integers else np.iinfo(dtype)
     if issubdtype(dtype, np.inexact):
-        return cast(Any, ml_dtypes.finfo)(dtype)  # Its stub only lists floats.
+        return cast(Any, ml_dtypes.finfo)(dtype)  # The stub of ml_dtypes only lists floats.
     return None
 
 
@@ -389,7 +389,7 @@ def to_numeric_dtype(dtype: object) -> Any:
 
 @functools.cache
 def to_inexact_dtype(dtype: Any) -> Any:
-    """Return a dtype, with integers and bool replaced by float64 if of 64 bits, else float32."""
+    """Return a dtype; for integers and bool, return float64 if they have 64 bits, else float32."""
     dtype = dtype_of(dtype)
     if dtype != bool_ and not issubdtype(dtype, np.integer):
         return dtype
@@ -398,7 +398,7 @@ def to_inexact_dtype(dtype: Any) -> Any:
 
 @functools.cache
 def to_floating_dtype(dtype: Any) -> Any:
-    """Return the floating dtype of a dtype: a complex one's parts, a float for others."""
+    """Return the floating dtype for a dtype: that of a complex one's parts, a float for others."""
     dtype = to_inexact_dtype(dtype)
     if issubdtype(dtype, np.complexfloating):
         return np.dtype("float64" if dtype.itemsize == 16 else "float32")
@@ -444,7 +444,8 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
     dtypes = [dtype for dtype, _ in types]
     wide = False
     if not x64 and any(dtype in _narrowed for dtype in dtypes):
-        # Made under x64, or allowed by jax_explicit_x64_dtypes, which is not in the cache key.
+        # # Operands were made under x64, or by jax_explicit_x64_dtypes, which is not in the cache
+        # key.
         wide = _explicit_mode.value == "allow"
         if not wide:
             return lattice_result(tuple((_narrowed.get(d, d), weak) for d, weak in types))
@@ -472,7 +473,7 @@ def _at_width(node: Node, wide: bool) -> Node:
 
 
 def _letter(class_: ScalarClass) -> str:
-    """Return the kind letter of a scalar class, as `default_dtype` takes it."""
+    """Return the kind letter of a scalar class, for `default_dtype`."""
     if issubdtype(class_, np.unsignedinteger):
         return "u"
     return scalar_kind(class_).__name__[0]
@@ -485,7 +486,7 @@ def _weak_node(dtype: object) -> Node:
 
 
 def promote_types(a: object, b: object) -> Any:
-    """Return the dtype that two dtypes promote to; without x64, of 64 bits only if one is.
+    """Return the dtype that two dtypes promote to; without x64 it has 64 bits only if one has.
 
     Args:
       a, b: dtypes, their names, or scalar types: int, float and complex are weak dtypes of 64 bits.
@@ -531,7 +532,7 @@ def dtype_and_weakness(x: object) -> Promotable:
         return python_scalar_dtype(type_), type_ is not bool
     if isinstance(x, np.ndarray | np.generic):
         return array_dtype(dtype), False
-    # Scalars of Python may have a dtype: core/typed_scalars.py.
+    # Python scalars may have a dtype: see core/typed_scalars.py.
     return dtype, bool(getattr(x, "weak_type", isinstance(x, int | float | complex)))
 
 
@@ -542,7 +543,7 @@ def scalar_type_of(x: object) -> type:
       x: an array, a scalar or a dtype.
 
     Raises:
-      TypeError: if the dtype is neither a number's nor boolean.
+      TypeError: if the dtype is neither numeric nor boolean.
     """
     if _is_dtype(x):
         return scalar_kind(dtype_of(x))
@@ -567,7 +568,7 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
 
 
 def as_result(promoted: Promotable) -> Promotable:
-    """Return a promoted (dtype, weak) pair, a weak dtype replaced by the default of its kind."""
+    """Return a promoted (dtype, weak) pair with a weak dtype replaced by its kind's default."""
     dtype, weak = promoted
     return (default_dtype(_letter(_scalar_class(dtype))), True) if weak else promoted
 

@@ -37,14 +37,14 @@ class ExtendedDType:
 
     __slots__ = ()
 
-    # Its name, also in jaxprs; and its scalar class, a subclass of `extended`.
+    # The name, also in jaxprs; and the scalar class, a subclass of `extended`.
     name: str
     type: type[extended]
-    # NumPy's kind of void dtypes, which no number has.
+    # NumPy's kind for void dtypes, which no numeric dtype has.
     kind = "V"
-    # Whether elements are converted from and to the dtype that represents them.
+    # Whether elements can be converted from and to the dtype that represents them.
     converts = False
-    # The rules of a dtype that another package defines: a class of functions under JAX's names.
+    # The rules of a dtype that another package defines: a class with functions under JAX's names.
     _rules: Any = None
 
     @property
@@ -78,12 +78,12 @@ class ExtendedDType:
         return self._rules.add(self, x, y)
 
     def zero(self) -> Array:
-        """Return the tangent of this dtype that sums leave unchanged, by the package's rules."""
+        """Return the zero tangent of this dtype, by the rules of its package."""
         return self._rules.zero(self)
 
     @property
     def canonical(self) -> str | None:
-        """The text of all that lowering reads of the dtype, or None if there is no such text."""
+        """A text of everything that lowering reads from the dtype, or None if there is none."""
         return None
 
     def wrap(self, data: Array) -> Array:
@@ -105,7 +105,7 @@ class primal_tangent_dtype_scalar(extended):
 
 
 class PrimalTangentDType(ExtendedDType):
-    """A dtype whose elements are represented in one dtype, and whose tangents have another."""
+    """A dtype whose elements are stored as one dtype and whose tangents have another."""
 
     __slots__ = ("name", "primal_dtype", "tangent_dtype")
 
@@ -174,7 +174,7 @@ floats: NumPyDTypes = (
     np.dtype(bfloat16),
     *map(np.dtype, ("float16", "float32", "float64")),
 )
-# The dtypes that are named most, once for all modules.
+# The most frequently used dtypes, defined once for all modules.
 int32, int64 = signed_integers[2:]
 uint8, _, uint32, uint64 = unsigned_integers
 float32, float64 = floats[2:]
@@ -194,7 +194,7 @@ kind_of_class: dict[type, type] = {
 
 
 # ---- numbers with exact dtypes -----------------------------------------------------------------
-# Without x64, a user's np.float64 narrows to 32 bits. If an array has 64 bits nevertheless, under
+# Without x64, a user's np.float64 narrows to 32 bits. If an array nevertheless has 64 bits, under
 # jax_explicit_x64_dtypes="allow", hlofront's own operands for it must stay at 64 bits.
 
 
@@ -232,7 +232,7 @@ NumPyValue = NumPyArray | np.bool_ | np.number[Any]
 def host_number(value: object, dtype: NumPyDType) -> Any:
     """Return a number as a NumPy scalar of a dtype, which does not narrow without x64.
 
-    Of a symbolic size it is a scalar that the traced program computes.
+    For a symbolic size it is a scalar that the traced program computes.
     """
     try:
         if _x64.value:
@@ -261,7 +261,7 @@ def exact_dtype(x: NumPyValue) -> NumPyValue:
 
 
 def always_exact_dtype(x: NumPyValue) -> NumPyValue:
-    """Return a NumPy array or scalar in a form that never narrows, whatever x64 mode follows."""
+    """Return a NumPy array or scalar in a form that never narrows, even if x64 is switched off."""
     class_ = _exact_class.get(x.dtype)
     if class_ is None:
         return x

@@ -25,8 +25,8 @@
     `- NoEngineError (RuntimeError)          an operation met no engine to run it
     JaxRuntimeError (RuntimeError)           XLA or a device failed; jaxlib's own class
 
-A wrong shape or dtype is a plain TypeError or ValueError. add_operands() adds to its text what the
-user wrote.
+A wrong shape or dtype is a plain TypeError or ValueError, to which add_operands() adds the user's
+source.
 """
 
 import textwrap
@@ -53,7 +53,7 @@ class HlofrontError(Exception):
         if cls.__module__ == __name__:
             cls.__module__ = HlofrontError.__module__
 
-    # Pickles hold the finished text: constructors would take it for a tracer.
+    # Pickles hold the finished text, which constructors would mistake for a tracer.
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self.args), self.__dict__
 
@@ -209,7 +209,7 @@ class TargetError(HlofrontError, ValueError):
 
 
 class NoRuleError(HlofrontError, NotImplementedError):
-    """The error for a primitive that lacks the rule of a transformation."""
+    """The error for a primitive without a rule for a transformation."""
 
 
 class NoEngineError(HlofrontError, RuntimeError):
@@ -226,7 +226,7 @@ def missing_rule(
       table: the name of the table and its decorator: "jvp", "transpose", "batch", "lower".
       home: the file that defines the primitive, if known.
       kind: JAX's name of such a rule: "Batching rule".
-      by_others: how another package, which defines the primitive, gives it such a rule.
+      by_others: how the other package that defines the primitive can register such a rule.
     """
     where = f" in {home}" if home else " where the primitive is defined"
     remedy = f"register one, by {by_others}" if by_others else f"add @{table}({primitive}_p){where}"
@@ -278,7 +278,7 @@ def _instead_of_condition() -> str:
 
 
 def traced_function(function: object, purpose: str) -> str:
-    """Return a text of a traced function and its purpose, as in "f at model.py:12 for jit"."""
+    """Describe a traced function and its purpose, as in "f at model.py:12 for jit"."""
     return f"{source.describe_callable(function)} for {purpose}"
 
 
@@ -294,7 +294,7 @@ def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
 
 
 def made_by_operations(traced: str, operations: Sequence[tuple[str, Traceback | None]]) -> str:
-    """Return a message that a value is traced because of operations, though no argument is used.
+    """Return a message that a value is traced because of operations, not because of arguments.
 
     Args:
       traced: a description by `traced_function`.
@@ -353,9 +353,8 @@ AnyError = TypeVar("AnyError", bound=BaseException)
 def add_operands(error: AnyError, operation: str, operands: Sequence[object]) -> AnyError:
     """Add a failed operation's operands to the text of an exception, and return it.
 
-    It serves callers of rules that only have avals. The text names what the user wrote for each
-    operand, its shape and dtype, and the line that made it. If the text is already there, later
-    calls change nothing.
+    It is for callers of rules, which only see avals. The text shows the user's expression for each
+    operand, its shape and dtype, and the line that made it. Further calls change nothing.
     """
     is_ours = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
     if is_ours or len(error.args) != 1 or type(error.args[0]) is not str:
@@ -385,7 +384,7 @@ def argument_table(operation: str, operands: Sequence[object]) -> str:
 
     Args:
       operation: the operation's name, used if the user's expression is not available.
-      operands: what was given for each, whether or not it is an array or an aval.
+      operands: the operands, which may be values of any type.
     """
     site = source.call_site()
     rows = _rows(operands, site)
@@ -434,8 +433,8 @@ def _written_for(operands: Sequence[object], site: CallSite | None) -> list[Sour
             if one.value is operand:
                 matches[index] = one
                 break
-    # An operand may be a conversion of what the user wrote. Then match by order, if the counts
-    # agree and each pair could match.
+    # An operand may be converted from the value that the user wrote. Then match by order, if the
+    # counts agree and each pair could match.
     by_position = [
         one for one in written if not one.by_keyword and _may_be_operand(one.value, operands)
     ]
@@ -455,9 +454,9 @@ def _may_be_operand(value: object, operands: Sequence[object]) -> bool:
 
 def _could_be(value: object, operand: object, site: CallSite) -> bool:
     if value is not source.UNKNOWN:
-        # As texts, since comparing symbolic sizes may raise.
+        # Compared as text, since comparing symbolic sizes may raise an error.
         return str(getattr(value, "shape", ())) == str(getattr(operand, "shape", ()))
-    # An operand made by this very call is not the value of a subexpression of the user's.
+    # An operand made by this very call is not the value of a subexpression in the user's code.
     made_at = source.user_frame(_attribute_of(operand, "_origin_traceback"))
     here = site.frame
     return made_at is None or (made_at.code, made_at.instruction) != (here.code, here.instruction)
@@ -477,7 +476,7 @@ def _is_aval(value: object) -> bool:
 
 
 def _attribute_of(value: object, name: str) -> Any:
-    # Asks the type first: a missing attribute of a tracer may raise other errors.
+    # Look at the type first: a missing attribute of a tracer may raise other errors.
     return getattr(value, name, None) if _has_attribute(value, name) else None
 
 
@@ -515,9 +514,9 @@ def _short_dtype(name: str) -> str:
 
 # ---- layout ----------------------------------------------------------------------------------
 
-_WIDTH = 96  # Of prose.
-_WIDTH_OF_LINES = 120  # Of lines that end in the user's source.
-_MAX_LINES = 20  # With a traceback of a few entries, a message then fits on one screen.
+_WIDTH = 96  # The width of prose.
+_WIDTH_OF_LINES = 120  # The width of lines that end in the user's source.
+_MAX_LINES = 20  # With this limit, a message and a traceback of a few entries fit on one screen.
 
 
 def _fix(text: str) -> str:

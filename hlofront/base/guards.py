@@ -21,7 +21,7 @@ def transfer_guard(new_val: str | None) -> Generator[None]:
 
     Args:
       new_val: "allow"; "log" or "disallow" for implicit transfers; "log_explicit" or
-        "disallow_explicit" for all, also those by device_put; None for the defaults.
+        "disallow_explicit" for all transfers, including those by device_put; None for the defaults.
     """
     with contextlib.ExitStack() as stack:
         for option in (_every_transfer_guard, *_transfer_guards.values()):

@@ -1,10 +1,10 @@
-"""Arrays as parameters of equations, which are compared and hashed."""
+"""Arrays that can be parameters of equations, which are compared and hashed."""
 
 from hlofront.base.typing import NumPyArray
 
 
 class HashableArray:
-    """A NumPy array that is equal to those of the same dtype, shape and elements."""
+    """A NumPy array that equals those with the same dtype, shape and elements."""
 
     __slots__ = ("val",)
 

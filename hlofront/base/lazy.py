@@ -1,4 +1,4 @@
-"""The names that a module shows, and tables of the names that a package hands on."""
+"""The names that a module shows, and tables of the names that a package re-exports."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ def exports(
     now: Mapping[str, str] = _NOTHING,
     later: Mapping[str, str] = _NOTHING,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that hands on names of other modules.
+    """Return `__getattr__` and `__dir__` of a package that re-exports names of other modules.
 
         __getattr__, __dir__ = exports(
             __name__,
@@ -27,14 +27,14 @@ def exports(
         )
 
     `dir(package)` and `from package import *` show these names and the package's own, but no other
-    submodule, though the import system makes each imported submodule an attribute. Type checkers
-    and editors do not see them: scripts/write_stubs.py writes stubs for them.
+    submodule, although the import system makes each imported submodule an attribute. Type checkers
+    and editors do not see the names: scripts/write_stubs.py writes stubs for them.
 
     Args:
       package: its `__name__`.
       submodules: the names of submodules that are imported on first use.
       now: by module, the names that the package imports from it, as "name" or "name=other_name";
-        none for a module that is imported for its side effects.
+        empty for a module that is imported for its side effects.
       later: by module, names that are imported on first use.
     """
     own = vars(sys.modules[package])
@@ -66,17 +66,16 @@ def exports(
 
 
 def names_in(row: str) -> dict[str, str]:
-    """Return the names in a row of `exports`, each with the name that it has in its module."""
+    """Return the names in a row of `exports`, each with its name in the module."""
     parts = [part.partition("=") for part in row.split()]
     return {name or there: there for there, _, name in parts}
 
 
 def dir_of(module: str, later: Iterable[str] = ()) -> Callable[[], list[str]]:
-    """Return the `__dir__` of a module: what `dir` and completion in an interpreter show of it.
+    """Return the `__dir__` of a module: the names that `dir` and interactive completion show.
 
-    The names are those of its `__all__`, if it has one; else its attributes, but not the
-    submodules that the import system made attributes. Names that begin with an underscore are all
-    there.
+    They are those in its `__all__`, if it has one; else its attributes, except submodules that the
+    import system made attributes. All names that begin with an underscore are included.
 
     Args:
       module: its `__name__`.

@@ -1,4 +1,4 @@
-"""The name of the module where an object was defined, which `__module__` may state otherwise."""
+"""The name of the module where an object was defined, if `__module__` shows a different one."""
 
 # pyright: strict
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 class ModuleName(str):
     """A module name for `__module__` that differs from the module where the object was defined.
 
-    Libraries read `type(x).__module__` to see whose value `x` is. Pickles of protocol 4 and later
-    refer to the object by `home`, so that every process with hlofront can read them.
+    Libraries read `type(x).__module__` to see which library `x` belongs to. Pickles of protocol 4
+    and later refer to the object by `home`, so that every process with hlofront can read them.
     """
 
     __slots__ = ("home",)
@@ -21,8 +21,8 @@ class ModuleName(str):
         return self
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        # Pickle writes the module's name of a class or function as any other value, and reads a
-        # string. It takes this one for such a string only if it is one after unpickling.
+        # Pickle writes the module name of a class or function like any other value, and must read
+        # back a plain string.
         return str, (self.home,)
 
 

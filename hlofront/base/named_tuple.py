@@ -21,10 +21,10 @@ else:
     _Field = type(namedtuple("Sample", ("field",)).field)
 
     class _NamedTupleClass(type):
-        """The class of classes of named tuples: it makes fields of the annotations."""
+        """The metaclass of named tuples, which turns annotations into fields."""
 
         def __new__(mcs, name, bases, namespace):
-            # NamedTuple itself, and a subclass of a class that has fields, are ordinary classes.
+            # NamedTuple itself, and subclasses of classes that have fields, are ordinary classes.
             if bases == (tuple,) or any(getattr(base, "_fields", ()) for base in bases):
                 return super().__new__(mcs, name, bases, namespace)
             fields = tuple(_annotations(namespace))
@@ -55,17 +55,17 @@ else:
 
     @functools.cache
     def _field(index):
-        """Return the descriptor of the field of an index, which classes share."""
+        """Return the descriptor of the field at an index, which classes share."""
         return _Field(index, f"Alias for field number {index}")
 
     @functools.cache
     def _constructor(count):
-        """Return the code of `__new__` of a class of as many fields."""
+        """Return the code of `__new__` for classes with this many fields."""
         names = "".join(f"field{i}, " for i in range(count))
         return eval(f"lambda cls, {names}: new(cls, ({names}))").__code__.replace(co_name="__new__")
 
     class NamedTuple(tuple, metaclass=_NamedTupleClass):
-        """A tuple whose items are attributes as well: a subclass annotates them, in order."""
+        """A tuple whose items are also attributes, which subclasses annotate in order."""
 
         __slots__ = ()
         _fields: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ else:
             return cls(*iterable)
 
         def _replace(self, /, **changes):
-            """Return a tuple with other values of some fields.
+            """Return a tuple with some fields replaced.
 
             Raises:
               TypeError: if there is no such field.

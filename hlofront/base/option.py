@@ -47,7 +47,7 @@ _FALSE = ("0", "false", "f", "no", "n", "off")
 
 
 def _check_bool(value: object) -> bool:
-    # Not by truth: "False" is true. NumPy's bools equal 0 or 1 too.
+    # Do not use truth: "False" is true. NumPy's bools also equal 0 or 1.
     if value not in (0, 1):
         raise Refused
     return bool(value)
@@ -281,9 +281,9 @@ class Option:
     def watch(self, hook: Callable[[Any, bool], None]) -> None:
         """Register `hook(value, local)`, which is called before each change of the option.
 
-        It is called immediately if the process has a value other than the default. `local` is
+        It is called immediately if the process has a value other than the default. `local` says
         whether only this thread's value changes; then it may be `unset`. A hook may refuse the
-        value by raising.
+        value by raising an error.
         """
         if self.cell.get_global() != self.default:
             hook(self.cell.get_global(), False)
@@ -334,8 +334,8 @@ class Override:
 
 
 # The C++ jit key contains every option that affects tracing or compiling. Two have cells of their
-# own; the others share two cells, each a sorted tuple of (name, value): of the options that the
-# process has set to other values than their defaults, and of those that this thread has set.
+# own; the others share two cells, each a sorted tuple of (name, value) pairs: of the options that
+# the process has set to values other than their defaults, and of those that this thread has set.
 _OWN_CELLS: dict[str, "ConfigCell"] = {
     "enable_x64": state.enable_x64,
     "disable_jit": state.disable_jit,
@@ -369,7 +369,7 @@ def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, object], .
     """Return (name, value) of each option whose value is not its default, for a cache key.
 
     Args:
-      candidates: options that affect tracing; () is returned fast if none is set.
+      candidates: options that affect tracing; () is returned quickly if none is set.
     """
     if not state.process_options.value and not state.thread_options.value:
         return ()
@@ -387,7 +387,7 @@ def add_option(
       name: the flag, `jax_...` or `hlofront_...`; in capitals, its environment variable.
       default: its value when nothing sets it.
       kind: BOOL, INT, FLOAT, TEXT, choice(...), optional(...).
-      doc: what it does, to follow the word "It".
+      doc: the effect of the option, to follow the word "It".
       affects_trace: whether traced or compiled programs depend on it; jit then caches one
         program per value, and values must be hashable.
 
@@ -454,9 +454,9 @@ class Config:
         _absl("app").call_after_init(_set_from_flags)
 
     def parse_flags_with_absl(self) -> None:
-        """Set options from this process's arguments that begin with `--jax`, by absl-py.
+        """Set options from this process's arguments that begin with `--jax`, using absl-py.
 
-        It serves programs that do not call `absl.app.run`; others call `config_with_absl`.
+        It is for programs that do not call `absl.app.run`; others call `config_with_absl`.
 
         Raises:
           ModuleNotFoundError: if absl-py is not installed.
@@ -542,7 +542,7 @@ _OTHER_VARIABLES = (
 
 
 def warn_of_unknown_variables() -> None:
-    """Warn of environment variables that begin with HLOFRONT_ and that nothing reads."""
+    """Warn about environment variables that begin with HLOFRONT_ but are never read."""
     for name in os.environ:
         if not name.startswith("HLOFRONT_") or name in _OTHER_VARIABLES:
             continue
@@ -550,7 +550,7 @@ def warn_of_unknown_variables() -> None:
         if name not in known:
             import difflib
 
-            # The beginning, which all have, would make each name near to all.
+            # Compare without the common prefix, which would make all names similar.
             start = len("HLOFRONT_")
             names = [
                 variable[start:]

@@ -20,7 +20,7 @@ _CHECKED = choice("ignore", "raise")
 _TEXT_OR_NONE = optional(TEXT)
 _INT_OR_NONE = optional(INT)
 
-# Flag: default, effect in JAX, and kind if it is not that of the default's type.
+# Flag: default, effect in JAX, and the kind if it differs from that of the default's type.
 OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, OptionKind]] = {
     "eager_constant_folding": (False, "folds constants while tracing"),
     "jax2tf_associative_scan_reductions": (False, "is of jax2tf"),
@@ -104,7 +104,7 @@ _warned: set[str] = set()
 
 
 def _warn_where_changed(option: Option) -> None:
-    """Register a hook that warns, once, when an option is set to other than its default."""
+    """Register a hook that warns once when an option is set to a value other than its default."""
 
     def warn(value: object, local: bool) -> None:
         if value is unset or value == option.default or option.name in _warned:

@@ -1,4 +1,4 @@
-"""A line on the terminal that says what takes long, and for how many seconds, until it is done."""
+"""A line on the terminal that shows long-running work, and its duration, until the work ends."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _option = options["hlofront_progress"]
 
 
 class _Terminal:
-    """The lines that could be on the terminal; the last one is shown."""
+    """The lines that may be on the terminal; the last one is shown."""
 
     def __init__(self):
         self.lock = allocate_lock()
@@ -26,9 +26,9 @@ class _Terminal:
         self._width = 0
 
     def draw(self, stream: TextIO, text: str, seconds: str = "", note: str = "") -> None:
-        """Replace the line; if the terminal cannot be written, the work goes on without one."""
+        """Replace the line; if the terminal cannot be written to, the work continues without."""
         with contextlib.suppress(OSError, ValueError):
-            # A line that the terminal breaks in two could not be replaced.
+            # A line that wraps in the terminal could not be replaced.
             room = (os.get_terminal_size(stream.fileno()).columns or 80) - 1
             text = text[: room - len(seconds)] + seconds
             if len(text) + len(note) <= room:
@@ -43,14 +43,14 @@ _terminal = _Terminal()
 
 
 class ProgressLine:
-    """A context manager for work that may take long, whose line is erased when the work ends.
+    """A context manager for work that may take long; it erases its line when the work ends.
 
-    A thread draws the line while this one works. It is not one of `threading`, whose count of
-    threads decides how programs are compiled.
+    A thread draws the line while this one works. It is not a thread of `threading`, whose thread
+    count affects how programs are compiled.
 
     Args:
-      describe: returns what the work is, as in "compiling model.py:step"; it is called in the
-        other thread, once a second.
+      describe: returns a description of the work, such as "compiling model.py:step"; it is called
+        in the other thread, once a second.
       patience: the seconds after which the line appears.
     """
 
@@ -94,10 +94,10 @@ def is_enabled() -> bool:
 
 
 def is_shown() -> bool:
-    """Return whether lines of progress are shown: on a terminal, if the option is on."""
+    """Return whether progress lines are shown: on a terminal, if the option is on."""
     return is_enabled() and sys.stderr is not None and sys.stderr.isatty()
 
 
 def progress_line(describe: Callable[[], str]) -> contextlib.AbstractContextManager[None]:
-    """Return a context manager that says on a terminal what its block does, if it takes long."""
+    """Return a context manager that shows on a terminal what its block does, if it takes long."""
     return ProgressLine(describe, PATIENCE) if is_shown() else contextlib.nullcontext()

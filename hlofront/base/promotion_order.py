@@ -55,7 +55,7 @@ _STANDARD: dict[Node, tuple[Node, ...]] = {
     _c128: (),
 }
 
-# Only weak dtypes promote, and only to dtypes that hold their values.
+# In strict mode, only weak dtypes promote, and only to dtypes that hold their values.
 _STRICT: dict[Node, tuple[Node, ...]] = {
     **dict.fromkeys(all_dtypes, ()),
     int: (*narrow_integers, *signed_integers, *unsigned_integers, float),

@@ -3,9 +3,9 @@
 A document is a string or an instance of one of the classes below, built by the functions below.
 `render` prints a group on one line if it fits into the rest of the width, else each of its own
 breaks becomes a new line, while nested groups are laid out independently. The algebra is Oppen's
-("Prettyprinting", TOPLAS 1980) in Wadler's form ("A prettier printer", 2003). A group considers its
-own contents only, not the text after it: documents store their width, so that each decision takes
-constant time and printing is linear. Nothing recurses, so depth is not limited.
+("Prettyprinting", TOPLAS 1980) in Wadler's form ("A prettier printer", 2003). A group considers
+only its own contents, not the text after it: documents store their width, so each decision takes
+constant time and printing is linear. Nothing recurses, so depth is unlimited.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,7 +103,7 @@ def styled(document: Document, color: str | None = None, intensity: str | None =
 
 
 def join(separator: Document, documents: Iterable[Document]) -> Concat:
-    """Return a document of several documents with a separator between them."""
+    """Return a document that joins several documents with a separator."""
     parts: list[Document] = []
     for document in documents:
         parts.append(document)
@@ -112,7 +112,7 @@ def join(separator: Document, documents: Iterable[Document]) -> Concat:
 
 
 def fill(documents: Sequence[Document], separator: Document = FILL) -> Document:
-    """Return a document that puts as many documents on each line as fit, later lines indented."""
+    """Return a document that fills lines with as many documents as fit, and indents later ones."""
     return documents[0] if len(documents) == 1 else Nest(2, join(separator, documents))
 
 
@@ -208,7 +208,7 @@ def render(
 def _write_notes(
     lines: list[list[_Piece]], notes: dict[int, list[str]], prefix: str, color: bool
 ) -> None:
-    """Append notes to lines, one below the other in a column to the right of all text."""
+    """Append notes to lines, aligned in a column to the right of all text."""
     widths = [sum(len(piece) for piece in line if isinstance(piece, str)) for line in lines]
     margin = max(widths)
     on, off = ("\x1b[2m", "\x1b[22m") if color else ("", "")

@@ -38,7 +38,7 @@ _excluded = [
     os.path.join(_standard_library, "runpy.py"),
     "<frozen ",
 ]
-# Packages that run the cells of a notebook; their frames are never the user's.
+# Packages that run the cells of notebooks, whose frames are never the user's.
 _NOTEBOOK = re.compile(
     r"[\\/](?:site|dist)-packages[\\/](?:IPython|ipykernel|ipykernel_launcher|traitlets|tornado)\b"
 )
@@ -48,25 +48,25 @@ _is_user_file: dict[str, bool] = {}
 def register_exclusion(path: str) -> None:
     """Exclude files whose names begin with `path` from the user's code.
 
-    For libraries on top of hlofront, whose users expect errors to name their own lines.
+    It is for libraries on top of hlofront, whose users expect errors to name their own lines.
     """
     _excluded.append(path)
     _is_user_file.clear()
 
 
 def unregister_exclusion(path: str) -> None:
-    """Take back one exclusion of `path`; raise a ValueError if there is none."""
+    """Remove one exclusion of `path`; raise ValueError if there is none."""
     _excluded.remove(path)
     _is_user_file.clear()
 
 
 def exclusions() -> tuple[str, ...]:
-    """Return how the names of the files begin that are not the user's."""
+    """Return the path prefixes of files that are not part of the user's code."""
     return tuple(_excluded)
 
 
 def is_user_file(name: str) -> bool:
-    """Return whether a file is the user's, not hlofront's, jaxlib's, a wrapper's, a notebook's."""
+    """Return whether a file is the user's, not one of hlofront, jaxlib, wrappers or notebooks."""
     is_user = _is_user_file.get(name)
     if is_user is None:
         is_user = not (name.startswith(tuple(_excluded)) or _NOTEBOOK.search(name))
@@ -223,7 +223,7 @@ def _cell_line(file: str, line: int | str) -> str | None:
 
 
 def callable_name(function: object) -> str:
-    """Return a callable's name: of a partial its function's, of an object its class's."""
+    """Return a callable's name: of a partial, its function's; of an object, its class's."""
     for _ in range(100):
         name = getattr(function, "__name__", None)
         if isinstance(name, str):
@@ -235,7 +235,7 @@ def callable_name(function: object) -> str:
 
 
 def describe_callable(function: Any) -> str:
-    """Return a function's name and line, as in "loss at model.py:12"; hlofront's have no line."""
+    """Return a function's name and line, as in "loss at model.py:12"; hlofront's own have none."""
     name = callable_name(function)
     for _ in range(100):  # Chains are short; a cyclic one ends here.
         if isinstance(function, functools.partial):
@@ -271,7 +271,7 @@ def expression_text(frame: Frame) -> str:
         return ""
     lines[-1] = lines[-1][: frame.end_column]
     lines[0] = lines[0][frame.column :]
-    # A file that has changed since may be cut within a character.
+    # If the file has changed since, the position may be inside a character.
     return b" ".join(line.strip() for line in lines).decode(errors="replace")
 
 
@@ -292,12 +292,12 @@ class SourceOperand(NamedTuple):
 
     text: str
     value: object
-    name: str | None  # set if the text is a plain name
+    name: str | None  # Set if the text is a plain name.
     by_keyword: bool
 
 
 class CallSite:
-    """The user's innermost frame, while it runs; it refers to live values, so use it briefly."""
+    """The user's innermost frame while it runs; it refers to live values, so do not keep it."""
 
     __slots__ = ("_frame", "frame")
 
@@ -432,7 +432,7 @@ def _item(holder: object, key: object) -> object:
     return UNKNOWN
 
 
-# The class of a function's f_locals: dict, or from Python 3.13 on a view of the frame.
+# The class of a function's f_locals: dict, or a view of the frame from Python 3.13 on.
 _Locals = (lambda: type(frame_at().f_locals))()
 
 
@@ -485,7 +485,7 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
 
 
 def _holds(scope: object, line: int, column: int) -> bool:
-    # Only the body, since decorators and default values belong to the enclosing scope.
+    # Only look at the body, since decorators and defaults belong to the enclosing scope.
     body: Any = getattr(scope, "body", scope)
     nodes = cast(list[Any], body) if isinstance(body, list) else [body]
     first, last = nodes[0], nodes[-1]

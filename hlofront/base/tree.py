@@ -114,7 +114,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     """Return the pytree of structure `treedef` with these leaves.
 
     Args:
-      treedef: a structure, as `tree_structure` and `tree_flatten` return it.
+      treedef: a structure, as returned by `tree_structure` or `tree_flatten`.
       leaves: the leaves, left to right; any values.
 
     Raises:
@@ -241,8 +241,8 @@ def tree_map_with_path(
 
     Args:
       f: a function of a key path, a leaf of `tree`, and a value from each pytree of `rest`.
-      tree: a pytree, which gives the structure.
-      *rest: pytrees that `tree` is a prefix of.
+      tree: the pytree whose structure the result has.
+      *rest: further pytrees; `tree` must be a prefix of each.
       is_leaf: a function of a node, after its path if `is_leaf_takes_path`; where it returns True,
         the node is a leaf.
       is_leaf_takes_path: whether `is_leaf` is called with the key path and the node.
@@ -273,7 +273,8 @@ def tree_map(
     Args:
       f: a function of a leaf of `tree`, and a subtree of each of `rest`.
       tree: the pytree.
-      rest: pytrees that `tree` is a prefix of: where it has a leaf, `f` gets the whole subtree.
+      rest: further pytrees; `tree` must be a prefix of each, and `f` receives whole subtrees for
+        its leaves.
       is_leaf: a predicate, called only with nodes of `tree`; True makes the node a leaf.
 
     Raises:
@@ -287,7 +288,7 @@ def tree_map(
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
     columns = _columns("tree_map", treedef, tree, rest, with_path(is_leaf))
-    # A list, not an iterator: C++ would take a StopIteration from `f` for the end of the leaves.
+    # A list, not an iterator: C++ would mistake a StopIteration from `f` for the end of the leaves.
     return treedef.unflatten([f(*row) for row in zip(leaves, *columns)])
 
 
@@ -303,7 +304,7 @@ def _columns(
     Args:
       function: the name of the caller, for errors.
       treedef: the structure of `tree`.
-      tree: the tree that is a prefix of the others.
+      tree: the tree that must be a prefix of the others.
       rest: the other trees.
       is_leaf: the caller's predicate for leaves of `tree`, for errors.
 
@@ -387,10 +388,10 @@ def _by_halves(
 
 
 def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
-    """Return whether every leaf of a pytree is true; True without leaves.
+    """Return whether every leaf of a pytree is true; True if there are no leaves.
 
     Args:
-      tree: a pytree whose leaves have a truth.
+      tree: a pytree whose leaves have a truth value.
       is_leaf: a function of a node; where it returns True, the node is a leaf.
     """
     return all(tree_leaves(tree, is_leaf))
@@ -409,7 +410,7 @@ def tree_transpose(
       pytree_to_transpose: the pytree.
 
     Raises:
-      TypeError: if the pytree is not of these structures.
+      TypeError: if the pytree does not have these structures.
     """
     try:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)

@@ -24,7 +24,7 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 # A path into a pytree from its root; keys may be of any hashable class.
 KeyPath = tuple[Any, ...]
 IsLeaf = Callable[[PyTree], bool] | None
-# A predicate of a key path and a node; None makes only true leaves leaves.
+# A predicate of a key path and a node; with None there are no additional leaves.
 IsLeafAtPath = Callable[[KeyPath, PyTree], bool] | None
 # The children of a node and its static data, which is hashable.
 Level = tuple[Iterable[PyTree], Hashable]
@@ -54,8 +54,8 @@ def flatten_one_level(tree: object) -> Level:
       tree: a node, such as a list or a value of a registered class.
 
     Returns:
-      (children, static): the children, and what else the node keeps: the keys of a dict,
-      None for a list.
+      (children, static): the children, and the other data of the node: the keys of a dict, None for
+      a list.
 
     Raises:
       ValueError: if the tree is a leaf.
@@ -97,7 +97,7 @@ def keyed_children(tree: object) -> KeyedLevel | None:
 
 
 def with_path(is_leaf: IsLeaf) -> IsLeafAtPath:
-    """Return the predicate `is_leaf(node)` as one of `(path, node)`; None stays None."""
+    """Return the predicate `is_leaf(node)` as a predicate of `(path, node)`; None stays None."""
     return None if is_leaf is None else lambda _, node: is_leaf(node)
 
 
@@ -107,9 +107,9 @@ def raise_if_unsortable(
     is_leaf: IsLeafAtPath,
     root: str = "tree",
 ) -> None:
-    """Raise an error that names the dict, if `error` is C++'s on dict keys that cannot be sorted.
+    """If `error` is C++'s error for dict keys that cannot be sorted, raise one that names the dict.
 
-    It returns for any other `error`, which the caller then raises again.
+    For any other `error` it returns, and the caller raises that again.
     """
     if "sorting pytree dictionary keys" not in str(error):
         return
@@ -168,7 +168,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """Return a key path as text, in the syntax of indexing.
 
     Args:
-      keys: a key path, as `tree_flatten_with_path` returns it.
+      keys: a key path, as returned by `tree_flatten_with_path`.
       simple: whether keys are bare, without brackets, quotes and dots.
       separator: the text between two keys.
 
@@ -198,7 +198,7 @@ def register_pytree_node(
     Args:
       nodetype: the class.
       flatten_func: returns (children, static) of a value. `static` must be hashable and have
-        `==`, as it is part of the structure, by which programs are cached.
+        `==`, because it is part of the structure, by which programs are cached.
       unflatten_func: `unflatten_func(static, children)` returns a value; children may be any
         objects, such as placeholders, so it must not inspect them.
       flatten_with_keys_func: returns ((key, child) pairs, static) of a value, for key paths.
@@ -223,7 +223,7 @@ def register_pytree_with_keys(
       flatten_with_keys: returns ((key, child) pairs, static) of a value. Keys are objects with
         `str`, usually `GetAttrKey`, `DictKey` and `SequenceKey`.
       unflatten_func: `unflatten_func(static, children)` returns a value.
-      flatten_func: returns (children, static) of a value, for speed when keys are not needed.
+      flatten_func: returns (children, static) of a value; faster when keys are not needed.
     """
 
     def without_keys(value: object) -> Level:
@@ -260,7 +260,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     Args:
       cls: a class whose method `tree_flatten_with_keys(self)` returns `((key, child) pairs,
         static)`, and whose class method `tree_unflatten(cls, static, children)` returns a value. An
-        optional method `tree_flatten` serves where keys are not needed; see
+        optional method `tree_flatten` is used where keys are not needed; see
         `register_pytree_with_keys`.
 
     Returns:
@@ -282,8 +282,8 @@ def register_static(cls: Class) -> Class:
     """Register a class as a pytree node whose values have no children; a decorator.
 
     Args:
-      cls: a class whose values are hashable and have `==`, as they are part of the structure: `jit`
-        compiles for each different value.
+      cls: a class whose values are hashable and have `==`, because they are part of the structure:
+        `jit` compiles for each different value.
 
     Returns:
       The class itself, so that the function is a decorator.
@@ -311,8 +311,8 @@ def register_dataclass(
 ) -> Class:
     """Register a dataclass, or a class with keywords for its fields, as a pytree node.
 
-    Without lists, fields of a dataclass with metadata `static=True` are static (see
-    `static_field`), and others are children. Returns `nodetype`, for use as a decorator.
+    Without lists, the fields of a dataclass with metadata `static=True` are static (see
+    `static_field`), and the others are children. Returns `nodetype`, so that it can be a decorator.
 
     Args:
       nodetype: the class.
@@ -323,7 +323,7 @@ def register_dataclass(
     Raises:
       ValueError: if the lists are not exactly the fields that `__init__` takes, or the class is
         already a node.
-      TypeError: if lists are required and absent.
+      TypeError: if a list is required but missing.
     """
     _check_class("register_dataclass", nodetype)
     is_dataclass = dataclasses.is_dataclass(nodetype)
@@ -410,7 +410,7 @@ def _check_methods(function: str, cls: type, flatten_name: str) -> None:
 class Partial(functools.partial[Any]):
     """A `functools.partial` that is a pytree: its arguments are children, its function is static.
 
-    So a function with bound arrays can be an argument or a result of `jit`, `grad` or `vmap`. Two
+    A function with bound arrays can thus be an argument or a result of `jit`, `grad` or `vmap`. Two
     partials have equal structures if their functions and the structures of their arguments are
     equal.
     """

@@ -1,4 +1,4 @@
-"""Pytree prefixes, whose leaves stand for whole subtrees, and the differences of two pytrees."""
+"""Pytree prefixes, whose leaves stand for whole subtrees, and differences between pytrees."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -33,7 +33,7 @@ _Look = Callable[[PyTree], _Node | None]
 
 
 def is_none(value: object) -> bool:
-    """Return whether a value is None, as the `is_leaf` of pytrees in which None is a leaf."""
+    """Return whether a value is None: the `is_leaf` of pytrees in which None is a leaf."""
     return value is None
 
 
@@ -54,11 +54,11 @@ def broadcast_prefix(
 
 
 def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> PyTree:
-    """Return a pytree of the structure of `full_tree`, with the leaves of `prefix_tree` repeated.
+    """Return a pytree with the structure of `full_tree` and the leaves of `prefix_tree` repeated.
 
     Args:
       prefix_tree: a pytree that is a prefix of `full_tree`.
-      full_tree: the pytree that gives the structure.
+      full_tree: the pytree whose structure the result has.
       is_leaf: a function of a node; where it returns True, the node is a leaf.
 
     Raises:
@@ -105,7 +105,7 @@ def raise_difference(
     prefix_name: str,
     full_name: str,
 ) -> None:
-    """Raise ValueError for the first difference that makes `prefix` no prefix of `full`."""
+    """Raise ValueError for the first difference that makes `prefix` not a prefix of `full`."""
     errors = _errors(prefix, full, _node_of_tree, is_leaf, root, prefix_name, full_name)
     if errors:
         raise ValueError(f"{function}: {errors[0]}") from None
@@ -150,7 +150,7 @@ def flatten_axes(
 
 
 def _append_widths(prefix: PyTreeDef, full: PyTreeDef, widths: list[int]) -> bool:
-    """Append the number of leaves of `full` per leaf of `prefix`; return False for no prefix.
+    """Append the number of leaves of `full` per leaf of `prefix`; return False if it is not one.
 
     Both are structures: `full.unflatten` followed by `flatten_up_to` would be shorter, but would
     construct values of users' classes from objects that are not their children.
@@ -177,7 +177,7 @@ def prefix_errors(
 ) -> list[ValueError]:
     """Return an error for each node that keeps `prefix_tree` from being a prefix of `full_tree`.
 
-    The errors are not raised; an empty list means that it is a prefix.
+    The errors are not raised; an empty list means that `prefix_tree` is a prefix.
 
     Args:
       prefix_tree: the prefix, whose leaves stand for whole subtrees.

@@ -1,4 +1,4 @@
-"""Types for annotations: arrays, shapes, dtypes, axes, and values accepted in their place."""
+"""Types for annotations: arrays, shapes, dtypes, axes, and values that stand for them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NewType, Protocol
@@ -58,10 +58,10 @@ def is_tuple(x: object) -> "TypeIs[tuple[Any, ...]]":
 
 
 def is_numpy_array(x: object) -> "TypeIs[NumPyArray]":
-    """Return whether a value is an array of NumPy."""
+    """Return whether a value is a NumPy array."""
     return isinstance(x, np.ndarray)
 
 
 def is_numpy_value(x: object) -> "TypeIs[NumPyArray | np.generic[Any]]":
-    """Return whether a value is an array or a scalar of NumPy."""
+    """Return whether a value is a NumPy array or scalar."""
     return isinstance(x, (np.ndarray, np.generic))

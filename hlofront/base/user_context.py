@@ -1,4 +1,4 @@
-"""User contexts (make_user_context): values of the user's that traced programs depend on."""
+"""User contexts (make_user_context): users' values on which traced programs depend."""
 
 import itertools
 from typing import Any
@@ -10,7 +10,7 @@ _ANY = OptionKind("any value that can be hashed", lambda value: value, lambda te
 
 
 class UserContext:
-    """A value of the user's for a block within a thread, which is part of jit's cache key.
+    """A user's value for a block within a thread; it is part of jit's cache key.
 
     `with context(value):` sets it until the block ends, and `context.value` reads it.
     """
@@ -42,7 +42,7 @@ class UserContext:
 
 
 def make_user_context(default_value: object = None) -> UserContext:
-    """Return a new user context, a value that is part of jit's cache key.
+    """Return a new user context, which holds a value that is part of jit's cache key.
 
     Args:
       default_value: the value when nothing sets it.
