@@ -53,19 +53,19 @@ class DontWant(_Mark):
 
 
 class DidntWant(_Mark):
-    """A marker in place of a cotangent that was not requested; a pytree without leaves."""
+    """A marker instead of a cotangent that was not requested; a pytree without leaves."""
 
     __slots__ = ()
 
 
 class NotNeeded(_Mark):
-    """A marker in place of an argument that is not a residual; a pytree without leaves."""
+    """A marker instead of an argument that is not a residual; a pytree without leaves."""
 
     __slots__ = ()
 
 
 class NotSaveable(_Mark):
-    """A marker in place of an argument that is a residual but is excluded by `saveable_args`.
+    """A marker instead of an argument that is a residual but is excluded by `saveable_args`.
 
     It is a pytree without leaves. The caller of vjp must replace it with the argument.
     """
@@ -74,7 +74,7 @@ class NotSaveable(_Mark):
 
 
 class GradRef(_Mark):
-    """A marker in place of a cotangent that was accumulated in a reference.
+    """A marker instead of a cotangent that was accumulated in a reference.
 
     It is a pytree without leaves.
     """

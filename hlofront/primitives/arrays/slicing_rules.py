@@ -123,7 +123,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, dimension: int)
 
 
 def _end_to_end(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
-    """Concatenate tangents, merging adjacent Zeros and padding in place of those at the ends."""
+    """Concatenate tangents, merging adjacent Zeros and padding instead of those at the ends."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
     weak = _weak_zeros(tangents)

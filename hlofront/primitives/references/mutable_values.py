@@ -329,7 +329,7 @@ def _passed(x: object) -> PassedState:
 
 
 def passed_states(args: PyTree) -> tuple[PyTree, list[object]]:
-    """Return arguments with PassedStates in place of values with state, and these values.
+    """Return arguments with PassedStates instead of values with state, and these values.
 
     Raises:
       ValueError: if the same value is passed twice.

@@ -95,7 +95,7 @@ def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """Return the sum of two tangents or cotangents of equal type, either of which may be a Zero."""
+    """Return the sum of two tangents or cotangents of equal type, where either may be a Zero."""
     if type(x) is Zero:
         return y
     # Tangents of integers have dtype float0, which no device stores: there is nothing to add.
