@@ -24,11 +24,11 @@ batched_device_put: Callable[..., Any] = _jax.batched_device_put
 # Block until all these arrays are computed.
 block_all: Callable[[Sequence[object]], None] = _jax.batched_block_until_ready
 # Semantics of copies from NumPy: with KEEP, C++ may alias the host memory; with READ_NOW, it must
-# read it before it returns.
+# read the memory before it returns.
 KEEP: object = _jax.HostBufferSemantics.ZERO_COPY
 READ_NOW: object = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
-# C++ imports parts of jax where it constructs an array, so the shims are installed around it.
+# C++ imports parts of jax when it constructs an array, so the shims are installed around that.
 
 
 # The parameters are C++ arrays, whose public type `Array` is in a higher layer.
@@ -59,7 +59,7 @@ def to_numpy(array: Any) -> tuple[np.ndarray[Any, Any], bool]:
 
 
 def start_copy_to_host(array: Any) -> None:
-    """Start to copy an array to the host, where a later read of its value looks first."""
+    """Start copying an array to the host, where a later read of its value looks first."""
     with shims_installed:
         array._copy_single_device_array_to_host_async()
 
@@ -78,7 +78,7 @@ def assembled(aval: object, sharding: Sharding, arrays: Sequence[object], commit
 
 
 def moved(array: object, sharding: Sharding, semantics: object) -> Any:
-    """Copy an array to as many other devices or another memory; its commitment does not change.
+    """Copy an array to equally many other devices or to another memory, with equal commitment.
 
     The array must not have been deleted: C++ before 0.11 does not check that.
 
@@ -94,7 +94,7 @@ def moved(array: object, sharding: Sharding, semantics: object) -> Any:
 
 
 def copies(arrays: Sequence[object], shardings: Sequence[Sharding]) -> list[Any]:
-    """Copy single-device arrays to a device each.
+    """Copy single-device arrays, each to a device of its own.
 
     The arrays must not have been deleted: C++ before 0.11 does not check that.
 

@@ -1,4 +1,4 @@
-"""The PJRT client of jaxlib: make a client, compile, put arrays on devices, execute."""
+"""jaxlib's PJRT client: making a client, compiling, putting arrays on devices, executing."""
 
 import importlib
 import pickle
@@ -63,7 +63,7 @@ else:
     Sharding = _jax.Sharding
     SingleDeviceSharding = _jax.SingleDeviceSharding
 DeviceAssignment: Any = xla_client.DeviceAssignment
-# The client of compile-only devices: it compiles and does not execute.
+# The client of compile-only devices, which compiles but does not execute.
 CompileOnlyClient: "type[Client]" = _jax.CompileOnlyPyClient
 # Return a C++ function that wraps a Python function, see `make_callable` in dispatch/jit.py.
 pjit: "Callable[..., PjitFunction]" = _jax.pjit
@@ -111,9 +111,9 @@ def make_cpu_client(**options: object) -> Client:
 
 
 def set_effort(build_options: object, name: str, effort: float) -> bool:
-    """Set an effort of XLA's compiler, from -1 to 1; return whether this jaxlib has efforts.
+    """Set an effort of XLA's compiler, from -1 to 1; return whether this jaxlib supports that.
 
-    Versions of jaxlib before 0.11 have efforts and levels, later ones only levels.
+    jaxlib has efforts and levels before 0.11, and only levels from then on.
 
     Args:
       build_options: jaxlib's ExecutableBuildOptions.
@@ -127,7 +127,7 @@ def set_effort(build_options: object, name: str, effort: float) -> bool:
 
 
 def is_absent(device: Device) -> bool:
-    """Return whether a device is compile-only, so that programs are compiled for it and not run."""
+    """Return whether a device is compile-only: programs can be compiled for it but not run."""
     return isinstance(device.client, CompileOnlyClient)
 
 
@@ -149,13 +149,13 @@ def host_transfers(
     sent: Sequence[tuple[int, AvalLike]],
     received: Sequence[tuple[int, AvalLike]],
 ) -> object:
-    """Return a host callback that a program sends arrays to and receives arrays from.
+    """Return a host callback to which a program sends arrays, and from which it receives arrays.
 
     Args:
       client: the client of the device that runs the program.
       function: called with NumPy arrays; it returns a tuple of NumPy arrays.
-      sent: for each operand the number of its channel, and its aval.
-      received: for each result the number of its channel, and its aval.
+      sent: the channel number and aval of each operand.
+      received: the channel number and aval of each result.
     """
     # Clients of a remote machine would pickle the function.
     return client.make_python_callback_from_host_send_and_recv(

@@ -1,8 +1,8 @@
 """Compiling in a worker process, for compilers that abort the process on some modules.
 
-libtpu is closed-source and aborts the process where one of its internal checks fails. So programs
-for compile-only TPUs are compiled by a worker, which the first of them starts and later ones use.
-If the worker dies, that program raises an error, and the next one starts another worker.
+libtpu is closed-source and aborts the process if one of its internal checks fails. So programs for
+compile-only TPUs are compiled by a worker, which the first such program starts. If the worker dies,
+compiling that program raises an error, and the next one starts another worker.
 """
 
 import contextlib
@@ -35,15 +35,15 @@ WITHOUT_TPU = {
     "TPU_STDERR_LOG_LEVEL": "3",
 }
 _PLATFORMS = ("tpu",)
-# It does not touch attached TPUs.
+# This worker does not touch attached TPUs.
 worker = Worker(WITHOUT_TPU)
-# The worker whose libtpu has other flags, inside of `with_flags`.
+# The worker whose libtpu has additional flags, inside `with_flags`.
 _flagged: ContextVar[Worker | None] = ContextVar("flagged", default=None)
 
 
 @contextlib.contextmanager
 def with_flags(flags: Sequence[str]) -> Generator[None, None, None]:
-    """Compile for compile-only devices in a worker of its own, whose libtpu has these flags, too.
+    """Compile for compile-only devices in a separate worker whose libtpu also has these flags.
 
     libtpu reads them only when it is loaded.
     """
@@ -58,7 +58,7 @@ def with_flags(flags: Sequence[str]) -> Generator[None, None, None]:
 
 
 def current_worker() -> Worker:
-    """Return the worker that compiles for compile-only devices here."""
+    """Return the worker that currently compiles for compile-only devices."""
     return _flagged.get() or worker
 
 
@@ -121,8 +121,8 @@ class SubprocessExecutable:
 class WorkerHloModule:
     """An HLO module with the worker's text; other properties are parsed from its proto.
 
-    A compiler that is newer than jaxlib may write a proto that jaxlib cannot read. Then only the
-    compiler's own text is available.
+    A compiler newer than jaxlib may write a proto that jaxlib cannot read. Then only the compiler's
+    own text is available.
     """
 
     def __init__(self, name: str, text: str, proto: bytes | None, unreadable: str):
@@ -132,7 +132,7 @@ class WorkerHloModule:
         self._unreadable = unreadable
 
     def to_string(self, options: object = None) -> str:
-        # The worker's text has facts that a proto lacks, such as the number of partitions.
+        # The worker's text has details that the proto lacks, such as the number of partitions.
         return self._text if options is None else self._module().to_string(options)
 
     def as_serialized_hlo_module_proto(self) -> bytes:
@@ -185,7 +185,7 @@ def compile_in_subprocess(
     """Compile a module for compile-only devices in the worker process.
 
     Args:
-      module: the module; or its text, which only the worker parses.
+      module: the module, or its text, which only the worker parses.
       devices: the devices, all of one topology.
       options: XLA's compile options.
 

@@ -1,4 +1,4 @@
-"""jaxlib's coordination service, which the processes of a group meet at, and its clients."""
+"""jaxlib's coordination service, through which the processes of a group meet, and its clients."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _jax = state.extension
-# From jaxlib 0.12 on; nanobind's functions have no other signature than their text.
+# True from jaxlib 0.12 on. The only signature of nanobind's functions is in their docstring.
 supports_mutual_tls = "mtls_cert_file" in (_jax.get_distributed_runtime_client.__doc__ or "")
 
 
@@ -50,13 +50,13 @@ class PreemptionSync(Protocol):
 
 
 class Coordinator:
-    """The coordination service of a group, in a process of its own that this process started."""
+    """The coordination service of a group, in a separate process that this process started."""
 
     def __init__(self, process: "subprocess.Popen[str]"):
         self._process = process
 
     def stop(self) -> None:
-        """Let the service end when the other processes of the group have ended."""
+        """Make the service end once the other processes of the group have ended."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
@@ -69,17 +69,17 @@ def start_coordinator(
     shutdown_timeout: int,
     mutual_tls: "Mapping[str, str]",
 ) -> Coordinator:
-    """Start the coordination service of a group, and return when it listens.
+    """Start the coordination service of a group, and return once it listens.
 
     Args:
-      address: where it listens, such as "[::]:1234".
+      address: the address on which it listens, such as "[::]:1234".
       processes: the number of processes in the group.
-      heartbeat_timeout: the seconds without a sign after which a process counts as dead.
-      shutdown_timeout: the seconds that the end of the group may take.
-      mutual_tls: the settings of mutual TLS by jaxlib's names; empty for none.
+      heartbeat_timeout: the seconds without a heartbeat after which a process counts as dead.
+      shutdown_timeout: the seconds that the shutdown of the group may take.
+      mutual_tls: the settings of mutual TLS under jaxlib's names; empty for none.
 
     Raises:
-      RuntimeError: if it cannot listen there.
+      RuntimeError: if it cannot listen on the address.
     """
     arguments = [address, str(processes), str(heartbeat_timeout), str(shutdown_timeout)]
     arguments.append(json.dumps(dict(mutual_tls)))
@@ -129,12 +129,12 @@ def coordination_client(
 
 
 def cpu_collectives(client: CoordinationClient) -> object:
-    """Return gloo's collectives, by which the CPU devices of several processes exchange values."""
+    """Return gloo's collectives, which CPU devices of several processes use to exchange values."""
     return _jax.make_gloo_tcp_collectives(distributed_client=client)
 
 
 def preemption_sync(client: CoordinationClient) -> PreemptionSync:
-    """Return jaxlib's PreemptionSyncManager; from now on SIGTERM does not end this process."""
+    """Return jaxlib's PreemptionSyncManager; after this, SIGTERM does not end this process."""
     manager: PreemptionSync = _jax.create_preemption_sync_manager()
     manager.initialize(client)
     return manager

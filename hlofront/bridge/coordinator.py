@@ -1,8 +1,8 @@
 """The process that runs the coordination service of a group; coordination.py starts it as a script.
 
-It is a process of its own, so that the service outlives the process of the group that started it:
-the others then learn which process has ended, where jaxlib would end them. It prints "ready" when
-the service listens, and ends when its input has ended and no other process is connected any more.
+The process is separate so that the service outlives the process of the group that started it: the
+others then learn which process has ended, instead of being ended by jaxlib. It prints "ready" when
+the service listens, and ends when its input has ended and no process is connected any more.
 This file imports nothing of hlofront.
 """
 
@@ -14,12 +14,12 @@ import sys
 import time
 from typing import Any
 
-# How often the connections are counted, and for how long there must be none, in seconds.
+# The seconds between counts of connections, and for which there must be none.
 _PERIOD, _GRACE = 1.0, 10.0
 
 
 def connections(port: int) -> int:
-    """Return the number of open TCP connections to a port of this machine, on Linux; else 0."""
+    """Return the number of open TCP connections to a port of this machine; 0 except on Linux."""
     count = 0
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         path = pathlib.Path(table)
@@ -54,7 +54,7 @@ def main(
         return
     print("ready", flush=True)
     sys.stdin.buffer.read()
-    # A reader of the errors of the process that started this one must not wait for this one.
+    # Readers of the starting process's standard error must not have to wait for this process.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     port = int(address.rpartition(":")[2])
     alone_since = time.monotonic()

@@ -5,11 +5,11 @@ list, and LAPACK writes as many elements as its first operand's sizes imply, wha
 its results. So an untrusted module may call only the targets of this table, with operands, results
 and options that fit each other.
 
-A kernel's types are written as `operands -> results`. Each value is the letters of its sizes, the
-same letter being the same size, after any number of batch axes that all values share; "-" stands
-for no sizes. Then comes its element type, if it is not the kernel's own: `:r` the real type of the
-same precision, `:c` the complex one, `:i` int32. `k` is the smaller of `m` and `n`, and `h` is `n -
-1`.
+A kernel's types are written as `operands -> results`. A value is written as the letters of its
+sizes, where equal letters are equal sizes, after any number of batch axes that all values share;
+"-" stands for no sizes. Its element type follows, if it is not the kernel's own: `:r` for the real
+type of the same precision, `:c` for the complex one, `:i` for int32. `k` is the smaller of `m` and
+`n`, and `h` is `n - 1`.
 
 This file imports nothing of hlofront: workers load it by its path.
 """
@@ -43,7 +43,7 @@ class ValueType(NamedTuple):
 
 
 class CustomCall(NamedTuple):
-    """A custom call as its check sees it."""
+    """The properties of a custom call that its check reads."""
 
     target: str
     operands: Sequence[ValueType]
@@ -76,8 +76,8 @@ class Kernel(NamedTuple):
     """A kernel for batches of matrices.
 
     Attributes:
-      types: its operands and results; several if its options choose.
-      options: the values that its options may have, by name; others may have any.
+      types: its operands and results; several if its options choose between them.
+      options: the allowed values of its options, by name; other options may have any value.
       condition: whether the sizes, by letter, fit each other and the options.
       may_be_empty: whether matrices may have no elements. Other kernels would then read the amount
           to allocate from uninitialized memory.
@@ -93,7 +93,7 @@ class Kernel(NamedTuple):
 
         Args:
           call: the call.
-          elements: the element types that the kernel is for.
+          elements: the element types that the kernel accepts.
         """
         for name, allowed in self.options.items():
             if call.options.get(name) not in allowed:
@@ -111,7 +111,7 @@ class Kernel(NamedTuple):
 
 
 def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
-    """Return the sizes of a call's values by their letters; None if its types do not match."""
+    """Return the size for each letter in a call's types, or None if its types do not match."""
     operands, results = (side.split() for side in written.split("->"))
     if (len(operands), len(results)) != (len(call.operands), len(call.results)):
         return None
@@ -143,7 +143,7 @@ def _sizes(call: CustomCall, written: str) -> dict[str, Any] | None:
 
 
 def _derived(letter: str, sizes: Mapping[str, int | None]) -> int | None:
-    """Return the size that a letter stands for, if other letters determine it."""
+    """Return the size for a letter, if other letters determine it."""
     if letter == "k" and "n" in sizes and "m" in sizes:
         m, n = sizes["m"], sizes["n"]
         return None if m is None or n is None else min(m, n)
@@ -294,7 +294,7 @@ def _same_types(one: ValueType, other: ValueType) -> bool:
 
 
 def _of_same_rank(call: CustomCall) -> None:
-    """Check a call that returns each operand, in whole or in part."""
+    """Check a call that returns each operand, or a part of it."""
     same = len(call.operands) == len(call.results) and all(
         one.element == other.element and len(one.shape) == len(other.shape)
         for one, other in zip(call.operands, call.results, strict=True)
@@ -395,7 +395,7 @@ def _targets() -> dict[str, Check]:
 _TARGETS: dict[str, Check] = {
     **_targets(),
     "tridiagonal_solve_perturbed_ffi": _kernel(_TRIDIAGONAL),
-    # Annotations: XLA's compilers replace them, or read and remove them.
+    # Annotations, which XLA's compilers replace, or read and remove.
     "Sharding": _alike,
     "LayoutConstraint": _alike,
     "annotate_device_placement": _alike,
@@ -428,8 +428,8 @@ def check_custom_call(
       operation: the custom call.
       registered: the names of the functions that the user has registered, which check their own
         arguments.
-      others: whether targets that are neither registered nor checked here are allowed, as where the
-        user's own program is part of the module.
+      others: whether targets that are neither registered nor checked here are allowed, as is the
+        case if the user's own program is part of the module.
     """
     attributes = operation.attributes
     target = ir.StringAttr(attributes["call_target_name"]).value

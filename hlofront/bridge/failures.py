@@ -1,9 +1,9 @@
 """Failures of host functions while a program runs, attached to jaxlib's errors as their causes.
 
-A host function that a program calls may fail in any thread, long before the error is raised: when
-a result is waited for or read, or the next program uses it. jaxlib passes on only text: the
-traceback and the exception, as Python prints them. So one frame of that traceback has a number in
-its file name, by which jaxlib's errors look the exception up.
+A host function that a program calls may fail in any thread, long before the error is raised, which
+happens when a result is awaited, read or used by another program. jaxlib passes on only text: the
+traceback and the exception, as Python prints them. So the file name of one frame of that traceback
+contains a number, by which jaxlib's errors look up the exception.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from hlofront.bridge import state
 
 JaxRuntimeError = state.JaxRuntimeError
 
-# number -> (exception, its description). The oldest are dropped, as they hold their frames.
+# number -> (exception, its description). The oldest are dropped, because they hold their frames.
 _failures: dict[int, tuple[BaseException, str]] = {}
 _MAX_KEPT = 64
 _numbers = itertools.count()
@@ -28,19 +28,19 @@ class HostFailure(Exception):
     """The stand-in exception that a host function raises to jaxlib for a recorded exception."""
 
 
-# jaxlib's errors of connections between processes that are broken.
+# Matches jaxlib's errors about broken connections between processes.
 _BROKEN_CONNECTION = re.compile(r"\bGloo\b|\bNCCL\b|\bRCCL\b")
-# Called with such an error and its text while it is constructed: it returns the text, and may
-# change the error's class. A process of a group sets it, to name the process that has failed.
+# A function called with such an error and its text during construction, which returns the text and
+# may change the error's class. A process of a group sets it, to name the process that failed.
 on_broken_connection: Callable[[RuntimeError, str], str] | None = None
 
 
 def raise_recorded(error: BaseException, origin: str, text: str) -> NoReturn:
-    """Record a host function's exception, and raise a stand-in that jaxlib's error resolves to it.
+    """Record a host function's exception, and raise a stand-in by which jaxlib's error finds it.
 
     The jaxlib error then shows `text` and has `error` as its cause. From its second call on, a
-    jitted function raises a ValueError of jaxlib's printed text instead of that error; so the
-    stand-in has the class and message of `error`, and `origin`, which names what raised it.
+    jitted function instead raises a ValueError with jaxlib's printed text; so the stand-in has the
+    class and message of `error`, and `origin`, which says where it was raised.
     """
     number = next(_numbers)
     _failures[number] = (error, text)
@@ -65,7 +65,7 @@ _construct = JaxRuntimeError.__init__
 
 
 def _explained(self: RuntimeError, *args: Any, **kwargs: Any) -> None:
-    """Construct jaxlib's error with what is known of its cause."""
+    """Construct jaxlib's error with the recorded exception as its cause."""
     text = args[0] if args and isinstance(args[0], str) else ""
     if on_broken_connection is not None and _BROKEN_CONNECTION.search(text):
         text = on_broken_connection(self, text)

@@ -35,8 +35,8 @@ all_leaves: Callable[[PyTreeRegistry, Iterable[object]], bool] = pytree.all_leav
 registry.__module__ = __name__
 registry.__name__ = "registry"
 
-# The C++ call path flattens arguments and results with its own registry: it sees the arrays inside
-# values such as random keys, which are leaves in the default registry.
+# The C++ call path flattens arguments and results with its own registry, which sees the arrays
+# inside values such as random keys; these are leaves in the default registry.
 call_registry = PyTreeRegistry()
 call_registry.__module__ = __name__
 call_registry.__name__ = "call_registry"
@@ -67,7 +67,7 @@ approx_top_k_size: Callable[..., tuple[int, int]] = (
 
 
 def register_typed_scalars(integer: type, floating: type, complex_: type) -> bool:
-    """Tell C++ the classes of Python scalars that have a dtype; return whether it knows such."""
+    """Register classes of Python scalars that have a dtype; return whether C++ supports them."""
     if not hasattr(state.extension, "set_typed_float_type"):
         return False
     state.extension.set_typed_int_type(integer)

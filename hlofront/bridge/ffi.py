@@ -1,4 +1,4 @@
-"""Foreign functions and types that XLA calls by name, as jaxlib registers them."""
+"""Registration, by jaxlib, of foreign functions and types that XLA refers to by name."""
 
 import ctypes
 import os
@@ -13,10 +13,10 @@ _PyCapsule_New.restype = ctypes.py_object
 _PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
-# The names that `register_ffi_target` was called with: untrusted programs may call them.
+# The names passed to `register_ffi_target`: untrusted programs may call them.
 registered_targets: set[str] = set()
 
-# The classes that functions of buffers are called with.
+# The classes of the arguments of buffer callbacks.
 Buffer = extension.ffi.Buffer
 ExecutionContext = extension.ffi.ExecutionContext
 ExecutionStage = extension.ffi.ExecutionStage
@@ -39,15 +39,15 @@ def include_dir() -> str:
 def register_ffi_target(
     name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: object
 ) -> None:
-    """Make a foreign function known to XLA by a name, before a program that calls it is compiled.
+    """Register a foreign function with XLA, before a program that calls it is compiled.
 
     Args:
-      name: the name, which `ffi_call` calls it by.
+      name: the name for `ffi_call`.
       fn: the function as a capsule (see `pycapsule`), or a dictionary of capsules by the stage of
         execution: "instantiate", "prepare", "initialize", "execute".
       platform: "cpu", "CUDA" or "ROCM".
       api_version: 1 for functions of XLA's typed interface, 0 for older ones.
-      kwargs: passed on to XLA, such as `traits`.
+      kwargs: further arguments for XLA, such as `traits`.
     """
     xla_client.register_custom_call_target(
         name, fn, platform=platform, api_version=api_version, **kwargs
@@ -56,18 +56,18 @@ def register_ffi_target(
 
 
 def register_ffi_type(name: str, type_registration: object, platform: str = "cpu") -> None:
-    """Make a C++ type known to XLA, of the state that a foreign function keeps between stages.
+    """Register with XLA a C++ type for the state that a foreign function keeps between stages.
 
     Args:
       name: of the type.
-      type_registration: a dictionary of capsules: "type_id", and "type_info" where there is one.
+      type_registration: a dictionary of capsules: "type_id", and "type_info" if there is one.
       platform: "cpu", "CUDA" or "ROCM".
     """
     xla_client.register_custom_type(name, type_registration, platform=platform)
 
 
 def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
-    """Make the number of a C++ type known to XLA.
+    """Register the id of a C++ type with XLA.
 
     Args:
       name: of the type.
@@ -78,9 +78,9 @@ def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declare to XLA that a foreign function may be called with a part of its batch.
+    """Declare that XLA may call a foreign function with a part of its batch.
 
-    Where operands and results are split over devices along their first axes, each device then calls
+    If operands and results are split over devices along their first axes, each device then calls
     the function with its own part.
 
     Args:

@@ -19,11 +19,11 @@ worker = Worker({**WITHOUT_TPU, "TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 class Limits(NamedTuple):
-    """The time that a worker may take for a program.
+    """The time limits of a worker for a program.
 
     Attributes:
-      seconds: the time that it may take for any program, and for each megabyte of a program.
-      seconds_per_megabyte: the time for each megabyte of the program, in addition.
+      seconds: the time that it may take for any program.
+      seconds_per_megabyte: the additional time for each megabyte of the program.
     """
 
     seconds: float
@@ -42,7 +42,7 @@ _STACK = 4 << 20
 
 
 class ForeignProgramError(ValueError):
-    """The error of an untrusted program that cannot be read, or contains what it must not.
+    """The error for an untrusted program that cannot be read, or has forbidden contents.
 
     Its text is the reason, to follow the name of the program and a colon.
     """
@@ -51,7 +51,7 @@ class ForeignProgramError(ValueError):
 def start() -> None:
     """Start the worker, unless it runs; it loads its libraries in parallel to this process.
 
-    If none can be started, the first program that is read says so.
+    If none can be started, reading the first program raises the error.
     """
     with contextlib.suppress(CannotStart):
         worker.start()
@@ -78,7 +78,7 @@ def verified(artifact: bytes, registered: frozenset[str], device_count: int) -> 
         stack=_STACK,
     )
     if "unreadable" in answer:
-        # Loads MLIR, which is needed only for the versions that it reads.
+        # This loads MLIR, which is only needed for the versions that it reads.
         from hlofront.bridge.mlir import why_unreadable
 
         raise ForeignProgramError(why_unreadable(artifact, answer["unreadable"]))
@@ -88,7 +88,7 @@ def verified(artifact: bytes, registered: frozenset[str], device_count: int) -> 
 
 
 def with_known_sizes(bytecode: bytes) -> bytes:
-    """Return a module with the sizes of all values, as `mlir.with_known_sizes` does.
+    """Return a module with the sizes of all values filled in, like `mlir.with_known_sizes`.
 
     Raises:
       ForeignProgramError: if a size is not determined, or an assertion fails.
@@ -113,7 +113,7 @@ def compiled(
 
     Raises:
       JaxRuntimeError: if XLA refuses the module or an option.
-      ForeignProgramError: if the module ends the compiler's process, or takes too much.
+      ForeignProgramError: if the module ends the compiler's process, or exceeds its limits.
     """
     answer = _ask_worker(
         "compile for CPUs",

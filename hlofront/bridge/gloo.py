@@ -1,5 +1,5 @@
 # pyright: strict
-"""The end of the wait for a failed process, while gloo connects the CPUs of a group.
+"""Ending gloo's wait for a failed process while it connects the CPUs of a group.
 
 The devices that a program spans, a clique, each write a record into the key-value store of the
 group: the address at which their process listens, and a number for each device that may connect
@@ -7,8 +7,8 @@ there. For each pair of devices, one connects to the other and sends that number
 gloo waits minutes for the record of a process that has failed, and for its connection.
 
 So the other processes impersonate the failed one. They write its records, with an address on which
-nobody listens; and each connects to its own address, sends the numbers that it may wait for, and
-closes the connection, which makes gloo fail immediately.
+nobody listens; and each connects to its own address, sends the numbers for which it may be waiting,
+and closes the connection, which makes gloo fail immediately.
 """
 
 import contextlib
@@ -32,8 +32,8 @@ class _Record(NamedTuple):
     """The record of a device in a clique.
 
     Attributes:
-      host, port: where its process listens.
-      numbers: what the devices of the clique send when they connect, by rank.
+      host, port: the address on which its process listens.
+      numbers: the numbers that the devices of the clique send when they connect, by rank.
       port_at: the position of the port's two bytes.
     """
 
@@ -44,7 +44,7 @@ class _Record(NamedTuple):
 
     @staticmethod
     def parsed(value: bytes, ranks: int) -> "_Record | None":
-        """Return what a value of the store says; None if it has another form."""
+        """Parse a value of the store; return None if it has another form."""
         numbers_at = len(value) - _NUMBER_BYTES * ranks
         address_at = numbers_at - _ADDRESS_BYTES
         size_at = address_at - _NUMBER_BYTES
@@ -75,9 +75,9 @@ class Connecting:
         self._ended: set[bytes] = set()
 
     def end(self, failed: Set[int], own: Set[int]) -> None:
-        """Let this process's gloo stop waiting for failed devices that it is connecting to.
+        """Make this process's gloo stop waiting for failed devices to which it is connecting.
 
-        It is called again and again while processes may begin to connect.
+        It is called repeatedly while processes may begin to connect.
 
         Args:
           failed: the ids of the devices of failed processes.
@@ -119,7 +119,7 @@ class Connecting:
         own_value: bytes,
         own_record: _Record,
     ) -> None:
-        """Write the records of failed devices that are missing, after the pattern of an own one."""
+        """Write the missing records of failed devices, modeled on a record of this process."""
         missing = [
             rank for rank, device in enumerate(devices) if device in failed and rank not in written
         ]
@@ -138,7 +138,7 @@ class Connecting:
 
 
 def _connect_and_close(host: str, port: int, number: bytes) -> None:
-    # gloo may not listen any more.
+    # gloo may have stopped listening.
     with (
         contextlib.suppress(OSError),
         socket.create_connection((host, port), timeout=1) as connection,

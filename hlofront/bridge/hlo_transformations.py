@@ -1,4 +1,4 @@
-"""jaxlib's table of functions that XLA calls with HLO modules while it compiles."""
+"""jaxlib's table of functions that XLA calls with HLO modules during compilation."""
 
 import importlib
 import importlib.util
@@ -8,7 +8,7 @@ _TABLE = "jaxlib._xla"
 
 
 def table() -> Any:
-    """Return the module of jaxlib that has the table.
+    """Return jaxlib's module with the table.
 
     Raises:
       RuntimeError: if this jaxlib has none.

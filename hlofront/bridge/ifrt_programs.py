@@ -1,4 +1,4 @@
-"""jaxlib's makers of programs for IFRT, the layer between JAX and PJRT, and its proxy clients."""
+"""jaxlib's makers of programs for IFRT (the layer between JAX and PJRT), and proxy clients."""
 
 import importlib
 from types import ModuleType

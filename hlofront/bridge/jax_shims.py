@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType
 
-# C++ imports these by name (JAXLIB.md section 2.5) where it constructs an array from a shard or a
-# DLPack capsule, and where the first NamedSharding is constructed. `jax` itself must exist too.
+# C++ imports these by name (JAXLIB.md section 2.5) when it constructs an array from a shard or a
+# DLPack capsule, and when the first NamedSharding is constructed. `jax` itself must exist too.
 _modules: dict[str, ModuleType] = {
     name: ModuleType(name)
     for name in (
@@ -35,9 +35,9 @@ provide("jax._src.literals", "TypedNdArray", NoTypedArray)
 class _ShimsInstalled:
     """A context manager, `with shims_installed:`, around a C++ call that may import parts of jax.
 
-    Outside of it `jax` is not in `sys.modules`: libraries look there to learn whether it is used.
-    It does nothing while the attribute `needed` is false, as when `import jax` gives hlofront:
-    the modules that C++ imports are then found like any other.
+    Outside the block `jax` is not in `sys.modules`, where libraries look to learn whether it is
+    used. The block does nothing while the attribute `needed` is false, as when `import jax` imports
+    hlofront: the modules that C++ imports are then found like any others.
     """
 
     def __init__(self):

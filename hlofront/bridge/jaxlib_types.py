@@ -219,7 +219,7 @@ class ExecuteResults:
 
 
 class MemoryStats:
-    """The memory that an executable takes, in bytes by kind: jaxlib's CompiledMemoryStats."""
+    """The memory that an executable needs, in bytes by kind: jaxlib's CompiledMemoryStats."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -246,7 +246,7 @@ class LoadedExecutable:
 
 
 class CompileOptions:
-    """The options that XLA compiles a module with."""
+    """The options with which XLA compiles a module."""
 
     parameter_is_tupled_arguments: bool
     num_replicas: int
@@ -287,7 +287,7 @@ class PyTreeDef:
 
 
 class DictKey:
-    """The key of a child of a dictionary, as a part of a path into a pytree."""
+    """The key of a dictionary's child, as an entry of a path into a pytree."""
 
     key: Any
 
@@ -295,7 +295,7 @@ class DictKey:
 
 
 class SequenceKey:
-    """The position of a child of a list or tuple, as a part of a path into a pytree."""
+    """The position of a child of a list or tuple, as an entry of a path into a pytree."""
 
     idx: int
 
@@ -303,7 +303,7 @@ class SequenceKey:
 
 
 class GetAttrKey:
-    """The name of an attribute that is a child, as a part of a path into a pytree."""
+    """The name of an attribute that is a child, as an entry of a path into a pytree."""
 
     name: str
 
@@ -311,7 +311,7 @@ class GetAttrKey:
 
 
 class FlattenedIndexKey:
-    """The index of a child of a node whose children have no keys of their own."""
+    """The index of a child of a node whose children do not have keys."""
 
     key: int
 

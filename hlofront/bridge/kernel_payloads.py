@@ -1,4 +1,4 @@
-"""The text of what jaxlib reads: kernels in custom calls, as MLIR bytecode, and binary HLO.
+"""Decoding kernels in custom calls, which are MLIR bytecode, and binary HLO to text.
 
 The bytes may come from an untrusted file, and MLIR and XLA may abort on hostile ones, so a worker
 process reads them, with limits on time, memory and stack.
@@ -24,7 +24,7 @@ def decoded(kind: str, payload: bytes) -> str:
       payload: its bytecode.
 
     Raises:
-      CannotDecode: if this jaxlib does not read it; the message says what is missing or broken.
+      CannotDecode: if this jaxlib cannot read it; the message says what is missing or broken.
     """
     answer = _answer(payload, {"do": "decode a kernel", "kind": kind})
     if "error" in answer:
@@ -40,7 +40,7 @@ def module_text(module: bytes) -> str:
       module: an HloModuleProto.
 
     Raises:
-      CannotDecode: if this jaxlib does not read it; the message says why.
+      CannotDecode: if this jaxlib cannot read it; the message says why.
     """
     answer = _answer(module, {"do": "print a module"})
     if "error" in answer:

@@ -14,7 +14,7 @@ _GPU_MODULES = ("gpu_linalg", "gpu_prng", "gpu_solver", "gpu_sparse")
 def load_lapack() -> None:
     """Register the targets `lapack_*_ffi` with XLA's CPU backend, before their first use.
 
-    This loads SciPy's LAPACK: programs without linear algebra do not wait for it.
+    This loads SciPy's LAPACK, for which programs without linear algebra should not wait.
     """
     lapack = importlib.import_module("jaxlib.lapack")
     _register(lapack)
@@ -25,7 +25,7 @@ def load_lapack() -> None:
 def load_gpu_kernels() -> None:
     """Register the targets of installed GPU plugins: linear algebra, sparse matrices, random bits.
 
-    plugins.py must have registered the custom call handlers of the plugins' backends before.
+    plugins.py must already have registered the custom call handlers of the plugins' backends.
     """
     for name in _GPU_MODULES:
         _register(importlib.import_module(f"jaxlib.{name}"))
@@ -38,7 +38,7 @@ def load_hybrid_kernels() -> None:
 
 
 def load_kernels_of(target: str) -> None:
-    """Register the kernels with the target of a custom call, if they wait for their first use."""
+    """Register the kernels that have a custom call's target, if they are loaded on first use."""
     if target.startswith(("lapack_", "tridiagonal_solve_perturbed_")):
         load_lapack()
 
@@ -65,7 +65,7 @@ def _register(module: ModuleType) -> None:
 def cusolver_version() -> int:
     """Return the version of cuSOLVER, 11701 for 11.7.1; 0 if no CUDA plugin is installed.
 
-    Without a GPU it is the version that the plugin was built with, the oldest that it accepts.
+    Without a GPU it is the version with which the plugin was built, the oldest that it accepts.
     """
     plugin_support = importlib.import_module("jaxlib.plugin_support")
     versions: ModuleType | None = plugin_support.import_from_plugin("cuda", "_versions")

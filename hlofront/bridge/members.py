@@ -2,7 +2,7 @@
 
 jaxlib may rename these members in any release, so no other folder spells their names, as
 `tests/conventions/test_private_members.py` checks. Each getter is the C++ getter of a property, or
-an `operator.attrgetter` where several classes have the member: both cost what the attribute does.
+an `operator.attrgetter` if several classes have the member; both are as fast as the attribute.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _NumPyArray = np.ndarray[Any, Any]
 
 # ---- arrays --------------------------------------------------------------------------------------
 
-# The sharding of an array or key array, including deleted ones.
+# The sharding of an array or key array, even if it is deleted.
 sharding_of: "Callable[[object], Sharding]" = attrgetter("_sharding")
 # Whether an array or key array is committed: computations with it must run on its devices.
 is_committed: Callable[[object], bool] = attrgetter("_committed")
@@ -70,7 +70,7 @@ def set_device_list_getter(
 
 # ---- clients and jitted functions ----------------------------------------------------------------
 
-# The platform of a client with its vendor: "cuda" or "rocm" where `client.platform` is "gpu".
+# The platform of a client by vendor: "cuda" or "rocm" if `client.platform` is "gpu".
 raw_platform_of: "Callable[[Client], str]" = attrgetter("_raw_platform")
 # The number of executables that the C++ call path of a jitted function holds.
 call_cache_size: "Callable[[PjitFunction], int]" = methodcaller("_cache_size")

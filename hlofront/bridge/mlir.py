@@ -1,4 +1,4 @@
-"""MLIR as jaxlib ships it: the context with its dialects, and the used parts of `ir`."""
+"""jaxlib's MLIR: contexts with the dialects that XLA reads, and parts of `ir`."""
 
 import importlib
 import io
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # Type checkers do not see the true members of these modules.
 _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 _passmanager: ModuleType = importlib.import_module("jaxlib.mlir.passmanager")
-# The C++ parts of the dialects. MLIR itself imports the Python classes of a dialect's operations,
-# which takes a while for StableHLO, when it first returns one as an instance of its class.
+# The C++ parts of the dialects. MLIR imports the Python classes of a dialect's operations, which
+# takes a while for StableHLO, when it first returns an instance of such a class.
 _stablehlo: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._stablehlo")
 _DIALECTS: tuple[ModuleType, ...] = (
     _stablehlo,
@@ -33,7 +33,7 @@ class JaxIrContext(ir.Context):
     """An MLIR context with the dialects that XLA reads."""
 
 
-# MLIR's own dialects, as jaxlib registers them.
+# jaxlib registers MLIR's own dialects.
 upstream_dialects = ir.DialectRegistry()
 _jax_mlir_ext.register_dialects(upstream_dialects)
 
@@ -61,8 +61,8 @@ else:
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 
-# Contexts that no thread uses. They are kept here, and not by threads: XLA's own threads, which run
-# callbacks, end their Python part in a way that a context does not survive.
+# Contexts that no thread uses. They are kept here and not per thread, because XLA's own threads,
+# which run callbacks, end their Python state in a way that a context does not survive.
 _idle_contexts: list[ir.Context] = []
 
 
@@ -75,20 +75,20 @@ def take_context() -> ir.Context:
 
 
 def return_context(context: ir.Context) -> None:
-    """Let other threads have a context, whose modules are gone: contexts are not thread-safe."""
+    """Return a context, whose modules are gone, to the pool: contexts are not thread-safe."""
     _idle_contexts.append(context)
 
 
 def copied_to(context: ir.Context, module: ir.Module) -> ir.Module:
-    """Return a copy of a module in another context; the caller has both contexts to itself."""
+    """Return a copy of a module in another context; the caller must have both to itself."""
     return ir.Module.parse(bytecode_of(module), context)  # pyright: ignore[reportUnknownMemberType]
 
 
 def parsed_attribute(text: str) -> ir.Attribute:
-    """Parse an attribute, and return it without an import of the Python classes of its dialect.
+    """Parse an attribute without importing the Python classes of its dialect.
 
-    MLIR looks for a dialect's classes in the modules of a list of the process; while that is empty
-    it returns an instance of `Attribute` itself. Threads empty and restore the list in turns.
+    MLIR looks for a dialect's classes in a process-wide list of modules; while that is empty it
+    returns an instance of `Attribute` itself. Threads take turns to empty and restore the list.
     """
     with _search_lock:
         search_modules = _globals.dialect_search_modules
@@ -145,7 +145,7 @@ def hlo_text(module: "HloModule", metadata: bool) -> str:
 
 
 def unreduced_word(kind: str) -> str:
-    """Return what is before the unreduced axes in the text of a Shardy attribute, by their kind.
+    """Return the word that precedes unreduced axes of a kind in the text of a Shardy attribute.
 
     Args:
       kind: "sum", "max" or "min".
@@ -178,8 +178,8 @@ def portable_artifact(
     Args:
       module: the module to serialize.
       version: the version of StableHLO to write, by default this jaxlib's.
-      keep_shardings: whether shardings stay Shardy's operations and attributes, which have no
-        portable form; otherwise they become custom calls.
+      keep_shardings: whether shardings remain Shardy's operations and attributes, which do not have
+        a portable form; otherwise they become custom calls.
 
     Raises:
       ValueError: if an operation of the module is newer than that version.
@@ -192,8 +192,8 @@ def portable_artifact(
 def lasting_artifact(module: ir.Module) -> bytes:
     """Serialize a StableHLO module in its portable form, for readers as old as possible.
 
-    It is written in the version that readers of two years ago know; if a type or an operation is
-    newer, in that of four weeks ago. Shardings stay Shardy's.
+    It is written in the version that readers of two years ago know or, if a type or an operation is
+    newer, in that of four weeks ago. Shardings remain Shardy's.
 
     Raises:
       JaxRuntimeError: if a type or an operation of the module is newer still.
@@ -209,7 +209,7 @@ def lasting_artifact(module: ir.Module) -> bytes:
 
 
 def version_of_artifact(artifact: bytes) -> str:
-    """Return the version of StableHLO that a portable artifact is written in; "" if it is none."""
+    """Return the StableHLO version of a portable artifact, or "" if the bytes are not one."""
     written = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
     return written.group(1).decode() if written else ""
 
@@ -240,12 +240,12 @@ def why_unreadable(artifact: bytes, error: str) -> str:
 
 
 def module_of_bytecode(bytecode: bytes) -> ir.Module:
-    """Parse a module that this version of jaxlib has written, here or in a worker."""
+    """Parse a module that this version of jaxlib wrote, here or in a worker."""
     return ir.Module.parse(bytecode, context)  # pyright: ignore[reportUnknownMemberType]
 
 
 def with_known_sizes(module: ir.Module) -> ir.Module:
-    """Return a module with the sizes of all values, which those of the arguments of main determine.
+    """Return a module with the sizes of all values, as determined by those of main's arguments.
 
     Args:
       module: a module whose main function takes arrays of known sizes.

@@ -1,4 +1,4 @@
-"""jaxlib's functions on modules as bytes: StableHLO in its portable form, shapes and HLO."""
+"""jaxlib's functions on serialized modules: portable StableHLO, shapes and HLO."""
 
 from typing import Any
 

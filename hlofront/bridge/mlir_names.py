@@ -1,11 +1,11 @@
-"""The public names of jaxlib's modules of MLIR, for modules with the same names."""
+"""The public names of jaxlib's MLIR modules, for modules with the same names."""
 
 import importlib
 from types import ModuleType
 
 
 def names_of(name: str) -> dict[str, str]:
-    """Return a row for `base.lazy.exports`: the name of a module and its public names.
+    """Return a row for `base.lazy.exports`: the name of a module, and its public names.
 
     Args:
       name: a module of jaxlib, such as "jaxlib.mlir.ir".

@@ -1,6 +1,6 @@
 """The check of an untrusted module: which operations it has, and which functions they call.
 
-This file imports nothing of hlofront but its neighbor: workers load both by their paths.
+This file imports nothing of hlofront except its neighbor: workers load both by their paths.
 """
 
 # The stubs of jaxlib do not name the types of all arguments and results.
@@ -14,11 +14,11 @@ from jaxlib.mlir import ir
 
 try:
     from custom_call_checks import CustomCallError, check_custom_call
-except ImportError:  # Outside of a worker.
+except ImportError:  # Not in a worker.
     from hlofront.bridge.custom_call_checks import CustomCallError, check_custom_call
 
 _DIALECTS = frozenset({"builtin", "func", "stablehlo", "chlo", "sdy"})
-# Operations that wait for the host, or write to it. Programs that were exported have none.
+# Operations that wait for the host or write to it, which exported programs do not have.
 _WITH_THE_HOST = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 # The attributes of functions that the parent process reads in Python.
 _READ_ELSEWHERE = ("sym_name", "arg_attrs", "res_attrs")
@@ -30,14 +30,14 @@ _MAX_OPERATIONS = 20_000_000
 
 
 def check_module(module: "ir.Module", registered: Collection[str], device_count: int) -> None:
-    """Raise a ValueError unless an untrusted file may contain a module.
+    """Raise ValueError unless an untrusted file may contain a module.
 
-    Sorts become stable: with a comparator that orders nothing, other sorts leave their array.
+    Sorts become stable: with an inconsistent comparator, others access memory outside the array.
 
     Args:
       module: the module.
       registered: the names of the functions that the user has registered with XLA.
-      device_count: the number of devices that it is for.
+      device_count: the number of devices for which it was made.
     """
     functions: dict[str, Any] = {}
     for op in module.body.operations:
@@ -58,7 +58,7 @@ def check_module(module: "ir.Module", registered: Collection[str], device_count:
 
 
 def check_custom_calls(module: "ir.Module", registered: Collection[str]) -> None:
-    """Check the custom calls of a user's module again, which now contains an untrusted one.
+    """Check the custom calls of a user's module again after it has included an untrusted one.
 
     Raises:
       CustomCallError: if the types of one do not fit its target.
@@ -84,7 +84,7 @@ def _refusals(operation: "ir.Operation", registered: Collection[str]) -> list[Cu
 
 
 def _check_devices(operation: "ir.Operation", name: str, device_count: int) -> None:
-    """Raise a ValueError if a collective is between devices that its program is not for."""
+    """Raise ValueError if a collective names devices that its program does not have."""
     numbers = operation.attributes[name]
     if isinstance(numbers, ir.DenseIntElementsAttr):
         # Groups of different sizes are filled with -1.
@@ -96,7 +96,7 @@ def _check_devices(operation: "ir.Operation", name: str, device_count: int) -> N
 
 
 def _read_texts(attribute: Any) -> None:
-    """Read the texts in an attribute: invalid UTF-8 ends the process, which may die here."""
+    """Read the texts in an attribute: invalid UTF-8 aborts the process, which is harmless here."""
     if isinstance(attribute, ir.DictAttr):
         for named in attribute:
             _read_texts(attribute[named.name])
@@ -108,7 +108,7 @@ def _read_texts(attribute: Any) -> None:
 
 
 class _Count:
-    """The number of operations in a function, and the functions that these refer to.
+    """The number of operations in a function, and the functions to which these refer.
 
     Raises:
       ValueError: if an operation is not allowed in an untrusted file.
@@ -155,7 +155,7 @@ class _Count:
 
 
 def _check_size(counts: Mapping[str, _Count]) -> None:
-    """Raise a ValueError if functions call themselves, or are too many operations when inlined."""
+    """Raise ValueError if functions call themselves, or inline to too many operations."""
     totals: dict[str, int] = {}
     # A function is on the path while those that it calls are counted.
     path: dict[str, None] = {}

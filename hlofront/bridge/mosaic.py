@@ -1,4 +1,4 @@
-"""Mosaic's dialect `tpu`, for kernels of TPUs, and the form in which libtpu reads them."""
+"""Mosaic's dialect `tpu`, for TPU kernels, and the form in which libtpu reads them."""
 
 import functools
 import importlib
@@ -30,7 +30,7 @@ def serialized(module: ir.Module) -> bytes:
       MLIRError: if an operation has no stable form.
     """
     unregistered = context.allow_unregistered_dialects
-    # The stable form has names of a dialect that nobody registers.
+    # The stable form uses names of a dialect that is not registered.
     context.allow_unregistered_dialects = True
     try:
         run_passes(module, "mosaic-serde{serialize=true}")

@@ -1,7 +1,7 @@
 """A script that compiles a StableHLO artifact under the jaxlib that runs it, from 0.6 on.
 
     python worker.py --about            prints the versions of this jaxlib, as JSON
-    python worker.py REQUEST.json       compiles, and writes the answer to the file it names
+    python worker.py REQUEST.json       compiles, and writes the answer to the file that it names
     python worker.py --serve            compiles and runs programs, a request on each line of input
     python worker.py --run FILE ARGUMENTS.npz [FLAG=VALUE ...]    runs a program, and prints results
 
@@ -26,7 +26,7 @@ import numpy as np
 
 
 def load(name: str, earlier: "str | ModuleType") -> ModuleType:
-    """Import a module of jaxlib, or return the module that had its members in earlier versions."""
+    """Import a module of jaxlib, or the module that had its members in earlier versions."""
     try:
         return import_module(f"jaxlib.{name}")
     except ImportError:
@@ -101,7 +101,7 @@ def load_lapack() -> None:
 
 
 def compiled(client: Any, device: Any, artifact: bytes, options: Any) -> Any:
-    """Compile a StableHLO artifact by the method that this jaxlib has; return the executable."""
+    """Compile a StableHLO artifact by the method of this jaxlib; return the executable."""
     if hasattr(client, "compile_and_load"):
         return client.compile_and_load(artifact, _jax.DeviceList((device,)), options)
     return client.compile(artifact, options)
@@ -121,7 +121,7 @@ def recorded(compile_program: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def memory_of(executable: Any) -> dict[str, Any]:
-    """Return the bytes that an executable takes, by kind; or "unknown" with the reason."""
+    """Return the bytes that an executable needs, by kind; or "unknown" with the reason."""
     try:
         stats = executable.get_compiled_memory_stats()
     except Exception as error:  # Not all plugins support this: the answer says why.
@@ -136,7 +136,7 @@ def cost_of(executable: Any) -> dict[str, Any]:
         cost: Any = executable.cost_analysis()
     except Exception as error:  # Not all plugins support this: the answer says why.
         return {"unknown": str(error)}
-    # Earlier versions return a list, with an estimate per device.
+    # Earlier versions return a list with an estimate per device.
     costs: list[Any] = [cost] if hasattr(cost, "keys") else [*cost, {}]
     cost = costs[0]
     return {
@@ -192,7 +192,7 @@ def run_seconds(
     Args:
       executable: jaxlib's executable.
       arguments: the arrays to run it on.
-      least: the minimum of the seconds that all runs take together.
+      least: the minimum total seconds of all runs.
       most: the maximum number of runs.
     """
     times: list[float] = []
@@ -214,7 +214,7 @@ def artifact_of(request: dict[str, Any]) -> bytes:
 
 
 def results_of(executable: Any, arguments: Sequence[Any]) -> "list[np.ndarray[Any, Any]]":
-    """Run an executable, and return its results, which have dtypes of NumPy, as arrays of NumPy."""
+    """Run an executable, and return its results, which have NumPy dtypes, as NumPy arrays."""
     results = executable.execute_sharded(arguments, with_tokens=True)
     arrays = [shards[0] for shards in results.disassemble_into_single_device_arrays()]
     results.consume_token().block_until_ready()
@@ -222,13 +222,13 @@ def results_of(executable: Any, arguments: Sequence[Any]) -> "list[np.ndarray[An
 
 
 def serve() -> None:
-    """Run programs until the input ends; each request is a line, as is its answer.
+    """Run programs until the input ends; each request, and each answer, is a line.
 
     A request has the key of a program, its artifact if the key is new, the path of its arguments,
     and the path for its results.
     """
     answers = os.fdopen(os.dup(1), "w")
-    # XLA may print; its text belongs to standard error.
+    # XLA may print text, which belongs on standard error.
     os.dup2(2, 1)
     prepare()
     client = xla_client.make_cpu_client()

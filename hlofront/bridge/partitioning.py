@@ -1,4 +1,4 @@
-"""Custom calls that Python partitions while XLA compiles a program for several devices."""
+"""Custom calls that Python code partitions while XLA compiles for several devices."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 from hlofront.bridge import state
 from hlofront.bridge.client import HloSharding
 
-# The targets of custom calls that the host partitions: the first is JAX's name of it, the second
-# passes a sharding to a callback.
+# The targets of custom calls that the host partitions: the first is JAX's, the second passes a
+# sharding to a callback.
 PARTITIONED = "CustomSPMDPartitioning"
 INSPECTED = "hlofront_inspect_sharding"
 
 
 class Partitioned(NamedTuple):
-    """The module that replaces a custom call on each device, and its shardings.
+    """The module that replaces a custom call on each device, with its shardings.
 
     Attributes:
       bytecode: a StableHLO module, whose main function takes the shards of the operands and returns
         those of the results.
-      operands: the shardings that the operands are to have, which XLA gives them.
+      operands: the shardings that XLA must give to the operands.
       results: the shardings of the results.
     """
 
@@ -31,17 +31,17 @@ class Partitioned(NamedTuple):
 Partition = Callable[[str, list[HloSharding], list[HloSharding]], Partitioned]
 
 
-# The function that partitions custom calls, once there is one.
+# The function that partitions custom calls, once it is registered.
 _partition: list[Partition] = []
-# The APIs of the plugins that are loaded, which have compilers of their own.
+# The APIs of loaded plugins, which have their own compilers.
 _plugin_apis: list[object] = []
 
 
 def register_partitioner(partition: Partition) -> None:
     """Register the function that partitions custom calls of both targets, once per process.
 
-    It is called by jaxlib's compiler, and by the compilers of plugins that are loaded now or later,
-    from their own threads, while another thread waits for the executable.
+    jaxlib's compiler and those of all plugins, even if they are loaded later, call it from their
+    own threads while another thread waits for the executable.
     """
     _partition.append(partition)
     for api in (None, *_plugin_apis):
@@ -49,7 +49,7 @@ def register_partitioner(partition: Partition) -> None:
 
 
 def note_plugin(api: object) -> None:
-    """Let the compiler of a plugin call the function that partitions custom calls."""
+    """Make the function that partitions custom calls available to the compiler of a plugin."""
     _plugin_apis.append(api)
     for partition in _partition:
         _register(partition, api)
@@ -74,7 +74,7 @@ def _register(partition: Partition, api: object) -> None:
             (sharding,) = partitioned.results
         return partitioned.bytecode, list(partitioned.operands), sharding
 
-    # GSPMD called these to learn how shardings pass through a call. Shardy has rules instead.
+    # GSPMD called these to learn how shardings propagate through a call. Shardy has rules instead.
     def refuse(*_: object) -> HloSharding:
         raise RuntimeError("Shardy passes shardings through custom calls, by their rules")
 

@@ -1,4 +1,4 @@
-"""PJRT plugins through jaxlib: check a library, load it, make a client or a topology."""
+"""PJRT plugins: checking and loading a library, making a client or a topology."""
 
 import ctypes
 import importlib
@@ -31,12 +31,13 @@ _ENTRY_POINT = "GetPjrtApi"
 # plugin name -> path of its library.
 _libraries: dict[str, str] = {}
 _MAJOR = 0
-# The first functions of PJRT's table in every version: they read errors and start the plugin.
+# The functions at the start of PJRT's table in every version: they read errors and start the
+# plugin.
 _FIRST_FUNCTIONS = 4
 
 
 class NotAPlugin(Exception):
-    """The error of an unusable plugin; its text is the reason, to follow "it"."""
+    """The error for an unusable plugin; its text is the reason, to follow "it"."""
 
 
 class _Version(ctypes.Structure):
@@ -60,9 +61,9 @@ class _Api(ctypes.Structure):
 
 
 def api_version(path: str) -> tuple[int, int]:
-    """Return the version of the PJRT API of a library, which is loaded into the process.
+    """Return the version of a library's PJRT API, after loading the library into the process.
 
-    jaxlib would abort the process on some of the libraries that are refused here.
+    jaxlib would abort the process for some of the libraries that are refused here.
 
     Raises:
       NotAPlugin: if it is not a library, has no entry point, or its version is unknown to jaxlib.
@@ -113,7 +114,7 @@ def jaxlib_version() -> str:
 
 
 def load(name: str, path: str) -> object:
-    """Load and start a plugin; return its API, with which topologies and kernels are registered.
+    """Load and start a plugin; return its API, which topologies and kernels need.
 
     Raises:
       JaxRuntimeError: if jaxlib or the plugin refuses.
@@ -148,7 +149,7 @@ def make_client(
       name: the plugin's name.
       options: the plugin's options.
       coordination: the coordination client of a process of a group, through whose key-value store
-          the plugin finds those of the other processes; None for a single process.
+          the plugin finds the other processes; None for a single process.
 
     Raises:
       JaxRuntimeError: if the plugin finds no device.
@@ -160,7 +161,7 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
     """Register a GPU plugin's custom call handlers, and the custom calls of its kernel package.
 
     Args:
-      platform: "CUDA" or "ROCM", as XLA calls it.
+      platform: XLA's name, "CUDA" or "ROCM".
       api: the API of the loaded plugin, from `load`.
       package: the kernel package, such as "jax_cuda13_plugin".
 
@@ -185,7 +186,7 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
 
 
 def number_of_gpu(address: int, package: str) -> int | None:
-    """Return the index of the CUDA GPU that owns an address; None if the package is not installed.
+    """Return the index of the CUDA GPU that owns an address, or None without the package.
 
     Args:
       address: an address in the memory of a GPU.
@@ -202,7 +203,7 @@ def number_of_gpu(address: int, package: str) -> int | None:
 
 
 def topology(api: object, name: str, options: Mapping[str, object]) -> "DeviceTopology":
-    """Return the PJRT topology of a name and options that a plugin's C API describes."""
+    """Return a plugin's PJRT topology for a name and options."""
     return xla_client.make_c_api_device_topology(api, name, **options)
 
 
@@ -242,7 +243,7 @@ def compile_only(
       ir_module: the module, which stays usable.
       devices: the devices, all of one topology.
       options: XLA's compile options.
-      is_subprocess: whether compilers that may abort run in a worker process.
+      is_subprocess: whether to run compilers that may abort in a worker process.
 
     Raises:
       JaxRuntimeError: if the compiler refuses the module or an option, or ends its process.

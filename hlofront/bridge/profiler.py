@@ -1,4 +1,4 @@
-"""XLA's profiler, as jaxlib binds it: sessions, annotations, servers, and readers of profiles."""
+"""jaxlib's bindings of XLA's profiler: sessions, annotations, servers, readers of profiles."""
 
 import importlib
 from types import ModuleType
@@ -10,15 +10,15 @@ from hlofront.bridge.client import hlo as _hlo
 _profiler: ModuleType = importlib.import_module("jaxlib._profiler")
 _profile_data: ModuleType = importlib.import_module("jaxlib._profile_data")
 
-# `ProfilerSession(options)` records from when it is made; `stop()` returns the bytes of the record
-# and `export(record, folder)` writes it, in the layout that TensorBoard reads.
+# `ProfilerSession(options)` starts recording when it is constructed; `stop()` returns the bytes of
+# the record, and `export(record, folder)` writes it in the layout that TensorBoard reads.
 ProfilerSession: Any = _profiler.ProfilerSession
-# A block of the host's timeline with a name: `with TraceMe(name, **metadata)`.
+# A named block on the host's timeline: `with TraceMe(name, **metadata)`.
 TraceMe: Any = _profiler.TraceMe
 ProfilerServer: Any = _profiler.ProfilerServer
 start_server: Any = _profiler.start_server
 register_subprocess: Any = _profiler.register_subprocess
-# The bytes of a ProfiledInstructionsProto, from a folder that a session was exported to.
+# Returns the bytes of a ProfiledInstructionsProto, from a folder to which a session was exported.
 get_profiled_instructions_proto: Any = _profiler.get_profiled_instructions_proto
 ProfileOptions: Any = _profiler.ProfileOptions
 ProfileData: Any = _profile_data.ProfileData
@@ -28,10 +28,10 @@ ProfileEvent: Any = _profile_data.ProfileEvent
 
 
 def hlo_text(proto: bytes) -> str:
-    """Return the text of an HLO module that a profile has as an HloModuleProto.
+    """Return the text of an HLO module that a profile holds as an HloModuleProto.
 
     Raises:
-      ValueError: if the bytes are no such module.
+      ValueError: if the bytes are not an HloModuleProto.
     """
     try:
         return _hlo.HloModule.from_serialized_hlo_module_proto(proto).to_string()

@@ -1,4 +1,4 @@
-"""XLA's descriptions of shardings as the bytes of their protocol buffers, and back."""
+"""Conversions between XLA's descriptions of shardings and the bytes of their protocol buffers."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-# Otherwise each client prints an INFO line about its devices. jaxlib reads it when it loads.
+# Without this, each client prints an INFO line about its devices. jaxlib reads it when it loads.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 if "jax" in sys.modules:
@@ -33,7 +33,7 @@ weakref_lru_cache: Callable[..., Any] = importlib.import_module(
     "jaxlib.weakref_lru_cache"
 ).weakref_lru_cache
 
-# The git hash, which distinguishes two builds of one version; "" if the build has none.
+# The git hash, which distinguishes builds of the same version; "" if the build has none.
 jaxlib_build: str = getattr(jaxlib.version, "_git_hash", "")
 jaxlib_version = tuple(int(part) for part in jaxlib.version.__version__.split(".")[:3])
 if jaxlib_version < (0, 10, 2):
@@ -43,17 +43,17 @@ if jaxlib_version < (0, 10, 2):
     )
 
 
-# The function of the import system that imports a module; `importlib.util.find_spec`, which only
-# asks whether there is one, calls the finders from another.
+# The function of the import system that calls finders to import a module;
+# `importlib.util.find_spec`, which only checks for a module, calls them from a different function.
 _IMPORTING = "_find_and_load_unlocked"
 
 
 class _JaxIsRefused:
     """An import finder that refuses `import jax`, but lets code check whether jax is installed.
 
-    jaxlib's C++ also imports `jax` in rare paths and handles its absence, so this also keeps an
-    installed jax from being imported without the user's knowledge. Where none is installed, the
-    error says how hlofront takes its place.
+    jaxlib's C++ also imports `jax` on rare paths and handles its absence, so this also keeps an
+    installed jax from being imported without the user's knowledge. If none is installed, the error
+    says how hlofront can take its place.
     """
 
     def find_spec(
@@ -63,7 +63,7 @@ class _JaxIsRefused:
             return None
         for finder in sys.meta_path:
             if finder is not self and finder.find_spec(name, path, target) is not None:
-                # Loaders need no base class at run time, and importing it would take time.
+                # Loaders need no base class at run time, and importing one would take time.
                 return importlib.machinery.ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
         # Frame 1 belongs to the import system's loop over the finders, frame 2 to its caller.
         if sys._getframe(2).f_code.co_name == _IMPORTING:  # pyright: ignore[reportPrivateUsage]
@@ -92,7 +92,7 @@ sys.meta_path.insert(0, _JaxIsRefused())
 Config: "Callable[..., ConfigCell]" = extension.config.Config
 unset: object = extension.config.unset
 
-# Part of the C++ jit key, each compared at every call, so there are few. All other options that
+# Parts of the C++ jit key, all compared at every call, so there are few. All other options that
 # affect tracing are combined into two tuples: one for the process, one for this thread.
 enable_x64: "ConfigCell" = Config(
     "enable_x64", False, include_in_jit_key=True, include_in_trace_context=True

@@ -1,4 +1,4 @@
-"""Worker processes, which parse and compile instead of this process, and may die.
+"""Worker processes, which parse and compile for this process, and may die.
 
 MLIR and XLA abort the process if one of their internal checks fails, and some inputs take them
 unlimited time or memory. A worker is started on first use, answers one request at a time, and is
@@ -19,9 +19,9 @@ from hlofront.bridge import state, worker_script
 
 JaxRuntimeError = state.JaxRuntimeError
 _MAX_WORDS = 300
-# The workers of the parent processes of a fork, which this process must not use or wait for.
+# The workers of a forked process's parents, which this process must not use or wait for.
 _of_others: list["WorkerProcess"] = []
-# All pools, which a fork and the end of the process empty.
+# All workers, which a fork and the end of the process clear.
 _pools: list["Worker"] = []
 
 
@@ -36,7 +36,7 @@ class CannotStart(Exception):
 
 
 class Worker:
-    """The worker process for one kind of requests: one at a time, started on first use.
+    """The worker process for a kind of request: only one at a time, started on first use.
 
     Args:
       environment: variables of its environment, in addition to those of this process.
@@ -61,8 +61,8 @@ class Worker:
         """Send a request to the process, and return the answer.
 
         Args:
-          request: what `worker_script.answer_to` takes.
-          seconds: the time after which the process is ended; None for no limit.
+          request: a request for `worker_script.answer_to`.
+          seconds: the time after which the process is killed; None for no limit.
 
         Raises:
           WorkerEnded: if the process ended before it answered.
@@ -91,12 +91,12 @@ class Worker:
             self.process = None
 
     def close(self) -> None:
-        """End the process for good: no other is started."""
+        """End the process; no other one is started."""
         self.end()
         _pools.remove(self)
 
     def forget(self) -> None:
-        """Leave the process to the parent, in the child of a fork."""
+        """Leave the process to the parent, in a forked child."""
         if self.process is not None:
             _of_others.append(self.process)
             self.process = None
@@ -113,10 +113,10 @@ class WorkerProcess:
     def __init__(self, environment: Mapping[str, str]):
         if not sys.executable:
             raise CannotStart("Python does not know its own path")
-        # It imports much, and few processes have a worker.
+        # This imports much, and few processes have a worker.
         import tempfile
 
-        # The compiler's messages on stderr, which are read if it ends the process.
+        # The compiler's messages on stderr, which are read if the process ends.
         self._messages = tempfile.TemporaryFile()
         # The worker runs isolated and without `site`: this process sends it `sys.path`.
         command = [sys.executable, "-I", "-S", worker_script.__file__]
@@ -171,7 +171,7 @@ class WorkerProcess:
             timer.cancel()
 
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        # The messages of earlier requests; the process shares the position in the file.
+        # Skip the messages of earlier requests; the process shares the position in the file.
         self._messages.seek(0)
         self._messages.truncate()
         try:
@@ -185,7 +185,7 @@ class WorkerProcess:
         return answer
 
     def _last_words(self) -> str:
-        """Return the compiler's last messages: the check that failed, else its last lines."""
+        """Return the compiler's last messages: the failed check, or the last lines."""
         self._messages.seek(0)
         text = self._messages.read().decode(errors="replace")
         failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)

@@ -108,7 +108,7 @@ def answer_to(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
 
 
 def limit_memory(extra_bytes: int) -> None:
-    """Let this process allocate only this many more bytes than it has now, if the system can."""
+    """Limit this process to this many bytes more than it has now, if the system supports that."""
     try:
         import resource
 
@@ -127,7 +127,7 @@ def limit_memory(extra_bytes: int) -> None:
 
 
 def verified(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
-    """Read a module in StableHLO's portable form, check it, and write it as this jaxlib does.
+    """Read a module in StableHLO's portable form, check it, and write it in this jaxlib's form.
 
     The result is bytecode that contains only StableHLO, which this process has parsed, verified,
     written and converted to HLO.
@@ -155,13 +155,13 @@ def verified(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
     answer: dict[str, Any] = {"module": bytecode}
     try:
         tools.jax.mlir.mlir_module_to_xla_computation(bytecode)
-    except Exception as error:  # XLA says so where the program is compiled.
+    except Exception as error:  # XLA reports this when the program is compiled.
         answer["no HLO"] = str(error)
     return answer
 
 
 def refined(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
-    """Find the sizes of all values of a module, and check its custom calls again."""
+    """Infer the sizes of all values of a module, and check its custom calls again."""
     bytecode = tools.jax.mlir.refine_polymorphic_shapes(
         request["module"],
         enable_shape_assertions=True,
@@ -239,14 +239,14 @@ def checks_of_modules() -> ModuleType:
 
 # ---- kernels in custom calls --------------------------------------------------------------------
 
-# By the kind of a kernel: the module that has its dialect, and the pass that makes bytecode of
-# earlier versions that of this one.
+# Kind of a kernel -> the module with its dialect, and the pass that upgrades bytecode of earlier
+# versions to this one.
 _KERNEL_DIALECTS = {
     "Mosaic TPU": ("jaxlib.mlir._mlir_libs._tpu_ext", "mosaic-serde"),
     "Mosaic GPU": ("jaxlib.mlir._mlir_libs._mosaic_gpu_ext", "mosaic_gpu-serde"),
     "Triton": ("jaxlib.mlir._mlir_libs._triton_ext", ""),
 }
-# The longest text that `diff` reads line by line.
+# The maximum length of a text that `diff` reads line by line.
 _LONGEST_KERNEL = 32 << 20
 
 
@@ -261,7 +261,7 @@ def decoded_kernel(request: dict[str, Any], tools: Tools) -> dict[str, Any]:
             f"made it, or a newer one ({error})"
         ) from error
     _jax_mlir_ext = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
-    # A context of its own: untrusted programs are checked in one that lacks these dialects.
+    # Use a separate context: untrusted programs are checked in one that lacks these dialects.
     registry = tools.ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     context = tools.ir.Context()
@@ -327,8 +327,8 @@ def described(
 
     Args:
       executable: the executable.
-      compiled_with: compiles its program again, with other options.
-      options: the options that it was compiled with.
+      compiled_with: compiles its program again with other options.
+      options: the options with which it was compiled.
       _jax: the module `jaxlib._jax`.
     """
     try:
@@ -369,7 +369,7 @@ def written_by_compiler(compiled_with: Callable[[Any], object], options: Any) ->
 
 
 def value_or_error(method: Callable[[], object], _jax: ModuleType) -> tuple[bool, object]:
-    """Call an executable's method: return (True, its result), or (False, the reason it failed)."""
+    """Call a method of an executable; return (True, result), or (False, reason of the failure)."""
     try:
         return True, method()
     except _jax.JaxRuntimeError as error:

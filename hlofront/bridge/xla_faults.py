@@ -1,13 +1,13 @@
 """XLA's known faults in the jaxlibs that hlofront supports, with the guard against each.
 
-A fault gives wrong numbers, or ends the process, where the program is right. Each has a row here
-until no supported jaxlib has it. A row says which programs may meet the fault, and how they are
-guarded: by options of XLA's compiler, or by code elsewhere, which calls `is_present`. Its test
-shows the fault in a program that is compiled without guards, and its absence with them: it fails
-under the first jaxlib that no longer needs the row.
+A fault makes a correct program return wrong numbers or end the process. Each has a row here until
+no supported jaxlib has it. A row says which programs may be affected, and how they are guarded: by
+options of XLA's compiler, or by code elsewhere that calls `is_present`. Its test shows the fault in
+a program compiled without guards, and its absence with them: it fails under the first jaxlib that
+no longer needs the row.
 
-The option `hlofront_xla_guards` turns all guards off. An option of XLA's that the user sets, among
-`compiler_options` or in XLA_FLAGS, has the user's value, and that guard is off.
+The option `hlofront_xla_guards` turns all guards off. An XLA option that the user sets, in
+`compiler_options` or XLA_FLAGS, keeps the user's value, and its guard is off.
 """
 
 import os
@@ -25,19 +25,20 @@ class Fault(NamedTuple):
 
     Attributes:
       name: its name in reports.
-      effect: what it does to programs, in words.
-      since: the first supported jaxlib that has it.
-      until: the first later jaxlib that does not have it; None while there is none.
+      effect: its effect on programs, in words.
+      since: the first supported jaxlib with the fault.
+      until: the first later jaxlib without it; None while there is none.
       platform: the platform whose compiler has it.
-      reports: the public reports of it; () if there is none.
+      reports: the public bug reports; () if there are none.
       test: the test that shows it.
-      options: the options of XLA's compiler that programs for the platform are guarded by.
-      lowered_in: the module that lowers operations in another way; "" if none does.
-      refused_in: the module that raises an error before XLA is asked; "" if none does.
-      operations: the operations of StableHLO and CHLO with which a program may meet the fault; all
-        programs may if it is empty.
-      is_of_several_devices: whether only programs for several devices may.
-      is_rare: whether only programs with arrays of billions of elements may, which are not told so.
+      options: the options of XLA's compiler that guard programs for the platform.
+      lowered_in: the module that lowers operations differently; "" if none does.
+      refused_in: the module that raises an error before XLA compiles; "" if none does.
+      operations: the operations of StableHLO and CHLO that may trigger the fault; if empty, all
+        programs may be affected.
+      is_of_several_devices: whether only programs for several devices may be affected.
+      is_rare: whether only programs with arrays of billions of elements may be affected; users are
+        not told of such faults.
     """
 
     name: str
@@ -59,8 +60,8 @@ class Fault(NamedTuple):
         return self.since <= jaxlib and (self.until is None or jaxlib < self.until)
 
 
-# XLA hands products, convolutions and reductions on CPUs to YNNPACK's kernels by default. A list of
-# kinds replaces the default one: this leaves out reductions, and what is fused with them.
+# On CPUs XLA uses YNNPACK's kernels for products, convolutions and reductions by default. This list
+# of kinds replaces the default one, without reductions and operations fused with them.
 _NO_REDUCTIONS_BY_YNNPACK = {
     "xla_cpu_experimental_ynn_fusion_type": (
         "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
@@ -68,7 +69,7 @@ _NO_REDUCTIONS_BY_YNNPACK = {
 }
 
 FAULTS = (
-    # Any program may meet it: XLA also makes reductions of products and convolutions.
+    # Any program may be affected: XLA also turns products and convolutions into reductions.
     Fault(
         name="reductions by YNNPACK",
         effect="sums over products and over other elementwise operations have wrong elements, and "
@@ -80,7 +81,7 @@ FAULTS = (
         test="tests/xla_faults/test_ynnpack_reductions.py",
         options=_NO_REDUCTIONS_BY_YNNPACK,
     ),
-    # Where the reductions above are guarded against, their options cure these two as well.
+    # The options that guard the reductions above cure these two as well.
     Fault(
         name="maxima by YNNPACK",
         effect="maxima and minima of some thousand floats ignore NaNs, and elements next to them",
@@ -104,8 +105,8 @@ FAULTS = (
         lowered_in="hlofront/lowering/ops/reduce_window.py",
         operations=frozenset(("stablehlo.reduce_window",)),
     ),
-    # LLVM folds operations on a constant NaN; the conversion of a NaN to an integer, in XLA's
-    # exponential, gives any number. A selection of NaNs does not depend on it.
+    # LLVM folds operations on a constant NaN, and converting a NaN to an integer, as XLA's
+    # exponential does, gives any number. A select on NaN-ness does not depend on that.
     Fault(
         name="exponentials of NaN",
         effect="the exponential of a NaN that is found while a program is compiled is any number",
@@ -264,8 +265,8 @@ class Guard(NamedTuple):
 
     Attributes:
       fault: the fault.
-      replaced_by_user: the option of XLA's compiler whose value is the user's, so that the guard is
-        off; "" if the program is guarded.
+      replaced_by_user: the option of XLA's compiler that the user sets, which turns the guard off;
+        "" if the program is guarded.
     """
 
     fault: Fault
@@ -284,13 +285,13 @@ def guards_for(
     operations: Collection[str] | None = None,
     several_devices: bool = False,
 ) -> list[Guard]:
-    """Return the guards of a program against the faults of a jaxlib that it may meet.
+    """Return the guards of a program against the faults of a jaxlib that may affect it.
 
     Args:
-      platform: the platform that the program is compiled for.
+      platform: the platform for which the program is compiled.
       user_options: the names of the options of XLA's compiler that the user sets for the program.
       jaxlib: the version of jaxlib.
-      operations: the names of the program's operations; None if they are not known.
+      operations: the names of the program's operations; None if they are unknown.
       several_devices: whether the program is for several devices, if its operations are known.
     """
     faults = [known for known in FAULTS if known.platform == platform and known.is_in(jaxlib)]
