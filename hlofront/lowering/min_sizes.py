@@ -1,13 +1,12 @@
 """The smallest sizes for which replacements of XLA's operations are profitable.
 
 `python benchmarks/calibrate.py` measures them and writes them here: from these sizes on, a
-replacement is at least twice as fast as the program without it, or takes less time to compile, and
-100 calls make up for its compilation. What is more exact than XLA's operation need not be twice as
-fast.
+replacement is at least twice as fast as the program without it, or compiles faster, and 100 calls
+make up for its compilation. Replacements more exact than XLA's operation need not be twice as fast.
 
-By primitive, and by the dtype or the form of the replacement: numbers of elements of the result, of
-products of two numbers in `dot_general` and convolutions, of elements of all windows in
-`reduce_window`, of operands in reductions and sorts.
+By primitive, and by the dtype or the form of the replacement: the number of elements of the result;
+of products of two numbers in `dot_general` and convolutions; of elements of all windows in
+`reduce_window`; of elements of operands in reductions and sorts.
 """
 
 MIN_SIZES: dict[str, dict[str, int]] = {
@@ -56,9 +55,9 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "threefry2x32": {"all": 64},
 }
 
-# How many times as fast replacements are as the programs without them at the greatest size that
-# calibrate.py measures, and how many milliseconds longer they take to compile: on an AMD EPYC with
-# AVX2. Maxima of floats (`reduce`) are those of jaxlib 0.12: under 0.10 they are XLA's.
+# The speedups of replacements at the largest size that calibrate.py measures, and the additional
+# milliseconds to compile them, on an AMD EPYC with AVX2. Maxima of floats (`reduce`) are those of
+# jaxlib 0.12: under 0.10 they are XLA's.
 GAINS: dict[str, dict[str, tuple[float, int]]] = {
     "acos": {"float32": (19.4, 13), "float64": (10.3, 21)},
     "acosh": {"float64": (2.1, 20)},

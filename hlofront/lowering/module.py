@@ -1,4 +1,4 @@
-"""A program as a StableHLO module: its main function, names, used inputs and donation."""
+"""Programs as StableHLO modules: main functions, names, used inputs and donation."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -56,7 +56,7 @@ from hlofront.transforms.simplify import dead_code_program
 
 @dataclass(slots=True, eq=False)
 class Module:
-    """A lowered program, and the data that running it needs.
+    """A lowered program, and the data needed to run it.
 
     Attributes:
       const_args: the large constants, which precede the other arguments.
@@ -67,12 +67,12 @@ class Module:
       ordered: the ordered effects whose tokens are the first arguments and the first results.
       cpu_settings: the settings with which it was lowered.
       fences: the fences that lowering emitted.
-      has_barriers: whether there are barriers: fences, the user's, or those of checkpoint.
+      has_barriers: whether there are barriers: fences, or those of the user or of checkpoint.
       has_inner_barriers: whether some of them may be in loops.
       keepalives: the objects that rules of other packages keep alive with the executable.
-      partitioned_calls: the equations that the host decides on, or looks at, while XLA compiles, by
-        the numbers that their custom calls have. See lowering/ops/partitioning.py.
-      is_foreign: whether a part of it is from a file that is not trusted.
+      partitioned_calls: the equations that the host partitions or inspects while XLA compiles, by
+        the numbers of their custom calls. See lowering/ops/partitioning.py.
+      is_foreign: whether a part of it comes from an untrusted file.
     """
 
     ir_module: ir.Module
@@ -93,7 +93,7 @@ class Module:
 
     @property
     def keeps_barriers(self) -> bool:
-        """True if XLA has to keep the module's barriers, which it may drop otherwise."""
+        """True if XLA must keep the module's barriers, which it may otherwise drop."""
         return self.cpu_settings.fences and self.has_barriers
 
     def text(self, debug_info: bool = False) -> str:
@@ -104,7 +104,7 @@ class Module:
         return cast(str, asm)
 
     def hlo(self) -> Any:
-        """Return the module as XLA first reads it: an XlaComputation."""
+        """Return the module as an XlaComputation, the form in which XLA reads it."""
         return to_xla_computation(self.ir_module)
 
     def hlo_text(self, debug_info: bool = False) -> str:
@@ -129,12 +129,12 @@ def lower_program(
 
     Args:
       program: the program.
-      request: how to lower it: the platform, the devices, what is donated and so on.
-      arg_names, result_paths: the names of inputs and results, where they are known.
+      request: how to lower it: the platform, the devices, donation and so on.
+      arg_names, result_paths: the names of inputs and results, if known.
       wrapper: the name of the transformation that calls the function, in names and locations.
-      embed_constants: whether large constants are in the module, rather than arguments of main.
-      after_equation: called with the builder after each equation, also of subprograms.
-      manual: the mesh of the devices that each run the program on their shards, or None.
+      embed_constants: whether large constants are part of the module, not arguments of main.
+      after_equation: called with the builder after each equation, including those of subprograms.
+      manual: the mesh whose devices each run the program on their shards, or None.
       overrides: lowering rules, by primitive, that replace those of the table in this module.
       unknown_sizes: the variables of symbolic sizes as functions of the sizes of the inputs; None
         if all sizes are known.
@@ -146,7 +146,7 @@ def lower_program(
     """
     name, device_assignment, layouts = request.name, request.device_assignment, request.layouts
     if _holds_backward_only(program.jaxpr):
-        # Dead code may use it, such as an unused operand of a call.
+        # Dead code, such as an unused operand of a call, may use the input.
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
     inputs = tuple(range(len(jaxpr.invars))) if request.keep_unused else _used_inputs(program)
@@ -245,7 +245,7 @@ def lower_program(
         cpu_settings=request.cpu_settings,
         fences=state.fences.recorded() if state.fences else [],
         has_barriers=state.has_barriers,
-        # Rules of other packages may emit barriers that are not counted.
+        # Rules of other packages may emit uncounted barriers.
         has_inner_barriers=state.has_inner_barriers or state.extension_context is not None,
         keepalives=state.keepalives,
         partitioned_calls=state.partitioned_calls,
@@ -309,10 +309,10 @@ class Splits:
     def constrained(
         self, build: Builder, outputs: Sequence[Value], avals: Sequence[AbstractValue]
     ) -> list[Value]:
-        """Return outputs that are constrained to their shardings.
+        """Return outputs constrained to their shardings.
 
-        Shardy combines values along unreduced axes, and makes summands, where a constraint says so,
-        and not where a function returns them.
+        Shardy combines values along unreduced axes, and makes unreduced ones, at constraints and
+        not at the return of a function.
         """
         return [
             build.op("sdy.sharding_constraint", (x,), aval, sharding=self.outputs[i])
@@ -322,7 +322,7 @@ class Splits:
         ]
 
     def alike(self, index: int, output: int) -> bool:
-        """Return whether an input's sharding is sure to be an output's, so that they may alias."""
+        """Return whether an input and output certainly have equal shardings, and may alias."""
         if self._declared is None:
             return True
         inputs, outputs = self._declared
@@ -336,7 +336,7 @@ class _ArgumentLayout(NamedTuple):
       several: whether the first argument is the platform index.
       tokens: the number of token arguments after it.
       constants: the number of large constants after those.
-      inputs: the positions of the program's inputs that the other arguments are.
+      inputs: the positions of the program's inputs to which the remaining arguments correspond.
     """
 
     several: bool
@@ -362,8 +362,8 @@ def _set_argument_attributes(
 ) -> _Donation:
     """Set the argument attributes for the platform index, tokens, shardings, layouts and donation.
 
-    Each donated input is matched with an output of its shape and dtype to share a buffer with. An
-    input that matches no output is marked as a donor: XLA may use it for temporaries.
+    Each donated input is matched with an output of its shape and dtype, to share a buffer. An input
+    that matches no output is marked as a donor, which XLA may use for temporaries.
     """
     donation = _Donation((), [])
     donates = donated is not None and any(donated)
@@ -431,7 +431,7 @@ def _alias_donated(
             outputs.pop(0)
         else:
             unmatched.append(aval)
-    # XLA may also store a result of as many elements there, whatever its shape and dtype.
+    # XLA may also store a result with as many elements there, whatever its shape and dtype.
     sizes = [_size(jaxpr.out_avals[i]) for outputs in free.values() for i in outputs]
     unusable: list[str] = []
     for aval in unmatched:
@@ -448,7 +448,7 @@ def _size(aval: Any) -> Hashable:
 
 
 def _buffer(aval: Any) -> Hashable:
-    """Return a buffer's shape, dtype and memory: values that agree in them can share a buffer."""
+    """Return a buffer's shape, dtype and memory; values that agree in these can share a buffer."""
     return aval.shape, aval.dtype, getattr(aval, "memory_space", None)
 
 

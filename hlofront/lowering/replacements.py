@@ -1,11 +1,12 @@
-"""The table of replacements: operations that hlofront lowers to something else on one platform.
+"""The table of replacements for XLA's operations on particular platforms.
 
 A row is a function, registered by `@replaces(primitive)`, that is called once for each equation of
-the primitive. It returns what emits the replacement, or None to keep XLA's operation. What it emits
-is a private function of the module, called where the operation would be. The sizes from which
-replacements are profitable are in min_sizes.py. `python -m hlofront replacements` prints the table.
+the primitive. It returns a function that emits the replacement, or None to keep XLA's operation.
+The replacement is a private function of the module, called where the operation would be. The sizes
+from which replacements are profitable are in min_sizes.py. `python -m hlofront replacements` prints
+the table.
 
-Rules that are needed for correct results are not rows here: no option may turn them off.
+Rules needed for correct results are not rows here, because no option may turn them off.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ Emit = Callable[..., Any]
 
 
 class Candidate:
-    """An equation that may be replaced, with what makes its operands and reads its results."""
+    """An equation that may be replaced, with its operands' makers and its results' readers."""
 
     def __init__(self, build: Builder):
         self._build = build
@@ -45,19 +46,19 @@ class Candidate:
         self.operands: Sequence[Atom] = build.current.invars
 
     def maker(self, atom: Atom) -> Equation | None:
-        """Return the equation that has an atom as its result, if it is in the same program."""
+        """Return the equation whose result is an atom, if it is in the same program."""
         program = self._build.program
         return program.maker(atom) if program is not None else None
 
     @property
     def environment(self) -> Mapping[Var, Value]:
-        """Return the values of the operands of this equation and of those before it."""
+        """Return the values of the operands of this equation and of earlier ones."""
         program = self._build.program
         return program.environment if program is not None else {}
 
     @cached_property
     def group(self) -> EquationGroup | None:
-        """The equation with its readers; None if they have to be emitted one by one."""
+        """The equation with its readers, or None if they must be emitted separately."""
         build, module = self._build, self._build.module
         is_checked = module.overrides or module.after_equation or module.typed_mesh
         if build.program is None or len(module.platforms) > 1 or is_checked:
@@ -73,12 +74,12 @@ class Replacement(NamedTuple):
 
     Attributes:
       primitive: the primitive whose equations may be replaced.
-      platform: the platform for which they are.
+      platform: the platform for which they are replaced.
       form: the name of the dtype of the results, or of the form of the replacement; "" if there are
         several.
       home: the name of the module that defines the replacement.
-      sizes: the key of its least sizes in min_sizes.py.
-      match: returns what emits the replacement of an equation, or None to keep XLA's operation.
+      sizes: the key of its minimum sizes in min_sizes.py.
+      match: returns the function that emits the replacement of an equation, or None.
     """
 
     primitive: Primitive
@@ -112,22 +113,22 @@ def replaces(
     """Return a decorator that adds a row to the table for each of some primitives.
 
     The option `hlofront_cpu_formulas` switches the rows for CPUs off. Their barriers and loops
-    cannot be in the regions of reductions and scatters, which keep XLA's operations. Of several
-    rows of a primitive, the last one is asked first.
+    cannot be in the regions of reductions and scatters, which keep XLA's operations. If a primitive
+    has several rows, the last one is tried first.
 
     Args:
       platform: the platform whose equations are replaced.
       form: the name of the only dtype of results that the row is for, or of its only form in
         min_sizes.py; "" if there are several.
       home: the name of the module that has the replacement; "" for that of the decorated function.
-      sizes: the key of the least sizes in min_sizes.py; "" for the name of the primitive.
+      sizes: the key of the minimum sizes in min_sizes.py; "" for the name of the primitive.
       needs_barriers: whether the replacement is slow or wrong without its optimization barriers, so
         that modules whose barriers may be dropped keep XLA's operation.
-      splits: whether the replacement is split over devices without communication, as XLA's
-        operation is, and is right for symbolic sizes.
+      splits: whether the replacement is split over devices without communication, like XLA's
+        operation, and is correct for symbolic sizes.
       in_place: whether the replacement is emitted where the equation is, not in a function.
-      with_readers: whether the replacement is also one of the equations that read the results. What
-        is emitted takes the operands of the `group`, and returns the results of the readers.
+      with_readers: whether the replacement also replaces the equations that read the results. It
+        then takes the operands of the `group`, and returns the results of the readers.
     """
 
     def register(match: Match) -> Match:
@@ -174,7 +175,7 @@ def replaces(
     return register
 
 
-# The primitives that stand for an equation with its readers, by the primitive of the equation.
+# Primitive of an equation -> the primitive that stands for the equation with its readers.
 _MERGED: dict[Primitive, Primitive] = {}
 
 
@@ -202,13 +203,13 @@ def traced(
     is_stored: bool = False,
     is_wide: bool = False,
 ) -> Emit:
-    """Return what emits the operations of a function of arrays.
+    """Return a function that emits the operations of a function of arrays.
 
     Args:
       function: takes the operands of an equation as arrays, and returns its results.
-      is_wide: whether it computes in 64-bit dtypes, also where operands and results are narrower.
-      is_stored: whether XLA has to store the results, as it stores those of its own operation, and
-        not to compute them again in each fusion that reads them.
+      is_wide: whether it computes in 64-bit dtypes even if operands and results are narrower.
+      is_stored: whether XLA must materialize the results, like those of its own operation, instead
+        of recomputing them in each fusion that reads them.
     """
 
     def emit(build: Builder, *operands: Value) -> Any:
@@ -227,12 +228,12 @@ def is_large(aval: ShapedArray, min_size: int) -> bool:
 
 
 def has_default_accuracy(equation: Candidate) -> bool:
-    """Return whether the user does not request another accuracy of an elementwise function."""
+    """Return whether an elementwise function has the default accuracy."""
     return equation.params.get("accuracy") in (None, AccuracyMode.DEFAULT)
 
 
 def computed_in(dtype: NumPyDType) -> NumPyDType:
-    """Return the dtype that results of a dtype are computed in: at least float32 for floats."""
+    """Return the dtype in which results of a dtype are computed: at least float32 for floats."""
     return np.dtype(np.float32) if is_narrow_float(dtype) else dtype
 
 

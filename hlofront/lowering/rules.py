@@ -1,8 +1,8 @@
-"""The modules of lowering rules, and the primitives that each has rules of.
+"""The modules of lowering rules, with the primitives for which each has rules.
 
 A module is imported when one of its primitives is first lowered, for the platform of its folder or
 at the end of its name if there is one: most programs need few of them. `one_to_one` is not listed,
-as the builder imports it.
+because the builder imports it.
 """
 
 import importlib
@@ -132,7 +132,7 @@ MODULES: dict[str, str] = {
     ),
 }
 
-# The dtypes of the results that a module has rules for. Modules that are not here have many.
+# The dtypes of results for which a module has rules. Modules that are not here have rules for many.
 DTYPES: dict[str, str] = {
     "cpu.complex_exp_log": "complex64 complex128",
     "cpu.complex_sqrt": "complex64 complex128",
@@ -150,6 +150,6 @@ for _module, _names in MODULES.items():
 
 
 def import_all() -> None:
-    """Import all modules of lowering rules, for those who look through the table."""
+    """Import all modules of lowering rules, for code that reads the whole table."""
     for module in MODULES:
         importlib.import_module(f"{__package__}.{module}")

@@ -1,4 +1,4 @@
-"""The builder that lowering rules take: it emits operations and lowers jaxprs and functions."""
+"""The builder passed to lowering rules, which emits operations and lowers jaxprs and functions."""
 
 # The stubs of jaxlib do not name the types of the results of operations and lists.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -49,12 +49,12 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
 
 _create = Operation.create
-# How often a jaxpr that holds others is emitted in place before it becomes a function.
+# The number of times that a jaxpr that holds others is inlined before it becomes a function.
 _MAX_COPIES = 8
 
 
 class Builder(Emitter):
-    """The argument of every lowering rule: it emits StableHLO at one position of one function."""
+    """The argument of every lowering rule, which emits StableHLO at one position of a function."""
 
     __slots__ = ()
 
@@ -68,13 +68,13 @@ class Builder(Emitter):
         A jaxpr that holds others and was emitted several times becomes a private function: if each
         of 60 functions runs the one below it in two branches, the module would have 2**60 of them.
         """
-        # Arguments that are not used may have no value.
+        # Unused arguments may have no value.
         if self._is_repeated(program) and type(None) not in map(type, args):
             return self.call(program, "_".join(scope) or "closed_call", args)
         return self.inline(program.jaxpr, program.consts, args, *scope)
 
     def _is_repeated(self, program: ClosedJaxpr) -> bool:
-        """Count a jaxpr that is to be emitted, and return whether it should be a function."""
+        """Count the uses of a jaxpr, and return whether it should become a function."""
         if self.origin is not None or self.module.is_scalar_region:
             return False
         count = self.module.emitted.get(program, 0)
@@ -95,7 +95,7 @@ class Builder(Emitter):
             aval: Any = var.aval
             if isinstance(const, ir.Value):
                 environment[var] = const
-            elif aval == token_aval:  # The effects it waits for are complete: emit a new one.
+            elif aval == token_aval:  # The effects for which it waits are complete: emit a new one.
                 environment[var] = self.op("stablehlo.create_token", (), token_aval)
             else:
                 environment[var] = self.hoist(const, aval.dtype)
@@ -109,11 +109,11 @@ class Builder(Emitter):
         if typed_mesh is not None:
             for var in jaxpr.invars:
                 value: Any = environment[var]
-                # An input that is not used has no value.
+                # An unused input has no value.
                 if value is not None and is_unreduced(var.aval):
                     environment[var] = self.split_by_type(value, var.aval)
         after_equation = self.module.after_equation if self.origin is None else None
-        # The mesh of each value that is on another one than the program.
+        # The mesh of each value that is not on the program's mesh.
         elsewhere: dict[Var, NamedAxes] = {}
         if not self.module.may_find_nans:
             self.module.may_find_nans = may_find_nan(jaxpr)
@@ -130,7 +130,8 @@ class Builder(Emitter):
             if self.module.typed_mesh is not None:
                 constrains = not equation.primitive.carries_programs
                 for var in equation.outvars:
-                    # XLA takes values for whole ones that are not said to be unreduced everywhere.
+                    # # XLA assumes that values are whole unless each use says that they are
+                    # unreduced.
                     if constrains or is_unreduced(var.aval):
                         environment[var] = self.split_by_type(environment[var], var.aval)
             self.module.typed_mesh = typed_mesh
@@ -142,7 +143,7 @@ class Builder(Emitter):
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
     def split_by_type(self, x: Value, aval: AbstractValue) -> Value:
-        """Return a value constrained to the split that its type says, by a mesh's explicit axes."""
+        """Return a value constrained to the split by explicit mesh axes that is in its type."""
         mesh = self.module.typed_mesh
         if mesh is None or not isinstance(aval, ShapedArray):
             return x
@@ -150,7 +151,7 @@ class Builder(Emitter):
         return self.op("sdy.sharding_constraint", (x,), aval, sharding=attribute)
 
     def fence(self, x: Value, aval: AbstractValue, equation: Equation) -> Value:
-        """Return a result of an equation behind an optimization barrier, so that XLA stores it."""
+        """Return an equation's result behind an optimization barrier, so that XLA stores it."""
         around = self.loc
         if self.origin is None:
             name = self.scope_of(equation).name_of("fence")
@@ -169,7 +170,7 @@ class Builder(Emitter):
         return environment[atom]
 
     def literal(self, atom: Literal, direct: str | None, outvars: Sequence[Var]) -> Value:
-        """Return a literal operand, broadcast to the result's shape if the rule is one operation.
+        """Return a literal operand, broadcast to the result's shape if the rule is an operation.
 
         Args:
           direct: the name of that operation, or None.
@@ -182,7 +183,7 @@ class Builder(Emitter):
         return self.full(atom.val, result.update(dtype=aval.dtype))
 
     def hoist(self, value: Any, dtype: DType) -> Value:
-        """Return a constant of the jaxpr: a function argument if it is large, else an operation."""
+        """Return the value of a constant: a function argument if it is large, else an operation."""
         argument = self.hoisted.get(id(value))
         if argument is not None:
             return argument
@@ -191,7 +192,7 @@ class Builder(Emitter):
         first = first_of_counting(value)
         if first is not None:
             aval = ShapedArray(value.shape, dtype)
-            # NumPy's integers of 64 bits may be too large for the 32 bits that they become.
+            # 64-bit NumPy integers may be too large for the 32 bits to which they are narrowed.
             first = int(np.array(first).astype(dtype))
             return self.op("stablehlo.add", (self.iota(aval, 0), self.full(first, aval)), aval)
         return self.constant(np.asarray(value), dtype)
@@ -246,7 +247,7 @@ class Builder(Emitter):
         if primitive in EXTENDED and isinstance(self.avals_in[0].dtype, ExtendedDType):
             operands, params = extend_to_elements(self, operands, params)
         rule = self.rule(primitive)
-        # One value, or a sequence with one value per result.
+        # One value, or a sequence with a value per result.
         results: Any
         try:
             if rule is not None:
@@ -261,7 +262,7 @@ class Builder(Emitter):
             environment[outvars[0]] = results
 
     def rule(self, primitive: Primitive) -> LoweringRule | None:
-        """Return the lowering rule of a primitive; None if the module's platforms have several."""
+        """Return the lowering rule of a primitive; None if its platforms have different ones."""
         platforms, overrides = self.module.platforms, self.module.overrides
         if primitive in overrides:
             return overrides[primitive]
@@ -272,7 +273,7 @@ class Builder(Emitter):
 
     @property
     def is_undivided(self) -> bool:
-        """Return whether the current equation is for one device, and all its sizes are known."""
+        """Return whether the current equation runs on one device and all its sizes are known."""
         if self.module.several_devices:
             return False
         avals = (*self.avals_in, *self.avals_out)
@@ -306,7 +307,7 @@ class Builder(Emitter):
     ) -> list[Value]:
         """Trace `function(*operands, **params)` and emit the jaxpr inline.
 
-        All its operations implement the current equation, and have its location.
+        All operations implement the current equation, and have its location.
 
         Args:
           function: takes arrays and returns one array or a sequence of them.
@@ -317,12 +318,12 @@ class Builder(Emitter):
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
         with enable_x64(wide), folding_constants(False):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
-        if touches_references(program.effects):  # They are made inside, and do not leave it.
+        if touches_references(program.effects):  # They never leave the function.
             program = discharge_program(program).program
         return self.inline_traced(program, operands)
 
     def inline_traced(self, program: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
-        """Emit a closed jaxpr whose equations all implement the current one, at its location."""
+        """Emit a closed jaxpr, all of which implements the current equation, at its location."""
         around, self.origin = self.origin, self.loc
         try:
             with self.module.without_types():
@@ -366,12 +367,12 @@ class Builder(Emitter):
         effects: Iterable[Effect] = (),
         **attributes: ir.Attribute,
     ) -> list[Value]:
-        """Emit a call of the private function that `body` defines, once per `key` and module.
+        """Emit a call of the private function that `body` defines once per `key` and module.
 
         Args:
           body: `body(builder, *args)` returns the results.
           constants: the large constants inside, which are arguments of the module's main function
-            and are passed down the calls.
+            and passed down through calls.
           effects: the effects of the body. Tokens of ordered effects are passed in and returned.
           attributes: further attributes of the call.
         """
@@ -397,10 +398,10 @@ class Builder(Emitter):
         key: Hashable = None,
         **facts: Hashable,
     ) -> Any:
-        """Emit a call of the private function that a rule makes of the current equation.
+        """Lower the current equation by a rule in a private function, and emit a call of it.
 
-        Equations of equal types and parameters share the function. It is named for the primitive,
-        and XLA gives the location of each call to all operations of its body.
+        Equations with equal types and parameters share the function. It is named after the
+        primitive, and XLA gives the location of each call to all operations of the body.
 
         Args:
           rule: `rule(builder, *operands, **params, **facts)`, which emits several operations.
@@ -409,12 +410,12 @@ class Builder(Emitter):
               known facts about the operands, which are arguments of the function.
 
         Returns:
-          What the rule returns: a value, or a sequence of them.
+          The result of the rule: a value, or a sequence of them.
         """
         equation, avals_in, avals_out = self.current, self.avals_in, self.avals_out
         is_in_place = self.module.is_scalar_region or equation is self.defined_for
         if is_in_place or self.scope_of(equation).attributes:
-            # Regions of reductions cannot call functions; attributes are given to each operation.
+            # Regions of reductions cannot call functions; attributes are set on each operation.
             return rule(self, *operands, **params, **facts)
         is_one = not equation.primitive.multiple_results
 
@@ -495,7 +496,7 @@ class Builder(Emitter):
         constants: Sequence["Constant"],
         ordered: Sequence[Effect],
     ) -> ir.FlatSymbolRefAttr:
-        """Add the function that `define_function` returns the symbol of."""
+        """Add a function to the module, and return its symbol; see `define_function`."""
         module = self.module
         extra_types = [value.type for value in self.values_of(constants)]
         tokens = [token_aval] * len(ordered)
@@ -577,7 +578,7 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
 
 
 def _distinct(params: Mapping[str, object]) -> list[Hashable]:
-    """Return parameters as parts of a key, where 0.0 and -0.0, which are equal, are different."""
+    """Return parameters as parts of a key that distinguishes 0.0 from -0.0, which are equal."""
     return [
         (name, type(value), repr(value) if isinstance(value, float) else value)
         for name, value in params.items()
@@ -585,7 +586,7 @@ def _distinct(params: Mapping[str, object]) -> list[Hashable]:
 
 
 def _hashable(key: Hashable) -> Hashable:
-    """Return a key, or one that equals no other if it has parts that cannot be compared."""
+    """Return a key, or a unique one if it has parts that cannot be compared."""
     try:
         hash(key)
     except TypeError:

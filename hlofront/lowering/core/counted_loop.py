@@ -1,4 +1,4 @@
-"""Counting loops, whose steps are functions of arrays that are traced and inlined."""
+"""Loops that count, whose steps are functions of arrays that are traced and inlined."""
 
 from collections.abc import Callable, Sequence
 

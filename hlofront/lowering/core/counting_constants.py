@@ -1,4 +1,4 @@
-"""Constants that count up, which programs make by iota instead of taking them as arguments."""
+"""Constants of consecutive integers, which become an iota instead of an argument."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ from hlofront.base.elements import NumPyArray
 from hlofront.bridge import state
 from hlofront.core.programs.digest import LARGE_CONSTANT_BYTES
 
-# Larger arrays are not read from their device to look at their elements.
+# Larger arrays are not read from the device to inspect their elements.
 _LARGEST_BYTES = 1 << 20
 
 
 def first_of_counting(value: object) -> int | None:
     """Return the first element of a large constant whose elements are consecutive integers.
 
-    XLA fuses an iota with what reads it, such as the mask of an attention, and knows nothing about
-    the elements of an argument.
+    XLA fuses an iota with the operations that read it, such as the mask of an attention, but does
+    not know the elements of an argument.
 
     Returns:
-      None if the constant is small, does not count, or cannot be read, since it was donated or is
-      split over devices.
+      The first element; None if the constant is small, does not count, or cannot be read because it
+      was donated or is split over devices.
     """
     array: Any = value
     if isinstance(value, state.ArrayImpl):

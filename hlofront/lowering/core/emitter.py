@@ -1,4 +1,4 @@
-"""Emitter of StableHLO at one position of a function: operations, regions, constants, tokens."""
+"""The emitter of StableHLO at a position of a function: operations, regions, constants, tokens."""
 
 # The stubs of jaxlib do not name the types of the results of operations and lists.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -29,7 +29,7 @@ _create = Operation.create
 
 
 class Emitter:
-    """The base class of the builder: it emits operations and does not handle jaxprs."""
+    """The base class of the builder, which emits operations and does not handle jaxprs."""
 
     __slots__ = (
         "avals_in",
@@ -84,8 +84,8 @@ class Emitter:
         self.origin: ir.Location | None = None
         # The equation that the function implements; None if it does not implement one.
         self.defined_for: Equation | None = None
-        # Whether operations are emitted into a function's body, in no region of it, so that no loop
-        # of the function repeats them.
+        # Whether operations are emitted directly into a function's body, where no loop of the
+        # function repeats them.
         self.is_at_top = False
 
     @property
@@ -105,7 +105,7 @@ class Emitter:
         return self.current.primitive
 
     def location(self, path: str) -> ir.Location:
-        """Return the location of an operation of the current equation that has this path."""
+        """Return the location of an operation of the current equation with this path."""
         if self.origin is not None:
             return self.origin
         traceback = None if self.equation is None else self.equation.traceback
@@ -214,9 +214,9 @@ class Emitter:
     ) -> list[Value]:
         """Emit a while loop of `body(builder, *values)` while `condition(builder, *values)` holds.
 
-        The condition must not have ordered effects: that of StableHLO cannot return a token. For a
-        condition with some, the caller evaluates it before the loop and at the end of the body, and
-        carries the result among the values.
+        The condition must not have ordered effects, because StableHLO's conditions cannot return
+        tokens. If it has some, the caller must evaluate it before the loop and at the end of the
+        body, and carry the result among the values.
 
         Args:
           values: the values before the first iteration, of `avals`.
@@ -249,8 +249,8 @@ class Emitter:
         """Emit a `stablehlo.case` of the `index`-th branch, or the last if `index` is out of range.
 
         Args:
-          branches: functions that emit into the builder they are called with and return values of
-            `avals`; they may use values from outside.
+          branches: functions of a builder that emit into it and return values of `avals`; they may
+            use values from outside.
           effects: the union of the branches' effects.
         """
         ordered = ordered_effects(effects)
@@ -274,12 +274,12 @@ class Emitter:
         return [self.tokens[effect] for effect in effects]
 
     def take_tokens(self, effects: Sequence[Effect], results: Iterable[Value]) -> list[Value]:
-        """Store the first results as the tokens of these effects, and return the other results."""
+        """Store the first results as the tokens of these effects, and return the others."""
         results = list(results)
         self.tokens.update(zip(effects, results))
         return results[len(effects) :]
 
-    # ---- constants and small conveniences
+    # ---- constants and helpers
 
     def constant(
         self, value: ArrayLike, dtype: str | type[Any] | NumPyDType | None = None
@@ -344,7 +344,7 @@ class Emitter:
         )
 
     def broadcast_to(self, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
-        """Return x of `aval` broadcast to the shape of `result`; a scalar or sizes of 1 expand."""
+        """Return x of `aval` broadcast to the shape of `result`; scalars and sizes of 1 expand."""
         if aval.shape == result.shape:
             return x
         target = result if aval.dtype == result.dtype else result.update(dtype=aval.dtype)
@@ -353,8 +353,8 @@ class Emitter:
     def broadcast_operands(self, *operands: Value) -> list[Value]:
         """Return the equation's operands, broadcast to the shape of its first result.
 
-        A literal is broadcast once per block, as it is for primitives without a rule of their own:
-        which have one depends on the modules of rules that other programs have loaded.
+        A literal is broadcast once per block, as for primitives without a rule of their own: which
+        primitives have one depends on the rule modules that other programs have loaded.
         """
         out = self.avals_out[0]
         if not out.shape:
@@ -375,7 +375,7 @@ class Emitter:
         return self.op("stablehlo.reshape", (x,), result)
 
     def iota(self, result: ShapedArray, axis: int) -> Value:
-        """Return an array whose elements are their indices along an axis."""
+        """Return an array in which each element is its index along an axis."""
         if self.module.size_variables and has_symbolic_size(result.shape):
             return unknown_sizes.iota(self, result, axis)
         return self.op("stablehlo.iota", (), result, iota_dimension=types.i64(axis))
@@ -386,7 +386,7 @@ class Emitter:
     def compare(
         self, direction: str, x: Value, y: Value, aval: ShapedArray, kind: str | None = None
     ) -> Value:
-        """Compare two arrays with equal avals, element by element.
+        """Compare two arrays with equal avals elementwise.
 
         Args:
           direction: EQ, NE, LT, LE, GT or GE.
@@ -403,7 +403,7 @@ class Emitter:
         )
 
     def select(self, condition: Value, yes: Value, no: Value, aval: ShapedArray) -> Value:
-        """Return `yes` where the condition holds, else `no`: both arrays of this aval."""
+        """Return `yes` where the condition holds, else `no`; both have this aval."""
         return self.op("stablehlo.select", (condition, yes, no), aval)
 
     def slice(
@@ -430,9 +430,9 @@ class Emitter:
     def dynamic_slice(
         self, x: Value, aval: ShapedArray, starts: Sequence[Value], result: ShapedArray
     ) -> Value:
-        """Return the part of x of `aval` that begins at scalars `starts` and is of type `result`.
+        """Return the slice of x, of type `result`, that begins at the scalars `starts`.
 
-        Starts are moved so that the part is inside of x.
+        Starts are clamped so that the slice is inside x.
         """
         if self.module.size_variables and has_symbolic_size(result.shape):
             return unknown_sizes.dynamic_slice(self, x, aval, starts, result)
@@ -448,7 +448,7 @@ class Emitter:
         interior: Sequence[int] | None = None,
         result: ShapedArray | None = None,
     ) -> Value:
-        """Return x padded with `filling`, with these numbers of elements around and between."""
+        """Return x padded with `filling`, by numbers of elements before, after and between."""
         interior = (0,) * len(low) if interior is None else interior
         if self.module.size_variables and has_symbolic_size((*low, *high, *interior)):
             return unknown_sizes.pad(self, x, filling, low, high, interior, result)
@@ -459,8 +459,9 @@ class Emitter:
                 a < 0 and (remainder or (not has_symbolic_size((size,)) and size <= b))
                 for a, remainder, b, size in zip(low, within_step, high, aval.shape, strict=True)
             ):
-                # XLA's partitioner ends the process where a cut is not of whole steps of a dilated
-                # axis, or of all its elements, with padding after them: cut afterwards.
+                # XLA's partitioner aborts the process if negative padding removes other than whole
+                # steps of a dilated axis, or all its elements followed by padding: slice
+                # afterwards.
                 cut = [min(a - rest, 0) for a, rest in zip(low, within_step, strict=True)]
                 shape = tuple(size - c for size, c in zip(aval.shape, cut, strict=True))
                 first = [a - c for a, c in zip(low, cut, strict=True)]

@@ -1,8 +1,7 @@
 """Extended dtypes, such as random keys, as the ordinary arrays that store them on a device.
 
-An array of extended elements has the axes of an element after its own. A primitive that moves
-elements also moves along those axes: its parameters are extended to them, and then its rule is
-called as for any array.
+An array of extended elements has the axes of an element after its own. The parameters of primitives
+that move elements are extended to those axes, and then the rule is called as for any other array.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ EXTENDED: dict[Primitive, Extend] = {}
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
-    """Return the aval of an array on a device: keys become integers, other dtypes stay."""
+    """Return the aval of an array as devices store it: keys become integers, others stay."""
     if isinstance(aval.dtype, ExtendedDType):
         return ShapedArray(*aval.dtype.physical(aval.shape))
     return aval
@@ -36,7 +35,7 @@ def physical(aval: ShapedArray) -> ShapedArray:
 def extend_to_elements(
     build: Emitter, operands: list[Value], params: Params
 ) -> tuple[list[Value], Params]:
-    """Return the operands and parameters of an equation on the physical arrays of extended dtypes.
+    """Return an equation's operands and parameters for the physical arrays of extended dtypes.
 
     The builder's avals become those of the physical arrays.
     """
@@ -48,7 +47,7 @@ def extend_to_elements(
     build.avals_out = list(map(physical, build.avals_out))
     with_starts = _WITH_STARTS.get(primitive)
     if with_starts is not None:
-        # Slices begin at the start of an element. All starts have one dtype.
+        # Slices begin at the start of an element. All starts have the same dtype.
         start = avals[with_starts] if len(avals) > with_starts else _start
         operands = [*operands, *[build.constant(0, start.dtype) for _ in element]]
         build.avals_in = [*build.avals_in, *[start.strip_weak_type()] * len(element)]
@@ -70,7 +69,7 @@ def _extends(*primitives: Primitive) -> Callable[[Extend], Extend]:
 
 
 def _after(rank: int, element: Shape) -> range:
-    """Return the numbers of an element's axes, which follow the `rank` axes of an array."""
+    """Return the axis numbers of an element's axes, which follow the `rank` axes of an array."""
     return range(rank, rank + len(element))
 
 

@@ -1,8 +1,8 @@
-"""Fences, optimization barriers on values that XLA must not recompute.
+"""Fences: optimization barriers on values that XLA must not recompute.
 
 XLA's fusion for CPUs copies cheap operations into every operation that uses them. A value that is
 accumulated over a deep model, such as a residual stream, is then never materialized: each of its
-users reads all of its terms again, and the size of the code, its compile time and its run time grow
+users reads all of its terms again, and the code's size, compile time and run time grow
 with the square of the depth. A fence is an optimization barrier on such a value, which materializes
 it. Differences, such as those from a mean, are fenced as well if XLA would store them for one user
 and recompute them for the others. Only lowering uses fences: they are not in jaxprs.
@@ -45,14 +45,14 @@ MAX_ARRAYS_READ = 16
 LONGEST_RUN = 32
 # or more operations than this on the longest path to it, which take ever longer to compile.
 DEEPEST = 256
-# Small values are not exempt: they take as long to compile as large ones.
-# XLA stores the factors of a sum of products with at least this many elements, which a library
-# computes. It recomputes a difference, such as that from a mean, for its other users, so that it
-# has to keep the original array as well: such differences are fenced.
+# Small values are not exempt, because they take as long to compile as large ones.
+# XLA stores the factors of a sum of products with at least this many elements, because a library
+# computes it. It recomputes a difference, such as that from a mean, for other users, and must then
+# keep the original array as well: such differences are fenced.
 MIN_SUMMED = 4096
 
-# The primitives that XLA recomputes freely. It stores the results of all others that have several
-# users: dots, reductions, exp, division, gather, concatenate, loops. This was measured by compiling
+# The primitives that XLA recomputes freely. It stores the results of all others if they have
+# several users: dots, reductions, exp, division, gather, concatenate, loops. Found by compiling
 # each of them.
 _COPIED = frozenset(
     (
@@ -119,8 +119,8 @@ _OF_DIFFERENCES = frozenset((e.sub_p, e.mul_p, s.broadcast_in_dim_p))
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
 
 
-# The kind of each primitive that calls no program. XLA inlines calls, so costs pass through them;
-# it stores the results of all other operations.
+# # The kind of each primitive that does not call a program. XLA inlines calls, so costs pass
+# through them; it stores the results of all other operations.
 _KINDS: dict[Primitive, OneOf["copied", "slice"]] = {
     **dict.fromkeys(_COPIED, "copied"),
     **dict.fromkeys(_SLICES, "slice"),
@@ -150,7 +150,7 @@ class Fences:
         self._recorded: list[tuple[AbstractValue, Traceback | None]] = []
 
     def of(self, jaxpr: Jaxpr) -> set[Var]:
-        """Return the values of a program to fence, without those of its subprograms."""
+        """Return the values to fence in a program, without those in its subprograms."""
         return self.program(jaxpr).fenced
 
     def program(self, jaxpr: Jaxpr) -> "_Program":
@@ -212,10 +212,10 @@ class _Cost(NamedTuple):
     reads: frozenset[Hashable]
     # The number of operations on the longest path from those arrays.
     depth: int
-    # The number of operations in a row, ending here, that read only one array; and that array.
+    # The number of consecutive operations, ending here, that read only one array; and that array.
     run: int
     start: Hashable
-    # Whether it depends on smaller values only, as a broadcast scalar does.
+    # Whether it only depends on smaller values, like a broadcast scalar.
     of_smaller: bool
 
 
@@ -233,7 +233,7 @@ class _Program:
         # A weak reference: the fences hold this analysis.
         self._fences: Fences = weakref.proxy(fences)
         self._jaxpr = jaxpr
-        # Literals may occur in it as well: each is used once.
+        # It may contain literals as well: each is used once.
         self._uses: dict[Hashable, int] | None = None
         self.inputs: dict[Hashable, int] = {
             var: position for position, var in enumerate(jaxpr.invars)
@@ -258,7 +258,7 @@ class _Program:
         self._fence_differences()
 
     def _fence_differences(self) -> None:
-        """Fence differences of arrays and broadcasts with users besides a sum of products."""
+        """Fence differences of arrays and broadcasts with users other than sums of products."""
         makers: dict[Atom, Equation] = {}
         summed: set[Atom] = set()
         for equation in live_equations(self._jaxpr):
@@ -284,10 +284,10 @@ class _Program:
         result: Any = equation.outvars[0]
         elements = result.aval.size
         if type(elements) is not int:
-            return  # Its sizes are not known yet.
+            return  # The difference's sizes are not known yet.
         reads: frozenset[Hashable] = frozenset()
         depth = run = 0
-        # The operand that is as large as the result, and whether there are several.
+        # The operand that is as large as the result, and whether there are several such operands.
         array = start = None
         several = False
         atom: Any
@@ -378,7 +378,7 @@ class _Program:
         equations = live_equations(self._jaxpr)
         calls = [(equation, call) for equation in equations if (call := called_by(equation))]
         callers = {equation for equation, _ in calls}
-        # An equation counts once, however often it has the value as operand.
+        # An equation counts once, even if the value is several of its operands.
         operands = [{*equation.invars} for equation in equations if equation not in callers]
         uses: Counter[Hashable] = Counter(chain.from_iterable((*operands, self._jaxpr.outvars)))
         for equation, call in calls:
@@ -404,16 +404,16 @@ class _Program:
 
 
 def _is_from_smaller(difference: Equation) -> bool:
-    """Return whether a difference is that of a large array and a smaller one."""
+    """Return whether an equation is the difference of a large array and a smaller one."""
     avals: list[Any] = [atom.aval for atom in (*difference.outvars, *difference.invars)]
     if any(type(aval.size) is not int for aval in avals):
-        return False  # Sizes are not known yet.
+        return False  # The sizes are not known yet.
     result, array, smaller = (aval.size for aval in avals)
     return result >= MIN_SUMMED and smaller < array == result
 
 
 def _operands(difference: Equation, makers: Mapping[Atom, Equation]) -> Hashable:
-    """Return what a difference is of: of a broadcast, its operand and parameters."""
+    """Return the operands of a difference; for a broadcast, its operand and parameters."""
     array, smaller = difference.invars
     broadcast = makers.get(smaller)
     if broadcast is None or broadcast.primitive is not s.broadcast_in_dim_p:
@@ -429,7 +429,7 @@ def _stored(value: Hashable, atom: Atom) -> _Cost:
 
 
 def _is_barred(equation: Equation, position: int) -> bool:
-    """Return whether checkpoint puts a barrier before an operand for recomputation."""
+    """Return whether checkpoint puts a barrier before an operand to force recomputation."""
     if equation.primitive is not remat_p or not equation.params["differentiated"]:
         return False
     barred = equation.params["prevent_cse"]

@@ -30,7 +30,7 @@ class Formula:
         return self.value.dtype
 
     def operand(self, x: "Formula | float") -> ArrayLike:
-        """Return the other operand of an operation; a constant becomes a scalar of this dtype."""
+        """Return the other operand of an operation; constants become scalars of this dtype."""
         return x.value if isinstance(x, Formula) else exact_dtype(np.asarray(x, self.dtype)[()])
 
     def __neg__(self) -> "Formula":
@@ -100,7 +100,7 @@ lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 
 def rounded(x: Formula) -> Formula:
-    """Return the nearest integers, of two the even ones."""
+    """Round to the nearest integers; ties go to even ones."""
     return Formula(e.round(x.value, e.RoundingMethod.TO_NEAREST_EVEN))
 
 
@@ -135,8 +135,8 @@ def polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
 def parallel_polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
     """Return the sum of coefficients[k] * x**k, by Estrin's scheme.
 
-    It has more products than Horner's rule, but few of them wait for another one, so that a
-    processor with several units computes it in less time.
+    It has more products than Horner's rule, but fewer dependencies between them, so that a
+    processor with several units is faster.
     """
     terms: list[Formula | float] = list(coefficients)
     while len(terms) > 1:

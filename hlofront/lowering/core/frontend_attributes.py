@@ -1,4 +1,4 @@
-"""XLA's frontend attributes of operations: text by name, which passes and plugins read."""
+"""XLA's frontend attributes of operations: named texts that passes and plugins read."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -15,10 +15,10 @@ _NAME = "mhlo.frontend_attributes"
 
 @contextmanager
 def marked(block: ir.Block, attributes: dict[str, str]) -> Generator[None, None, None]:
-    """Give frontend attributes to the operations that are emitted at the end of an MLIR block.
+    """Add frontend attributes to the operations that are emitted at the end of an MLIR block.
 
-    Operations in their regions get them as well. Existing attributes stay; constants get none,
-    since operations share them.
+    Operations in their regions get them too. Existing attributes are kept; constants get none,
+    because operations share them.
     """
     before = len(block.operations)
     yield
@@ -36,7 +36,7 @@ def _add_to_all(operation: ir.Operation, attributes: dict[str, str]) -> None:
 
 
 def add(operation: ir.Operation, attributes: dict[str, str]) -> None:
-    """Give an operation frontend attributes; those that it has by itself stay as they are."""
+    """Add frontend attributes to an operation, without changing those that it has already."""
     merged: dict[str, ir.Attribute] = {
         name: ir.StringAttr.get(value, context=context) for name, value in attributes.items()
     }

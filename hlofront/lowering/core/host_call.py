@@ -1,4 +1,4 @@
-"""The record of a call from a module to the host, from which the runtime builds a function."""
+"""The record of a module's call to the host, from which the runtime builds a function."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def _is_x64() -> bool:
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
 class HostCall:
-    """A call from a module to the host, of a function of flat arrays.
+    """A call from a module to a function of flat arrays on the host.
 
     runtime/compilation/host_calls.py makes the function that the device's runtime calls.
     """
@@ -42,11 +42,11 @@ class HostCall:
     ordered: bool
     # The channels, if operands and results are transferred one by one.
     channels: Channels | None = None
-    # Whether the function takes the context of the execution and the buffers of operands and
-    # results, which it writes.
+    # Whether the function takes the execution context and the buffers of operands and of results,
+    # which it writes.
     takes_buffers: bool = False
-    # Whether the function takes NumPy arrays. To make other ones of them, a device may need a
-    # thread that the devices of the program hold.
+    # Whether the function takes NumPy arrays. Converting them to device arrays may need a thread
+    # that the program's devices hold.
     takes_numpy: bool = False
-    # Whether 64-bit types were on where the program was lowered.
+    # Whether 64-bit types were enabled when the program was lowered.
     x64: bool = dataclasses.field(init=False, default_factory=_is_x64)

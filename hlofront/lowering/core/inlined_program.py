@@ -1,4 +1,4 @@
-"""The program whose equations the builder emits, for rules that look at several of them."""
+"""The program whose equations the builder emits, for rules that consider several of them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from hlofront.lowering.core.pruning import live_equations
 
 
 class EquationGroup(NamedTuple):
-    """An equation and all equations that read its results, which one function can replace.
+    """An equation and all equations that read its results, which a single function can replace.
 
     Attributes:
       readers: the equations that read the results, in order.
@@ -31,7 +31,7 @@ class InlinedProgram:
 
     Args:
       jaxpr: the program.
-      environment: the MLIR values of its variables, as far as it has been emitted.
+      environment: the MLIR values of the variables that have been emitted.
     """
 
     __slots__ = ("_jaxpr", "_makers", "environment", "pending")
@@ -44,16 +44,16 @@ class InlinedProgram:
         self._makers: dict[Atom, Equation] | None = None
 
     def maker(self, atom: Atom) -> Equation | None:
-        """Return the equation that has an atom as its result; None for inputs and constants."""
+        """Return the equation whose result is an atom, or None for inputs and constants."""
         if self._makers is None:
             equations = live_equations(self._jaxpr)
             self._makers = {var: equation for equation in equations for var in equation.outvars}
         return self._makers.get(atom)
 
     def group(self, equation: Equation) -> EquationGroup | None:
-        """Return the current equation with its readers; None if they have to be emitted one by one.
+        """Return the current equation with its readers, or None if they must be emitted separately.
 
-        That is so if a result is an output of the program, if an operand of a reader depends on
+        They must be if a result is an output of the program, if an operand of a reader depends on
         another reader, or if a later equation has effects, whose order must not change.
         """
         results: set[Atom] = {*equation.outvars}
@@ -82,5 +82,5 @@ class InlinedProgram:
         return EquationGroup(readers, operands, outvars, before, after)
 
     def merge(self, group: EquationGroup, merged: Equation) -> None:
-        """Emit an equation instead of the readers of a group, after all that it may depend on."""
+        """Emit an equation instead of a group's readers, after all that it may depend on."""
         self.pending = [*group.before, merged, *group.after][::-1]

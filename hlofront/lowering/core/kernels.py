@@ -1,4 +1,4 @@
-"""Calls of kernels of LAPACK, cuSOLVER and similar libraries, and NaN results where they fail."""
+"""Calls of kernels of LAPACK, cuSOLVER and similar libraries, with NaN results on failure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -31,7 +31,7 @@ class Library:
     def __init__(self, platform: str, title: str, solver: str, sparse: str, own: str):
         self.platform = platform
         self.title = title
-        # The first parts of kernel names: of the vendor's libraries, and of XLA's own.
+        # The prefixes of kernel names: of the vendor's libraries, and of XLA's own kernels.
         self.solver = solver
         self.sparse = sparse
         self.own = own
@@ -46,7 +46,7 @@ class Library:
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
-        """Call the kernel for a LAPACK routine with `kernel`."""
+        """Call the kernel for a LAPACK routine, by `kernel`."""
         self.check(build, avals[0].dtype)
         target = self.target(routine, avals[0].dtype)
         return self.kernel(build, target, operands, avals, results, attributes, aliases)
@@ -80,7 +80,7 @@ class Library:
         attributes: Mapping[str, str],
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
-        """Call a kernel that runs a routine of LAPACK on the host, or of MAGMA, with `kernel`."""
+        """Call a kernel that runs a routine of LAPACK on the host, or of MAGMA, by `kernel`."""
         kernels.load_hybrid_kernels()
         target = f"{self.own}hybrid_{routine}"
         return self.kernel(build, target, operands, avals, results, attributes, aliases)
@@ -103,7 +103,7 @@ class Library:
 
 
 class _Lapack(Library):
-    """The LAPACK library, with one routine per dtype and options that are characters."""
+    """The LAPACK library, with a routine per dtype and characters as options."""
 
     def target(self, routine: str, dtype: DType) -> str:
         if issubdtype(dtype, np.complexfloating):
@@ -165,8 +165,8 @@ def call(
       target: the name of the kernel, such as "cusolver_potrf_ffi".
       operands: the operand values, with the avals `avals`.
       results: the avals of the results.
-      batch: the number of leading batch axes. A value with two more axes is a matrix.
-      attributes: the kernel's options, each as the text of an MLIR attribute.
+      batch: the number of leading batch axes. Values with two further axes are matrices.
+      attributes: the kernel's options, as texts of MLIR attributes.
       aliases: the results that may share a buffer with an operand: result -> operand.
       by_rows: whether matrices are row-major, rather than column-major as for LAPACK.
     """
@@ -201,7 +201,7 @@ def xla_call(
     settings: str = "",
     api_version: int = 1,
 ) -> list[Value]:
-    """Call a custom call that an XLA compiler expands by itself, such as `Qr` on TPUs."""
+    """Emit a custom call that an XLA compiler expands by itself, such as `Qr` on TPUs."""
     return build.ops(
         "stablehlo.custom_call",
         operands,

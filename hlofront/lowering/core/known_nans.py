@@ -1,7 +1,7 @@
-"""Programs in which XLA may find a NaN while it compiles: a constant, or a result of constants.
+"""Programs in which XLA may see a NaN at compile time: a constant, or a result of constants.
 
-XLA's exponentials on CPUs are any number of such a NaN (see bridge/xla_faults.py), so that they are
-guarded in these programs only.
+XLA's exponentials on CPUs return an arbitrary number for such a NaN (see bridge/xla_faults.py), so
+they are guarded, but only in these programs.
 """
 
 import math
@@ -18,8 +18,8 @@ from hlofront.core.programs.subprograms import closed_programs_in
 
 # XLA does not look into larger constants.
 _LARGEST = 10_000
-# Operations whose result may be NaN for finite operands. Each has a test that rules this out, given
-# the value of a literal operand at a position.
+# Operations whose result may be NaN for finite operands, with a test of the value of a literal
+# operand at a position that rules this out.
 _NAN_OF_FINITE: dict[str, tuple[tuple[int, Callable[[float], bool]], ...]] = {
     "acos": (),
     "acosh": (),
@@ -36,7 +36,7 @@ _NAN_OF_FINITE: dict[str, tuple[tuple[int, Callable[[float], bool]], ...]] = {
     "rsqrt": (),
     "sqrt": (),
 }
-# Operations that give no NaN of infinities.
+# Operations whose result is never NaN for infinite operands.
 _NO_NAN_OF_INFINITE = frozenset(
     "abs broadcast_in_dim clamp concatenate convert_element_type copy copy_p eq expand_dims ge gt "
     "is_finite le lt max min ne neg pad reduce_max reduce_min reshape rev select_n sign slice "
@@ -55,11 +55,11 @@ def has_nan(array: NumPyArray) -> bool:
 
 @once_per_program
 def may_find_nan(jaxpr: Jaxpr, of_constants: bool = False) -> bool:
-    """Return whether equations may compute a NaN of constants, or have one as a literal.
+    """Return whether equations may compute a NaN from constants, or have one as a literal.
 
     Args:
-      jaxpr: the program. Programs that equations hold are only looked into where all operands of
-        an equation are constants.
+      jaxpr: the program. Subprograms are only inspected if all operands of their equation are
+        constants.
       of_constants: whether its inputs are constants.
     """
     constants: set[Atom] = {*jaxpr.constvars, *(jaxpr.invars if of_constants else ())}
@@ -89,7 +89,7 @@ def may_find_nan(jaxpr: Jaxpr, of_constants: bool = False) -> bool:
 
 
 def _is_number(equation: Equation, name: str) -> bool:
-    """Return whether an operation of finite constants has no NaN as its result."""
+    """Return whether the result of an operation on finite constants cannot be NaN."""
     aval: Any = equation.outvars[0].aval
     if not issubdtype(aval.dtype, np.inexact):
         return True
@@ -109,5 +109,5 @@ def _is_infinite(value: Any) -> bool:
 
 
 def _may_be_float(value: Any) -> bool:
-    # Numbers of float0 have fields.
+    # float0 is a structured dtype.
     return isinstance(value, float | np.generic) and not isinstance(value, np.void)

@@ -1,4 +1,4 @@
-"""MLIR locations with the user's source lines, so that HLO names them."""
+"""MLIR locations with the user's source lines, which HLO then shows."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
@@ -21,7 +21,7 @@ _ALL_FRAMES = 1000
 
 
 class Locations:
-    """A cache of a module's MLIR locations, each of a traceback, a name, or both.
+    """A cache of a module's MLIR locations, each made of a traceback, a name, or both.
 
     The options are read at construction, so all operations of a module have the same kind of
     locations.
@@ -42,9 +42,9 @@ class Locations:
         else:
             self._frames_of = _innermost_frame
         self.unknown = ir.Location.unknown(context)
-        # For each location of frames, the locations of operations there by their names.
+        # For each location of frames, the locations of its operations by name.
         self._at: dict[ir.Location, dict[str, ir.Location]] = {}
-        # The last traceback, the location of its frames, and those of operations there.
+        # The last traceback, the location of its frames, and the locations of its operations.
         self._last: Traceback | None = None
         self._last_frames: ir.Location = self.unknown
         self._last_named: dict[str, ir.Location] = {}
@@ -53,7 +53,7 @@ class Locations:
         """Return the location of an operation: its name, and the user's source lines."""
         if traceback is None:
             return ir.Location.name(name, context=context)
-        # Operations of one line of the user's, and their derivatives, follow one another.
+        # Consecutive operations often come from the same line of the user's code.
         if traceback is not self._last:
             self._last, self._last_frames = traceback, self._frames_of(traceback)
             self._last_named = self._at.setdefault(self._last_frames, {})
@@ -68,7 +68,7 @@ class Locations:
 
 
 def _shown_user_file(code: types.CodeType) -> str | None:
-    """Return a code object's file name as modules print it; None for library code."""
+    """Return the file name to print for a code object, or None for library code."""
     return _shown_file(code.co_filename) if is_user_file(code.co_filename) else None
 
 

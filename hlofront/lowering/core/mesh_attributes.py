@@ -1,4 +1,4 @@
-"""Shardings as Shardy attributes, and the meshes that a module declares for them."""
+"""Shardings as Shardy attributes, and a module's declarations of their meshes."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
@@ -40,7 +40,7 @@ def is_described(sharding: object) -> TypeGuard[DescribedSharding]:
 
 
 def is_unreduced(sharding: object) -> bool:
-    """Return whether devices have values that are to be combined along axes of a mesh."""
+    """Return whether devices hold values that must be combined along axes of a mesh."""
     spec = getattr(sharding, "spec", None)
     return spec is not None and bool(spec.unreduced)
 
@@ -71,7 +71,7 @@ def quoted(name: object) -> str:
 
 
 def mesh_symbol(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> str:
-    """Return the symbol of the mesh with these axes and device ids; None is the usual order."""
+    """Return the symbol of the mesh with these axes and device ids (None: the usual order)."""
     key = tuple(axes), ids
     symbol = state.meshes.get(key)
     if symbol is None:
@@ -97,7 +97,7 @@ def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int]
         attributes={
             "sym_name": types.string(symbol),
             "mesh": types.attribute(f"#sdy.mesh<[{listed}]{numbers}>"),
-            # Versions of StableHLO that support meshes themselves read this.
+            # Versions of StableHLO with support for meshes read this.
             "stablehlo.mesh": types.attribute(f"{{axes = [{described}]{described_ids}}}"),
         },
         loc=types.unknown,
@@ -107,9 +107,9 @@ def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int]
 
 
 def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]:
-    """Return the sharding attribute of an operation that runs on the first device only.
+    """Return the sharding attribute of an operation that only runs on the first device.
 
-    Return no attribute if the module is for one device. `results` is the number of results.
+    There is no attribute if the module is for one device. `results` is the number of results.
     """
     if not state.several_devices:
         return {}
@@ -122,7 +122,7 @@ def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]
 
 
 def typed_attribute(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> Any:
-    """Return the attribute of the sharding that a type says, with Auto axes left to XLA."""
+    """Return the attribute for the sharding in a type, which leaves Auto axes to XLA."""
     return types.attribute(f"#sdy.sharding{_typed_text(state, mesh, aval)}")
 
 
@@ -143,7 +143,7 @@ def unreduced_text(spec: PartitionSpec, axis_names: Sequence[object]) -> str:
     """Return the end of a sharding's text: its unreduced axes in the order of the mesh, or "".
 
     Raises:
-      ValueError: if jaxlib's Shardy cannot say their kind.
+      ValueError: if jaxlib's Shardy does not support their kind.
     """
     if not spec.unreduced:
         return ""
@@ -155,8 +155,8 @@ def unreduced_text(spec: PartitionSpec, axis_names: Sequence[object]) -> str:
 def mesh_of_results(equation: Equation, meshes: Mapping[Var, NamedAxes]) -> NamedAxes | None:
     """Return the mesh of an equation's results if it differs from the program's.
 
-    A reshard may lead to a mesh with other types of axes, and operations stay on the mesh of their
-    operands.
+    A reshard may lead to a mesh with other axis types, and further operations stay on the mesh of
+    their operands.
 
     Args:
       equation: the equation.

@@ -34,7 +34,7 @@ class ManualMesh(NamedTuple):
 
     Attributes:
       axes: the names and sizes of its axes.
-      manual: the names of those that are manual, here or in an enclosing body.
+      manual: the names of the axes that are manual, here or in an enclosing body.
     """
 
     axes: tuple[tuple[Hashable, int], ...]
@@ -103,14 +103,14 @@ class ModuleState:
         several_devices: bool = False,
         typed_mesh: NamedAxes | None = None,
     ):
-        # The platforms that are lowered for: a branch may be for only some of the module's.
+        # The platforms to lower for: a branch may be for only some of the module's platforms.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
-        # Whether some of them may be in loops.
+        # Whether some of the barriers may be in loops.
         self.has_inner_barriers = False
         self.cpu_settings = cpu_settings
-        # Whether XLA may find a NaN while it compiles, as far as the module is emitted; also True
-        # if that is not checked, since no operation is guarded. See known_nans.py.
+        # Whether XLA may see a NaN at compile time in the part emitted so far; also True if that
+        # need not be checked because no operation is guarded. See known_nans.py.
         self.may_find_nans = "cpu" not in platforms or not cpu_settings.guards
         # The values to fence, of any program; None if XLA decides. See fences.py.
         self.fences = Fences() if cpu_settings.fences else None
@@ -118,28 +118,28 @@ class ModuleState:
         # The end of the module, where functions are added.
         self.ip = ir.InsertionPoint(ir_module.body)
         # The symbols of the meshes at the module's start, by their axes and devices, and the last
-        # of their operations. See sharding.py.
+        # mesh operation. See mesh_attributes.py.
         self.meshes: dict[MeshKey, str] = {}
         self.last_mesh: ir.Operation | None = None
         self.several_devices = several_devices
-        # The mesh whose axes of type Explicit split values as their types say; None if there is
-        # none, or while operations are lowered whose types do not say it.
+        # The mesh whose Explicit axes split values according to their types; None if there is none,
+        # or while lowering operations whose types do not show the split.
         self.typed_mesh = typed_mesh
         # Whether equations are emitted into the region of a reduction or a scatter.
         self.is_scalar_region = False
-        # The mesh of the body of shard_map that is being lowered, or None. See manual.py.
+        # The mesh of the shard_map whose body is being lowered, or None.
         self.manual: ManualMesh | None = None
-        # The mesh of the program's shardings; None if they are over no mesh.
+        # The mesh of the program's shardings; None if they are not over a mesh.
         self.mesh: NamedAxes | None = None
-        # Called after each equation with its builder and the values of variables; None for nothing.
+        # A function of the builder, each emitted equation and the values of variables, or None.
         self.after_equation: AfterEquation | None = None
-        # The equations that the host decides on, or looks at, while XLA compiles.
+        # The equations that the host partitions or inspects while XLA compiles.
         self.partitioned_calls: list[PartitionedCall] = []
         # The lowering rules that replace those of the table in this module.
         self.overrides: Mapping[Primitive, LoweringRule] = {}
         # The variables of unknown sizes, by name: functions take their values as arguments.
         self.size_variables: Mapping[str, SizeVariable] = {}
-        # Whether a part of the module is from a file that is not trusted.
+        # Whether a part of the module comes from an untrusted file.
         self.is_foreign = False
         # Whether the module calls exported programs for unknown sizes.
         self.calls_unknown_sizes = False
@@ -153,20 +153,20 @@ class ModuleState:
         self.scopes: dict[tuple[NameStack, NameStack], OperationScope] = {}
         # The symbols of private functions, by the keys of what was lowered to them.
         self.functions: dict[Hashable, ir.FlatSymbolRefAttr] = {}
-        # The keys of those with barriers, which are in a loop if a call is.
+        # The keys of functions with barriers, which are in a loop if a call of the function is.
         self.functions_with_barriers: set[Hashable] = set()
-        # How often each closed jaxpr was emitted in place.
+        # The number of times that each closed jaxpr was inlined.
         self.emitted: dict[ClosedJaxpr, int] = {}
         # The host functions that the module calls, in the order of their index.
         self.callbacks: list[HostCall] = []
         # The objects that rules of other packages keep alive with the executable.
         self.keepalives: list[object] = []
-        # The JAX names for the members of this class, a `ModuleContext`, which extension.py sets.
+        # A `ModuleContext`, with the members of this class under JAX's names; extension.py sets it.
         self.extension_context: object = None
 
     @property
     def guards_for_cpu(self) -> bool:
-        """Return whether operations that XLA errs by on CPUs are lowered in another way."""
+        """Return whether operations that XLA computes wrongly on CPUs are lowered differently."""
         return "cpu" in self.platforms and self.cpu_settings.guards
 
     @property
@@ -176,7 +176,7 @@ class ModuleState:
 
     @contextlib.contextmanager
     def without_types(self) -> Generator[None, None, None]:
-        """Return a context in which no value is constrained to the split that its type says."""
+        """Return a context in which values are not constrained to the splits in their types."""
         typed_mesh, self.typed_mesh = self.typed_mesh, None
         try:
             yield
@@ -185,10 +185,10 @@ class ModuleState:
 
     @contextlib.contextmanager
     def scalar_region(self) -> Generator[None, None, None]:
-        """Return a context for the region of a reduction or a scatter, where XLA has no barriers.
+        """Return a context for the region of a reduction or scatter, where barriers are invalid.
 
-        XLA can tell from the operation what the devices of a mesh compute together, so the types of
-        values do not constrain them there.
+        XLA knows from the operation how devices of a mesh combine values, so types do not constrain
+        the values there.
         """
         around, self.is_scalar_region = self.is_scalar_region, True
         try:
@@ -199,7 +199,7 @@ class ModuleState:
 
     @property
     def platform(self) -> str:
-        """Return the one platform that is lowered for.
+        """Return the only platform to lower for.
 
         Raises:
           RuntimeError: if there are several platforms.
@@ -236,7 +236,7 @@ class ModuleState:
         return function
 
     def share_symbols(self) -> ir.SymbolTable:
-        """Return the module's symbol table, which has all functions from now on."""
+        """Return the module's symbol table, which from now on contains all functions."""
         if self.symbol_table is None:
             self.symbol_table = ir.SymbolTable(self.ir_module.operation)
         return self.symbol_table

@@ -1,4 +1,4 @@
-"""Primitives that lower to one StableHLO or CHLO operation on their operands."""
+"""Primitives that lower to a single StableHLO or CHLO operation on their operands."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,10 @@ from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise import special as s
 from hlofront.primitives.rules.derivatives import add_any_p
 
-# Primitives whose result is their operand: its type differs only in jaxprs.
+# Primitives whose result is their operand, whose type differs only in jaxprs.
 UNCHANGED: frozenset[Primitive] = frozenset((pvary_p,))
-# Operands are first broadcast to the result's shape. A row applies to equations whose parameters
-# are all None; for others the primitive's rule is called.
+# Operands are first broadcast to the result's shape. A row only applies to equations whose
+# parameters are all None; others are lowered by the primitive's rule.
 DIRECT: dict[Primitive, str] = {
     add_any_p: "stablehlo.add",
     e.abs_p: "stablehlo.abs",
@@ -67,7 +67,7 @@ DIRECT: dict[Primitive, str] = {
     s.zeta_p: "chlo.zeta",
 }
 
-# Operations whose result for a NaN is arbitrary if XLA's compiler for CPUs folds them.
+# Operations whose result for a NaN is arbitrary if XLA's CPU compiler folds them.
 _EXPONENTIALS = {
     e.cosh_p: "chlo.cosh",
     e.exp_p: "stablehlo.exponential",
@@ -81,7 +81,7 @@ _PARAMETERS = (e.mul_p,)
 
 
 def one_operation(name: str) -> Callable[..., Value]:
-    """Return a lowering rule that emits one operation, with its `accuracy` as an attribute."""
+    """Return a lowering rule that emits an operation with its `accuracy` as an attribute."""
 
     def rule(build: Emitter, *operands: Value, accuracy: object = None) -> Value:
         wide = build.broadcast_operands(*operands)
@@ -101,13 +101,13 @@ def _exponential_rule(name: str) -> Callable[..., Value]:
 
 
 def keeping_nans(build: Emitter, x: Value, result: Value, aval: ShapedArray) -> Value:
-    """Return the result of an exponential of x, but NaN where x is, if XLA may find it so.
+    """Return the result of an exponential of x, but NaN where x is, if XLA may see a constant NaN.
 
-    That is in modules for CPUs with a NaN among their constants, or among results of constants.
+    It may in modules for CPUs with a NaN among their constants or the results of constants.
     """
     module = build.module
     is_guarded = module.guards_for_cpu and module.may_find_nans
-    # Operations on float64 and on complex numbers are right.
+    # Operations on float64 and on complex numbers are correct.
     if not is_guarded or not issubdtype(aval.dtype, np.floating) or aval.dtype.itemsize > 4:
         return result
     return build.select(build.compare("NE", x, x, aval), x, result, aval)

@@ -1,4 +1,4 @@
-"""The record of an equation that the host decides on, or looks at, while XLA compiles a module."""
+"""The record of an equation that the host partitions or inspects while XLA compiles a module."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from hlofront.core.aval import ShapedArray
 class PartitionedCall:
     """An equation of custom_partitioning or inspect_sharding, in a module for several devices.
 
-    When XLA partitions it, runtime/sharding/partitioning.py answers.
+    When XLA partitions it, it calls runtime/sharding/partitioning.py.
     """
 
     __slots__ = ("avals_in", "avals_out", "is_manual", "params", "x64")
@@ -25,7 +25,7 @@ class PartitionedCall:
         self.params = params
         self.avals_in = tuple(avals_in)
         self.avals_out = tuple(avals_out)
-        # Whether it is in the body of a shard_map, whose values are whole on each device.
+        # Whether it is in the body of a shard_map, where values are whole on each device.
         self.is_manual = is_manual
-        # Whether 64-bit types were on where the program was lowered.
+        # Whether 64-bit types were enabled when the program was lowered.
         self.x64 = bool(state.enable_x64.value)

@@ -12,19 +12,19 @@ from hlofront.core.effects import Effect
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.lowering.core.emitter import Emitter
 
-# A key for the platform index among the large constants, which are passed down the calls in the
-# same way: the argument of main that JAX names `_platform_index`.
+# The key of the platform index among the large constants, which are passed down through calls in
+# the same way: the argument of main that JAX names `_platform_index`.
 INDEX = object()
 index_aval = ShapedArray((), np.dtype(np.int32))
 
-# A branch emits into the builder that it is called with, and returns its results.
+# A branch emits into the builder that it receives, and returns its results.
 Branch = Callable[[Any], Sequence[Value]]
 
 
 def lower_per_platform(
     build: Emitter, operands: Sequence[Value], params: dict[str, object]
 ) -> Value | list[Value]:
-    """Lower the current equation by each platform's rule, with one branch per rule."""
+    """Lower the current equation by the rule of each platform, with one branch per rule."""
     primitive = build.primitive
     multiple = primitive.multiple_results
     avals_in, avals_out = build.avals_in, build.avals_out
@@ -46,12 +46,12 @@ def choose(
     avals: Sequence[AbstractValue],
     effects: Iterable[Effect] = (),
 ) -> list[Value]:
-    """Emit a branch per group of platforms; the module runs that of its platform.
+    """Emit a branch per group of platforms; the module runs the branch of its platform.
 
     Args:
-      branches: each branch with its platforms, which together are all of the module's. It emits
-          into the builder that it is called with, for only its platforms, and returns values of
-          `avals`.
+      branches: pairs of a branch and its platforms, which together cover those of the module. A
+          branch emits into the builder that it receives, only for its platforms, and returns values
+          of `avals`.
       effects: the union of the branches' effects.
     """
     module = build.module
@@ -71,10 +71,10 @@ def choose(
 
 
 def number_of(build: Emitter, numbers: Sequence[int]) -> Value:
-    """Return the number, of one per platform, for the platform that the module runs on.
+    """Return the number for the platform on which the module runs, from one per platform.
 
     Raises:
-      NotImplementedError: in the body of an operation, which cannot use values from outside.
+      NotImplementedError: in the body of an operation that cannot use values from outside.
     """
     if len(set(numbers)) == 1:
         return build.constant(numbers[0], np.int32)
@@ -89,7 +89,7 @@ def number_of(build: Emitter, numbers: Sequence[int]) -> Value:
     number_by_platform = dict(zip(platforms, numbers, strict=True))
     if [number_by_platform.get(name) for name in whole] == list(range(len(whole))):
         return index
-    # In branches for some platforms the number of the other platforms is arbitrary.
+    # In a branch for some platforms, the numbers of other platforms are arbitrary.
     wanted = tuple([number_by_platform.get(name, 0) for name in whole])
     chosen = build.constants.get((INDEX, wanted))
     if chosen is None:

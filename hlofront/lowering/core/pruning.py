@@ -10,8 +10,8 @@ from hlofront.transforms.simplify import simplified
 def live_equations(jaxpr: Jaxpr) -> Sequence[Equation]:
     """Return the equations that outputs or effects depend on, in order; cached per program.
 
-    Equations that hold programs are without their unused operands and results. Calls of one program
-    whose same results are used share one smaller program.
+    Equations that hold programs lose unused operands and results. Calls of the same program whose
+    same results are used share one smaller program.
     """
     if jaxpr.live is None:
         jaxpr.live = tuple(liveness.live_equations(jaxpr.eqns, jaxpr.outvars, simplified))

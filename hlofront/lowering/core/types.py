@@ -70,7 +70,7 @@ def element_type(dtype: DType) -> ir.Type:
     """
     type_ = _element_types.get(dtype)
     if type_ is None:
-        # An element of float0 holds nothing: represent it as a boolean.
+        # An element of float0 holds no data; represent it as a boolean.
         text = "i1" if dtype == float0 else _element_texts.get(dtype.name)
         if text is None:
             raise TypeError(f"dtype {dtype.name} has no StableHLO element type")
@@ -87,7 +87,7 @@ def aval_type(aval: AbstractValue) -> ir.Type:
     """Return the MLIR type of a value with this aval: an array, a token or a future.
 
     Raises:
-      TypeError: if no handler knows the class of the aval, or it is of several MLIR values.
+      TypeError: if no handler knows the class of the aval, or it stands for several MLIR values.
       ValueError: if an array has more bytes than any device can address.
     """
     type_ = _types.get(aval)
@@ -100,7 +100,7 @@ def aval_type(aval: AbstractValue) -> ir.Type:
 
 
 def types_of(aval: AbstractValue) -> ir.Type | Sequence[ir.Type]:
-    """Return the MLIR type of a value with this aval, or its types if it is several MLIR values.
+    """Return the MLIR type for an aval, or the types if it stands for several MLIR values.
 
     Raises:
       TypeError: if no handler knows the class of the aval.
@@ -113,7 +113,7 @@ def types_of(aval: AbstractValue) -> ir.Type | Sequence[ir.Type]:
 
 
 class TypeHandlers(dict[type[AbstractValue], Callable[[Any], "ir.Type | Sequence[ir.Type]"]]):
-    """The functions of an aval that return its MLIR types, by the class of the aval."""
+    """A table from classes of avals to functions that return the MLIR types of an aval."""
 
     def __setitem__(
         self, aval_class: type[AbstractValue], handler: Callable[[Any], Any], /
@@ -128,8 +128,8 @@ def _array_type(aval: ShapedArray) -> ir.Type:
     if has_symbolic_size(aval.shape):
         shape = [dynamic if isinstance(size, SymbolicSize) else size for size in aval.shape]
         return ir.RankedTensorType.get(shape, element_type(aval.dtype), loc=unknown)
-    # XLA aborts the process if a product of the first sizes and the bytes of an element overflows,
-    # also that of an array which a later size of 0 leaves without elements.
+    # XLA aborts the process if the product of leading sizes and the bytes of an element overflows,
+    # even if a later size of 0 leaves the array without elements.
     bytes_so_far = max(aval.dtype.itemsize, 1)
     for size in aval.shape:
         bytes_so_far *= size
@@ -154,15 +154,15 @@ def _too_large(aval: ShapedArray) -> str:
 def check_padding(
     aval: ShapedArray, padding: Sequence[Sequence[int]], dilation: Sequence[int]
 ) -> None:
-    """Raise an error if an operand of windows is too large once it is padded.
+    """Raise an error if the operand of a windowed operation is too large once it is padded.
 
-    XLA pads before it cuts what negative padding takes away, and ends the process if the array in
+    XLA pads before it removes elements for negative padding, and aborts the process if the array in
     between has more bytes than it can represent. Symbolic sizes are not checked.
 
     Args:
       aval: the type of the operand.
-      padding, dilation: how many elements are before and after each of its last axes, and the steps
-        from one of its elements to the next.
+      padding, dilation: per trailing axis, the numbers of elements before and after, and the
+        distance between elements.
 
     Raises:
       ValueError: if the padded operand is too large.
@@ -188,7 +188,7 @@ type_handlers = TypeHandlers(
 )
 
 unknown = ir.Location.unknown(context)
-# The number that represents an unknown size in the type of an array.
+# The number that represents an unknown size in an array's type.
 dynamic: int = ir.ShapedType.get_dynamic_size()
 _MAX_BYTES = 2**63 - 1
 
@@ -240,7 +240,7 @@ def string(value: str) -> ir.Attribute:
 
 
 def dense(array: NumPyArray) -> ir.Attribute:
-    """Return the elements attribute with an array's exact bits: a splat if all are the same."""
+    """Return the elements attribute with an array's exact bits; a splat if all are equal."""
     array = np.asarray(array)
     if array.dtype == float0:
         array = np.zeros(array.shape, bool)

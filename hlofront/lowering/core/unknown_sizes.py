@@ -1,8 +1,8 @@
-"""Operations on arrays of unknown sizes, which take sizes as values that are computed at run time.
+"""Operations on arrays of unknown sizes, which take sizes as values computed at run time.
 
-A module for such arrays computes its size variables first, from the sizes of its arguments, and
-passes them to its functions like large constants. XLA knows all sizes when it compiles a call: a
-pass puts the sizes of the arguments in, and checks the shape assertions.
+A module for such arrays first computes its size variables from the sizes of its arguments, and
+passes them to its functions like large constants. When XLA compiles a call, all sizes are known: a
+pass substitutes the sizes of the arguments, and checks the shape assertions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ Size = int | SizeExpression
 
 
 class SizeVariable:
-    """A size variable of a module, by its name; functions take its value as an argument."""
+    """The name of a size variable of a module, whose value functions take as an argument."""
 
     __slots__ = ("name",)
 
@@ -40,7 +40,7 @@ class SizeVariable:
 
 
 class Emitting(Protocol):
-    """A protocol of what this module needs of an Emitter, whose module imports this one."""
+    """The protocol of Emitter's members used here; Emitter's module imports this one."""
 
     hoisted: dict[int, Value]
     constants: dict[Any, Value]
@@ -203,7 +203,7 @@ def emit_variables(build: Emitting, solution: Solution, arguments: Sequence[Valu
       arguments: the arguments by position; those with symbolic sizes are not None.
     """
     module, values_by_id = build.module, build.hoisted
-    # In the expressions of the solution, the sizes of the arguments are the variables.
+    # The variables in the expressions of the solution are the sizes of the arguments.
     module.size_variables = {
         solved.name: SizeVariable(solved.name) for solved in solution.dimensions
     }
@@ -259,7 +259,7 @@ def _emit_assertion(build: Emitting, check: Check) -> None:
 def without_unknown_sizes(
     name: str, params: Mapping[str, object], error: InconclusiveDimensionOperation
 ) -> InconclusiveDimensionOperation:
-    """Return the error for an operation whose lowering depends on a size.
+    """Return the error for an operation whose lowering needs a known size.
 
     Args:
       name: the operation's name.
@@ -277,7 +277,7 @@ def without_unknown_sizes(
 
 
 def _has_unknown_size(value: object) -> bool:
-    """Return whether a parameter is an unknown size, or a tuple with one in it."""
+    """Return whether a parameter is an unknown size, or a tuple that contains one."""
     if isinstance(value, tuple):
         return any(map(_has_unknown_size, cast("tuple[object, ...]", value)))
     return isinstance(value, SizeExpression)
@@ -291,7 +291,7 @@ class _NamedError(InconclusiveDimensionOperation):
 
 
 def physical_shape(aval: ShapedArray) -> Sequence[Size]:
-    """Return the shape of the array of plain elements that represents an array of this aval."""
+    """Return the shape of the array of NumPy elements that represents an array of this aval."""
     if isinstance(aval.dtype, ExtendedDType):
         return aval.dtype.physical(aval.shape)[0]
     return aval.shape
@@ -342,7 +342,7 @@ def dynamic_slice(
     starts: Sequence[Value],
     result: ShapedArray,
 ) -> Value:
-    """Emit real_dynamic_slice from starts that are values, moved so that the slice is inside.
+    """Emit real_dynamic_slice from starts that are values, clamped so that the slice is inside.
 
     Args:
       aval: the aval of x.
@@ -382,7 +382,7 @@ def pad(
 def result_shapes(
     build: Emitting, operand_count: int, results: Sequence[ShapedArray]
 ) -> tuple[list[tuple[Value, ShapedArray]], dict[str, ir.Attribute]]:
-    """Return operands and an attribute that give a custom call the shapes of its results.
+    """Return operands and an attribute that tell a custom call the shapes of its results.
 
     Both are empty if these are known.
     """
