@@ -1,19 +1,19 @@
-"""The lowering rules of argmin and argmax for CPUs: by blocks, or by one integer for each element.
+"""Replacements of argmin and argmax on CPUs: by blocks, or by packed integers.
 
 XLA's CPU code reduces elements and indices together sequentially, with a branch at each element,
-whereas the maximum of an array of integers is vectorized. So a rule packs each float, as the 32-bit
-integer whose order is that of the floats, and the index of the element, counted down so that the
-first of equal elements is the largest, into a 64-bit integer.
+whereas the maximum of an array of integers is vectorized. So a rule packs each float, as a 32-bit
+integer with the order of the floats, and the index of the element, counted down so that the first
+of equal elements is the largest, into a 64-bit integer.
 
 Long lines along the last axis are cut into blocks of about the square root of their length: the
-first block with the most extreme element has the result, and only its elements are compared with
-their indices. The maximum of each block is a loop of vector instructions over equal parts of it,
+first block with the most extreme element contains the result, and only its elements are searched
+for the index. The maximum of each block is a loop of vector instructions over equal parts of it,
 and then the maximum of the remaining elements. XLA's own maximum of rows of floats is as fast, but
-on CPUs ignores NaNs, and elements before them, in 4,096 elements and more (jaxlib 0.10.2).
+on CPUs it ignores NaNs, and elements before them, for 4,096 elements and more (jaxlib 0.10.2).
 
 Other lines are cut into at most 40 slices. The extremes over the first elements of all slices, over
-the second elements, ..., are a loop of vector instructions, and so is the search for the first
-slices that contain them.
+the second elements, and so on, are a loop of vector instructions, and so is the search for the
+first slices that contain them.
 
 Small arrays keep XLA's reduction, which is faster to compile.
 """
@@ -52,8 +52,8 @@ from hlofront.primitives.elementwise.converting import convert
 _MIN_LENGTH_OF_SLICES = 64
 # The numbers of float32 in a vector of AVX-512.
 _LANES = 16
-# The maximum number of parts of a block or slices of a line, each of which takes time to compile,
-# and the minimum number of parts.
+# The maximum number of parts of a block or slices of a line, which each take time to compile, and
+# the minimum number of parts.
 _MAX_PARTS = 40
 _MIN_PARTS = 8
 
@@ -87,7 +87,7 @@ def _(equation: Candidate) -> Emit | None:
 
 
 class _Blocks(NamedTuple):
-    """The shape that lines along the last axis are cut into."""
+    """The shape into which lines along the last axis are cut."""
 
     lines: int
     blocks: int
@@ -96,7 +96,7 @@ class _Blocks(NamedTuple):
 
 
 def _blocks(equation: Candidate) -> _Blocks | None:
-    """Return the blocks that the lines of the operand are cut into; None if they are not."""
+    """Return the blocks into which the lines of the operand are cut, or None if they are not."""
     (aval,), params = equation.avals_in, equation.params
     axis: int = params["axes"][0]
     length = aval.shape[axis]
@@ -107,7 +107,7 @@ def _blocks(equation: Candidate) -> _Blocks | None:
     parts = next(count for count in range(_MAX_PARTS, 0, -1) if length % count == 0)
     if parts < _MIN_PARTS:
         return None
-    # The largest size of parts for which blocks are not longer than the square root.
+    # The largest size of parts with which blocks are not longer than the square root.
     part_length = length // parts
     size = next(
         count
@@ -118,7 +118,7 @@ def _blocks(equation: Candidate) -> _Blocks | None:
 
 
 def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:
-    """Return the index in each line of the first most extreme element, by blocks of parts."""
+    """Return the index of the first most extreme element in each line, by blocks of parts."""
     (aval,), (result,) = build.avals_in, build.avals_out
     is_max = build.primitive is r.argmax_p
     lines, blocks, parts, size = shape
@@ -129,7 +129,7 @@ def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:
             x = convert(x, float32, False)
         slices = [index_in_dim(x, i, 2, keepdims=False) for i in range(parts)]
         extreme = _of_pairs(e.max if is_max else e.min, slices)
-        # NaN stays the most extreme. The complement is in the opposite order of integers.
+        # NaN remains the most extreme. Complements have the opposite order of integers.
         if is_max:
             return extreme
         return e.neg(extreme) if issubdtype(x.dtype, np.floating) else e.bitwise_not(extreme)
@@ -159,7 +159,7 @@ def _by_blocks(build: Builder, x: Value, shape: _Blocks) -> Value:
 
 
 def _of_pairs(combine: Callable[[Array, Array], Array], values: Sequence[Array]) -> Array:
-    """Return all values combined in pairs, the results of these in pairs, and so on."""
+    """Combine values in pairs, then the results in pairs, and so on."""
     while len(values) > 1:
         pairs = [combine(x, y) for x, y in zip(values[::2], values[1::2])]
         values = [*pairs, *values[len(pairs) * 2 :]]
@@ -170,10 +170,10 @@ def _of_pairs(combine: Callable[[Array, Array], Array], values: Sequence[Array])
 
 
 def _by_slices(x: Array, dtype: NumPyDType, is_max: bool) -> Array:
-    """Return the index in each line along the last axis of the first most extreme element.
+    """Return the index of the first most extreme element in each line along the last axis.
 
     Lines are cut into slices of equal size; the last one may overlap the previous one. Numbers at
-    the same position of all slices are compared first, each in its own lane.
+    the same position of all slices are compared first, each position in its own lane.
     """
     length = x.shape[-1]
     lines = reshape(x, (x.size // length, length))
@@ -197,7 +197,7 @@ def _by_slices(x: Array, dtype: NumPyDType, is_max: bool) -> Array:
 
 
 def _of_lanes(x: Array, is_max: bool) -> Array:
-    """Return the greatest or the least element of each line; NaN if there is one."""
+    """Return the greatest or the least element of each line, or NaN if it contains one."""
     if not issubdtype(x.dtype, np.floating):
         return (r.reduce_max if is_max else r.reduce_min)(x, (1,))
     ordered = ordered_integers(x if is_max else e.neg(x))
@@ -209,7 +209,7 @@ def _of_lanes(x: Array, is_max: bool) -> Array:
 
 
 def _by_packed_integers(build: Builder, x: Value, axes: Sequence[int]) -> Value:
-    """Return the index along the axis of the first most extreme element, of floats."""
+    """Return the index of the first most extreme float along the axis."""
     (aval,), (result,) = build.avals_in, build.avals_out
     wide = aval.update(dtype=float32, weak_type=False)
     x = build.convert(x, wide)

@@ -1,4 +1,4 @@
-"""The lowering rule of the cube root for CPUs: an iteration in float64 without quotients.
+"""The replacement of the cube root on CPUs: an iteration in float64 without divisions.
 
 XLA's operation calls a scalar function, is wrong for subnormal numbers, and has errors of up to 3.3
 ulp in float64; the formula has 0.5 ulp.
@@ -22,14 +22,14 @@ from hlofront.lowering.cpu.float_bits import (
 )
 from hlofront.primitives.elementwise import elementwise as e
 
-# The bits of float64 as an integer are nearly the logarithm of a number. These are those of 1, and
-# a correction for which the greatest error of the first guess is 4 %.
+# The bits of float64, as an integer, are nearly the logarithm of a number. These are the bits of 1,
+# and a correction with which the error of the first guess is at most 4 %.
 _BITS_OF_ONE = 1023 * 2.0**52
 _CORRECTION = 0.035 * 2.0**52
-# The bits of a number from 2**52 to 2**53 are those of 2**52 and the distance from it.
+# The bits of a number from 2**52 to 2**53 are those of 2**52 plus the distance from it.
 _BIG = 2.0**52
 _BITS_OF_BIG = int(np.float64(_BIG).view(int64))
-# The first guess needs no more than the upper bits, which are fewer than 52.
+# The first guess only needs the upper bits, of which there are fewer than 52.
 _DROPPED_BITS = 20
 
 
@@ -43,7 +43,7 @@ def _cube_root(x: Formula) -> Formula:
 @replaced_by_formula(e.cbrt_p, float64)
 def _cube_root_of_float64(x: Formula) -> Formula:
     bits = reinterpreted(abs(x), int64)
-    # The bits of a subnormal number count its units, which are 2**-1074.
+    # The bits of a subnormal number are its multiple of the unit 2**-1074.
     is_subnormal = bits < int(np.finfo(float64).smallest_normal.view(int64))
     units = reinterpreted(bits + _BITS_OF_BIG, float64) - _BIG
     # Scale extreme numbers, so that the products below are not subnormal.
@@ -51,7 +51,8 @@ def _cube_root_of_float64(x: Formula) -> Formula:
     number = where(is_subnormal, units * 2.0**-534, where(is_small, abs(x) * 2.0**540, abs(x)))
     number = where(is_large, abs(x) * 2.0**-540, number)
     inverse = _inverse_root(number)
-    # A root of 24 bits, whose cube is the sum of two exact products, and the error of the cube.
+    # A root rounded to 24 bits, whose cube is the sum of two exact products, and the error of the
+    # cube.
     root = without_last_bits(number * inverse * inverse, 29)
     square = root * root
     first = without_last_bits(square, 27)
@@ -67,8 +68,8 @@ def _cube_root_of_float64(x: Formula) -> Formula:
 def _inverse_root(number: Formula) -> Formula:
     """Return number**(-1/3) of positive finite numbers, by an iteration of the fourth order.
 
-    It is the series of (1 - x)**(-1/3). Integers become floats and come back by sums with a big
-    number: AVX2 has no instructions for int64, and conversions would double the time.
+    It is the series of (1 - x)**(-1/3). Integers are converted to floats and back by adding a large
+    number: AVX2 has no instructions to convert int64, and other code would double the time.
     """
     bits = shifted_right(reinterpreted(number, int64), _DROPPED_BITS) + _BITS_OF_BIG
     logarithm = reinterpreted(bits, float64) - _BIG

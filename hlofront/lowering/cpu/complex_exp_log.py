@@ -1,8 +1,8 @@
-"""Replacements of exponentials and logarithms of complex numbers on CPUs, by both parts.
+"""Replacements of exponentials and logarithms of complex numbers on CPUs.
 
-XLA's CPU code calls scalar functions of the C library for the sines and angles of both. Formulas of
-complex64 compute in float64, so that rounding is nearly their only error. The logarithm of a number
-of size 1 has the precision of 106 bits.
+XLA's CPU code calls scalar functions of the C library for sines and angles. Formulas for complex64
+compute in float64, so rounding is nearly their only error. Logarithms of numbers of absolute value
+near 1 are computed with 106 bits.
 """
 
 import math
@@ -58,7 +58,7 @@ def _logarithm(x: Formula) -> Formula:
     one, other = magnitude(real), magnitude(imag)
     is_steep = other > one
     long, short = where(is_steep, other, one), where(is_steep, one, other)
-    # The products are exact for numbers of about size 1.
+    # The products are exact for numbers near 1 in absolute value.
     square, less_one = one * one + other * other, (long - 1) * (long + 1) + short * short
     size = logarithm_of_one_more(less_one, square) * 0.5
     size = where(square.equals(0), -np.inf, where(square < np.inf, size, square))
@@ -82,15 +82,15 @@ replaced_by_formula(e.expm1_p, _complex64)(_exponential_less_one)
 
 
 def _sum(x: Formula, y: Formula) -> tuple[Formula, Formula]:
-    """Return a rounded sum, and what the rounding lost."""
+    """Return a rounded sum, and its rounding error."""
     total = x + y
     part = total - x
     return total, (x - (total - part)) + (y - part)
 
 
 def logarithm_of_one_more(x: Formula, total: Formula) -> Formula:
-    """Return log(1 + x) of float64 numbers x, whose sums with 1 are rounded or more precise."""
-    # The logarithms of numbers so near to 1 lose bits. The series is NaN if x is.
+    """Return log(1 + x) of float64 numbers x, given 1 + x, rounded or more precise."""
+    # The logarithms of numbers this close to 1 lose bits. The series is NaN if x is.
     series = x * polynomial(x, [1.0, -1 / 2, 1 / 3])
     return where(abs(x) > 1e-4, binary_logarithm(total) * math.log(2), series)
 
@@ -130,7 +130,7 @@ def _exponential_of_wide_parts(real: Formula, imag: Formula) -> Formula:
 
 
 def _square_less_one(x: Formula, y: Formula) -> Formula:
-    """Return x**2 + y**2 - 1 of numbers whose squares are near 1 in sum, to the last bits."""
+    """Return x**2 + y**2 - 1, accurate to the last bits if x**2 + y**2 is near 1."""
     first, other_first = (without_last_bits(z, 27) for z in (x, y))
     rest, other_rest = x - first, y - other_first
     # The products are exact.
@@ -142,7 +142,7 @@ def _square_less_one(x: Formula, y: Formula) -> Formula:
 
 
 def _norm_less_one(real: Formula, imag: Formula) -> Formula:
-    """Return |1 + a + b i|**2 - 1 to the last bits where it is small."""
+    """Return |1 + a + b i|**2 - 1, accurate to the last bits where it is small."""
     first, other_first = (without_last_bits(z, 27) for z in (real, imag))
     rest, other_rest = real - first, imag - other_first
     # The products are exact.
@@ -168,7 +168,7 @@ def _logarithm_of_one_more_wide(x: Formula) -> Formula:
 
 
 def _logarithm_of_size(real: Formula, imag: Formula, less_one: Formula | None = None) -> Formula:
-    """Return log |a + b i|, from a precise |a + b i|**2 - 1 if there is one."""
+    """Return log |a + b i|, from a precise |a + b i|**2 - 1 if it is known."""
     is_steep = abs(imag) > abs(real)
     long, short = where(is_steep, abs(imag), abs(real)), where(is_steep, abs(real), abs(imag))
     # Scale extreme numbers, so that their squares are normal.

@@ -1,7 +1,7 @@
 """Replacements of square roots of complex numbers on CPUs.
 
-XLA's CPU code calls scalar functions of the C library; of inverse roots of negative numbers it
-loses all bits of the real part. Formulas of complex64 compute in float64.
+XLA's CPU code calls scalar functions of the C library, and loses all bits of the real part of
+inverse roots of negative numbers. Formulas for complex64 compute in float64.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ _complex64, _complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 
 class _Root(NamedTuple):
-    """The parts of the square root of |a| + |b| i; the first is the larger one."""
+    """The parts of the square root of |a| + |b| i, the larger one first."""
 
     long: Formula
     short: Formula
@@ -35,7 +35,7 @@ class _Root(NamedTuple):
     """1 / |a + b i|."""
 
 
-# The square of it is finite in float64, and its root is infinite in float32.
+# A number whose square is finite in float64, and whose root is infinite in float32.
 _INFINITE = 1e150
 
 
@@ -61,7 +61,7 @@ def _wide_root(real: Formula, imag: Formula) -> _Root:
     size = sqrt(scaled * scaled + other_scaled * other_scaled)
     root_of_scale = where(is_small, 2.0**-300, where(is_large, 2.0**300, like))
     long = sqrt((scaled + size) * 0.5) * root_of_scale
-    # Half of the least normal number is zero to XLA's arithmetic.
+    # XLA's arithmetic flushes half of the least normal number to zero.
     short = where(long.equals(0), other, other / (long * 2))
     # The products are NaN if the other part is.
     is_infinite = one.equals(np.inf)
@@ -71,7 +71,7 @@ def _wide_root(real: Formula, imag: Formula) -> _Root:
 
 
 def _in_quadrant(x: Formula, long: Formula, short: Formula) -> tuple[Formula, Formula]:
-    """Return the parts of a root of x: they are exchanged where the real part of x is negative."""
+    """Return the parts of a root of x, exchanged where the real part of x is negative."""
     real, imag = parts_of(x)
     is_left = reinterpreted(wide(real), int64) < 0
     root, other = where(is_left, short, long), where(is_left, long, short)

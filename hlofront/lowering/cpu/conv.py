@@ -28,9 +28,9 @@ from hlofront.primitives.elementwise.elementwise import add, mul
 from hlofront.primitives.linalg import conv as c
 from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
-# Kernels with more positions keep one operation: each takes time to compile.
+# Kernels with more positions keep XLA's operation, because each takes time to compile.
 _MAX_POSITIONS = 64
-# So do convolutions of one input feature and several output features, which XLA multiplies fast.
+# So do convolutions of one input feature to several output features, which XLA computes fast.
 _MAX_FEATURES = 8
 
 
@@ -54,7 +54,7 @@ def _is_depthwise(equation: Candidate) -> bool:
 
 @replaces(c.conv_general_dilated_p, needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
-    """Sums of products if depthwise; exchanged operands if the input is dilated."""
+    """Depthwise ones as sums of products; those of dilated inputs with exchanged operands."""
     (result,), params = equation.avals_out, dict(equation.params)
     del params["out_sharding"]
     if _is_depthwise(equation):
@@ -88,7 +88,7 @@ def _sum_of_products(
     rhs_dilation: Sequence[int],
     dimension_numbers: ConvDimensionNumbers,
 ) -> Array:
-    """Return a convolution of this shape as a sum with one term for each position in the kernel."""
+    """Return a convolution of this shape as a sum with a term for each position in the kernel."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     spatial_axes, feature_axis = out_spec[2:], out_spec[1]
     source_axis = dict(zip(out_spec, lhs_spec, strict=True))
@@ -111,11 +111,11 @@ def _sum_of_products(
 
 
 def _product_by_feature(x: Array, factors: Array, axis: int) -> Array:
-    """Return x times each of the factors of a feature, which are along a new axis after `axis`.
+    """Return x times each factor of a feature; the factors are along a new axis after `axis`.
 
     Args:
       x: an array with the features along `axis`.
-      factors: an array of shape (features, factors for each of them).
+      factors: an array of shape (features, factors per feature).
     """
     shape = (*x.shape[: axis + 1], factors.shape[1], *x.shape[axis + 1 :])
     other_axes = [i for i in range(len(shape)) if i != axis + 1]

@@ -1,9 +1,9 @@
-"""A replacement of convolutions with groups of a batch on CPUs: one position at a time.
+"""A replacement of convolutions with batch groups on CPUs: one position at a time.
 
-The derivative of a convolution with groups of features by its kernel is a convolution with groups
-of a batch, of arrays that are both large, and with a small result. XLA's CPU code computes it as if
-all features were in one group, or worse. Here a loop over the elements of the result, for all
-groups together, multiplies a shifted slice of one array by the other one and sums the product.
+The derivative of a convolution with feature groups with respect to its kernel is a convolution with
+batch groups, of two large arrays, with a small result. XLA's CPU code computes it as if all
+features were in one group, or worse. Here a loop over the elements of the result, for all groups
+together, multiplies a shifted slice of one array by the other array and sums the product.
 """
 
 import math
@@ -37,7 +37,7 @@ _MAX_IN_GROUP = 32
 
 
 def has_small_groups(equation: Candidate) -> bool:
-    """Return whether few elements of a batch are in each group, and many products are summed."""
+    """Return whether batch groups are small, and many products are summed."""
     (lhs, rhs), (result,), params = equation.avals_in, equation.avals_out, equation.params
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     groups: int = params["batch_group_count"]
@@ -57,14 +57,14 @@ def has_small_groups(equation: Candidate) -> bool:
 
 
 def position_by_position(lhs: Array, rhs: Array, *, shape: Shape, **params: Any) -> Array:
-    """Return a convolution of this shape, one position of it after the other, for all groups."""
+    """Return a convolution of this shape, one position at a time, for all groups."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     groups: int = params["batch_group_count"]
     strides, steps = params["window_strides"], params["rhs_dilation"]
     lhs_spec, rhs_spec, out_spec = numbers
     rank = len(strides)
-    # The axes are elements of a group, summed features, positions, and groups; and the second array
-    # has features of a group instead of the first.
+    # The axes are elements of a group, summed features, positions, and groups; in the second array
+    # the first axis is features of a group.
     spatial = ascending(rank)
     x = padded(lhs, lhs_spec[2:], params["padding"], params["lhs_dilation"])
     batch, feature = lhs_spec[:2]
@@ -93,7 +93,7 @@ def position_by_position(lhs: Array, rhs: Array, *, shape: Shape, **params: Any)
         part = slice_along(part, [axis + 1 for axis in spatial], [0] * rank, y.shape[1:-1], steps)
         factors = reshape(broadcast_in_dim(part, wide, ascending(y.ndim)), y.shape)
         (product,) = optimization_barrier((mul(factors, y),))
-        # Sums of sums have smaller errors.
+        # Sums of partial sums have smaller errors.
         for rows in (y.shape[0] * y.shape[1], math.prod(y.shape[2:-1])):
             product = reshape(product, (rows, product.size // rows))
             (product,) = optimization_barrier((reduce_sum(product, (0,)),))

@@ -1,8 +1,8 @@
-"""A replacement of convolutions with dilated inputs on CPUs: their operands are exchanged.
+"""A replacement of convolutions with dilated inputs on CPUs, which exchanges the operands.
 
 XLA's CPU code multiplies the zeros of a dilated input, and if the kernel is large, as in the
-derivative of a transposed convolution by its kernel, computes each element by a loop. If operands
-are exchanged, the kernel has the dilation, which is free.
+derivative of a transposed convolution with respect to its kernel, it computes each element by a
+loop. If operands are exchanged, the kernel is dilated instead, which is free.
 """
 
 import math
@@ -22,7 +22,7 @@ from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
 
 def _products(equation: Candidate) -> int:
-    """Return the number of products that are summed, those with zeros of dilations too."""
+    """Return the number of summed products, including those with zeros of dilations."""
     (_, rhs), (result,), params = equation.avals_in, equation.avals_out, equation.params
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     spec = numbers.rhs_spec
@@ -47,7 +47,7 @@ def _is_of_one_group(equation: Candidate) -> bool:
 
 
 def is_of_dilated_input(equation: Candidate) -> bool:
-    """Return whether an input with zeros in it meets a window of more positions than the result."""
+    """Return whether the input is dilated, and the window has more positions than the result."""
     (lhs, rhs), (result,), params = equation.avals_in, equation.avals_out, equation.params
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     lhs_spec, rhs_spec, out_spec = numbers
@@ -57,7 +57,7 @@ def is_of_dilated_input(equation: Candidate) -> bool:
         math.prod(aval.shape[axis] for axis in spec[2:])
         for aval, spec in ((rhs, rhs_spec), (result, out_spec))
     )
-    # One input feature would be one output feature, whose products have one row.
+    # One input feature would become one output feature, whose products have one row.
     return (
         window > positions
         and lhs.shape[lhs_spec[0]] > 1
@@ -75,7 +75,7 @@ def exchanged(
     dimension_numbers: ConvDimensionNumbers,
     **params: Any,
 ) -> Array:
-    """Return a convolution with the input for the kernel, and in the other direction."""
+    """Return a convolution with the input as the kernel and vice versa."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads: list[tuple[int, int]] = []
     for axis, (low, _), step in zip(range(2, lhs.ndim), padding, lhs_dilation, strict=True):

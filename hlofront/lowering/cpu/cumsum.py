@@ -1,11 +1,11 @@
-"""The lowering rules of cumulative operations for CPUs: blocks of shifted slices, then doubling.
+"""Replacements of cumulative operations on CPUs: blocks of shifted slices, then doubling.
 
-XLA combines all elements of a window before each element, one by one, in blocks of 16 and again for
-the totals of the blocks. Here lines are cut into blocks of 8. Each element is combined with those
-before it in its block, a loop of vector instructions over shifted slices; then with the total of
-the preceding blocks, by the same operation on the totals of blocks. When few totals remain, a loop
-combines each with the one at a distance of 1, 2, 4, ... before it, which is fast to compile.
-Rounding errors are about as large as those of XLA's windows.
+XLA combines all elements of a window before each element, one at a time, in blocks of 16 and again
+for the totals of the blocks. Here lines are cut into blocks of 8. Each element is combined with
+those before it in its block, by a loop of vector instructions over shifted slices; then with the
+total of the preceding blocks, by the same operation on the totals of blocks. When few totals
+remain, a loop combines each with the one at a distance of 1, 2, 4, ... before it, which is fast to
+compile. Rounding errors are about as large as those of XLA's windows.
 """
 
 import math
@@ -34,7 +34,7 @@ from hlofront.primitives.elementwise import compare as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
 
-# Smaller arrays of lines of at most 16 elements keep XLA's operation, which is one loop.
+# Smaller arrays of lines of at most 16 elements keep XLA's operation, which is a single loop.
 _LONGEST_OF_XLA = 16
 # Arrays larger than _FEW are cut into blocks of at most _MAX_IN_BLOCK elements; smaller ones are
 # combined by doubling.
@@ -49,7 +49,7 @@ class _Monoid(NamedTuple):
       combine: the function that combines two arrays.
       identity: returns its identity for a dtype.
       is_cheap: whether `combine` is one instruction.
-      is_of_complex: whether it combines complex numbers as XLA does.
+      is_of_complex: whether it combines complex numbers like XLA.
     """
 
     combine: Callable[[Array, Array], Array]
@@ -98,7 +98,7 @@ def _(equation: Candidate) -> Emit | None:
 
 
 def _scanned(monoid: _Monoid, x: Array, sign: int) -> Array:
-    """Return all elements along the second of three axes, combined with those before them.
+    """Combine each element along the second of three axes with those before it.
 
     Args:
       sign: 1 to start at the first element, -1 at the last one.
@@ -117,7 +117,7 @@ def _scanned(monoid: _Monoid, x: Array, sign: int) -> Array:
     if monoid.is_cheap:
         inside = _in_blocks(monoid, x, 2, sign)
     else:
-        # Three combinations of each element, where those of neighbors are in one vector.
+        # Three combinations per element, where adjacent elements are in one vector.
         turned = reshape(transpose(x, (0, 2, 1, 3)), (outer, size, blocks * inner))
         turned = reshape(_doubled(monoid, turned, sign), (outer, size, blocks, inner))
         inside = transpose(turned, (0, 2, 1, 3))
@@ -130,7 +130,7 @@ def _scanned(monoid: _Monoid, x: Array, sign: int) -> Array:
 
 
 def _in_blocks(monoid: _Monoid, x: Array, axis: int, sign: int) -> Array:
-    """Return all elements along an axis, combined with those before them by shifted slices."""
+    """Combine each element along an axis with those before it, by shifted slices."""
     identity, length = monoid.identity(x.dtype), x.shape[axis]
     result = x
     for distance in range(1, length):
@@ -139,7 +139,7 @@ def _in_blocks(monoid: _Monoid, x: Array, axis: int, sign: int) -> Array:
 
 
 def _doubled(monoid: _Monoid, x: Array, sign: int) -> Array:
-    """Return all elements along the second axis, combined with those before them by doubling."""
+    """Combine each element along the second axis with those before it, by doubling."""
     length, identity = x.shape[1], monoid.identity(x.dtype)
     ends = (length, 0) if sign > 0 else (0, length)
 
@@ -155,6 +155,6 @@ def _doubled(monoid: _Monoid, x: Array, sign: int) -> Array:
 
 
 def _moved(x: Array, identity: NumPyArray, axis: int, distance: int) -> Array:
-    """Return an array moved along an axis, with the identity in the places that become free."""
+    """Return an array shifted along an axis, filled up with the identity."""
     row = (distance, -distance, 0)
     return pad(x, identity, [row if i == axis else (0, 0, 0) for i in range(x.ndim)])

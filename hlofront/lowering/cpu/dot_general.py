@@ -1,8 +1,8 @@
-"""The lowering rule of products for CPUs: other products, or sums, where XLA's code is slow.
+"""Replacements of products on CPUs: other products, or sums, where XLA's code is slow.
 
-XLA multiplies float32 and float64, pairs of bytes with a result of int32, and pairs of bfloat16
-with a result of float32 with libraries of kernels. Other dtypes are converted to those, or
-multiplied by plain loops, and each small matrix of a batch is a call.
+XLA uses libraries of kernels to multiply float32, float64, bytes with an int32 result, and bfloat16
+with a float32 result. Other dtypes are converted to those, or multiplied by plain loops, and each
+small matrix of a batch is a call.
 """
 
 import math
@@ -31,16 +31,16 @@ from hlofront.primitives.linalg.dot_general import DotAlgorithm, DotAlgorithmPre
 _int8, _uint8, _int32 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int32)
 _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
-# Larger matrices are multiplied by XLA's calls as fast; of 2 x 2 and 3 x 3 it makes a loop.
+# XLA's calls multiply larger matrices as fast; for 2 x 2 and 3 x 3 matrices it emits a loop.
 _MAX_SMALL_SIZE = 8
 _MAX_SMALL_SIZE_BFLOAT16 = 7
 _MAX_IN_LOOP = 3
-# The least numbers of products of two numbers, also in each element of a batch.
+# The minimum numbers of products of two numbers, in total and in each element of a batch.
 _MIN_SIZES = MIN_SIZES["dot_general"]
 
 
 class _Sizes(NamedTuple):
-    """The number of products of matrices, and those of rows, summed elements and columns in one."""
+    """The number of matrix products, and the rows, summed elements and columns of each."""
 
     batch: int
     rows: int
@@ -63,9 +63,9 @@ class _Kernel(NamedTuple):
 
 
 def _kernel_of(lhs: NumPyDType, rhs: NumPyDType, result: NumPyDType) -> _Kernel | None:
-    """Return a kernel whose products, converted to the dtype of the result, are the required ones.
+    """Return a kernel whose products, converted to the result's dtype, are the required ones.
 
-    Sums of integers are exact in the bits that the result has.
+    Sums of integers are exact in the bits of the result.
     """
     operands = {lhs, rhs}
     if operands == {_bfloat16} and result in (_bfloat16, _float32):
@@ -78,12 +78,13 @@ def _kernel_of(lhs: NumPyDType, rhs: NumPyDType, result: NumPyDType) -> _Kernel 
     return None
 
 
-# A form of a product: it takes matrices, those on the right transposed, and the result's dtype.
+# A form of a product: a function of matrices, those on the right transposed, and the result's
+# dtype.
 _Form = Callable[[Array, Array, NumPyDType], Array]
 
 
 def _form_of(equation: Candidate) -> _Form | None:
-    """Return the form in which CPUs compute a product fast; None to keep XLA's operation."""
+    """Return the form in which CPUs compute a product fast, or None to keep XLA's operation."""
     (lhs, rhs), (result,), params = equation.avals_in, equation.avals_out, equation.params
     dtypes = lhs.dtype, rhs.dtype, result.dtype
     if isinstance(params["precision"], DotAlgorithm | DotAlgorithmPreset):
@@ -117,13 +118,13 @@ def _form_of(equation: Candidate) -> _Form | None:
 
 
 def _is_shifted(dtype: NumPyDType, result: NumPyDType) -> bool:
-    """Return whether operands of a dtype are 128 too large for a kernel of signed bytes."""
+    """Return whether operands of a dtype must be reduced by 128 for a kernel of signed bytes."""
     return dtype == _uint8 and issubdtype(result, np.integer) and result.itemsize > 1
 
 
 @replaces(c.dot_general_p, needs_barriers=True)
 def _(equation: Candidate) -> Emit | None:
-    """Sums of products for small matrices, kernels for bytes and bfloat16."""
+    """Small matrices as sums of products; bytes and bfloat16 by kernels."""
     form, (result,) = _form_of(equation), equation.avals_out
     if form is None:
         return None
@@ -132,7 +133,7 @@ def _(equation: Candidate) -> Emit | None:
 
     def of_arrays(lhs: Array, rhs: Array) -> Array:
         if form is _sum_of_products:
-            # XLA would compute the operands again for each product.
+            # XLA would recompute the operands for each product.
             lhs, rhs = optimization_barrier((lhs, rhs))
         lhs = _matrices(lhs, lhs_batch, lhs_contracting)
         rhs = _matrices(rhs, rhs_batch, rhs_contracting)
@@ -142,7 +143,7 @@ def _(equation: Candidate) -> Emit | None:
 
 
 def _matrices(x: Array, batch: Sequence[int], contracting: Sequence[int]) -> Array:
-    """Return an operand with its axes in three: the batch, the others, and those to be summed."""
+    """Return an operand with its axes merged into three: batch, free and contracting."""
     free_axes = [axis for axis in range(x.ndim) if axis not in (*batch, *contracting)]
     sizes = [math.prod(x.shape[axis] for axis in axes) for axes in (batch, free_axes, contracting)]
     return reshape(transpose(x, (*batch, *free_axes, *contracting)), sizes)
@@ -160,7 +161,7 @@ def _by_kernel(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
         convert(e.bitwise_xor(x, np.uint8(128)) if shift else x, kernel.operands, False)
         for x, shift in zip((lhs, rhs), shifts)
     )
-    # If XLA finds a transpose on the left it uses plain loops, and for bfloat16 it may fail.
+    # With a transpose on the left, XLA uses plain loops, and may fail for bfloat16.
     (x,) = optimization_barrier((x,))
     product = dot_general(x, y, _TRANSPOSED, None, kernel.result)
     # (x + 128) * (y + 128) is x * y + 128 * x + 128 * (y + 128).
@@ -173,9 +174,9 @@ def _by_kernel(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
 
 
 def _of_equal_rows(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
-    """Return products of vectors with matrices, with two equal rows instead of each vector.
+    """Return products of vectors with matrices, with each vector repeated as two rows.
 
-    There are only kernels for matrices, and they are faster with the larger matrix on the right.
+    There are only kernels for matrices, which are faster with the larger matrix on the right.
     """
     vectors, matrices = (lhs, rhs) if lhs.shape[1] == 1 else (rhs, lhs)
     batch, _, summed = vectors.shape
@@ -184,7 +185,7 @@ def _of_equal_rows(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
 
 
 def _sum_of_products(lhs: Array, rhs: Array, dtype: NumPyDType) -> Array:
-    """Return products as sums with a term for each summed element."""
+    """Return products as sums with a term per summed element."""
     is_narrow = issubdtype(dtype, np.floating) and dtype.itemsize < 4
     summed_dtype = _float32 if is_narrow else dtype
     lhs, rhs = (convert(x, summed_dtype, False) for x in (lhs, rhs))

@@ -1,9 +1,9 @@
-"""Replacements of elementwise functions of many numbers on CPUs by formulas that are vectorized.
+"""Replacements of elementwise functions of large arrays on CPUs by vectorized formulas.
 
-Where XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
-element, and it divides integers one by one. LLVM vectorizes formulas. Some formulas are only right
-for usual operands, such as angles that are not huge. Then the program first checks all operands,
-and computes the formula, or XLA's operation if a single operand is unusual.
+If XLA has no formula of its own, its CPU code calls a scalar function of the C library for each
+element; it also divides integers one at a time. LLVM vectorizes formulas. Some formulas are only
+correct for usual operands, such as angles that are not huge. Then the program first checks all
+operands, and computes the formula or, if any operand is unusual, XLA's operation.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,17 +41,17 @@ def replaced_by_formula(
     primitive: Primitive,
     dtype: NumPyDType,
     needs_fallback: OfOperands | None = None,
-    description: str = "A formula that is vectorized.",
+    description: str = "A vectorized formula.",
 ) -> Callable[[OfOperands], OfOperands]:
-    """Add a formula to the table of replacements, for as many numbers as min_sizes.py says.
+    """Add a formula to the table of replacements, from the size in min_sizes.py on.
 
     Args:
       primitive: an elementwise primitive without parameters other than an accuracy.
       dtype: the dtype of the operands and the result; floats narrower than float32 are converted
         to it.
-      needs_fallback: a function of the operands, which returns where the formula is wrong; None if
-        it is right for all.
-      description: what the table says of it.
+      needs_fallback: a function of the operands that returns where the formula is wrong; None if it
+        is always correct.
+      description: its description in the table.
 
     Returns:
       A decorator of a function of formulas.
@@ -61,7 +61,7 @@ def replaced_by_formula(
         emit_formula = partial(_emit, formula=formula, needs_fallback=needs_fallback, dtype=dtype)
         of_integers = issubdtype(dtype, np.integer)
         min_sizes, kind = MIN_SIZES[primitive.name], "integers" if of_integers else dtype.name
-        # Each device would have to know whether another one has an unusual operand.
+        # Each device would have to know whether any other has an unusual operand.
         splits = needs_fallback is None
 
         def match(equation: Candidate) -> Emit | None:
@@ -89,12 +89,12 @@ def _emit(
     needs_fallback: OfOperands | None,
     dtype: NumPyDType,
 ) -> Value:
-    """Emit a formula behind a barrier, or if any operand is unusual, the equation's operation.
+    """Emit a formula behind a barrier, or the equation's operation if any operand is unusual.
 
     Args:
-      operands: those of the equation.
+      operands: the operands of the equation.
       formula: a function of the operands in the dtype.
-      needs_fallback: a function of the operands, which returns where the formula is wrong, or None.
+      needs_fallback: a function of the operands that returns where the formula is wrong, or None.
       dtype: the dtype to which the operands are converted.
     """
     (result,), params = build.avals_out, build.current.params
@@ -122,8 +122,8 @@ def _emit(
         with enable_x64(True):
             (branch,) = build.by_tracing(any_is, operands, avals)
         (value,) = build.case(branch, [by_formula, by_operation], [result])
-    # XLA would compute the formula again for each of its users, and for each of their users; the
-    # quotient in formulas for integers is computed once.
+    # XLA would recompute the formula for each of its users, and for each of their users. Quotients,
+    # as in formulas for integers, are only computed once.
     if issubdtype(dtype, np.integer):
         return value
     return build.barrier((value,), (result,))[0]

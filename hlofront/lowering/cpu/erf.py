@@ -1,8 +1,8 @@
-"""The lowering rules of erf and erf_inv for CPUs in float64: polynomials, exp and log.
+"""Replacements of erf and erf_inv on CPUs in float64: polynomials, exp and log.
 
-For erf XLA's CPU code calls a scalar function of the C library for each element. The errors are at
-most 0.97 ulp, and 0.91 ulp for the C library. XLA's formula of erf_inv rounds a square, so that its
-errors are large near 1; here they are at most 2.5 ulp.
+XLA's CPU code calls a scalar function of the C library for each erf, with errors of at most 0.91
+ulp; here they are at most 0.97 ulp. XLA's formula for erf_inv rounds a square, so its errors are
+large near 1; here they are at most 2.5 ulp.
 """
 
 import numpy as np
@@ -86,7 +86,7 @@ _FAR = (
 @replaced_by_formula(s.erf_p, float64)
 def _error_function(x: Formula) -> Formula:
     distance = clip(0, abs(x), _LIMIT)
-    # Near zero and near one the result is a large part, which is exact, and a small one.
+    # Near zero and near one the result is the sum of a large part, which is exact, and a small one.
     square = distance * distance
     near = distance + distance * parallel_polynomial(square, _NEAR)
     around_one = _AT_ONE + parallel_polynomial(distance - 1, _AROUND_ONE)

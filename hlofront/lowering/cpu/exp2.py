@@ -1,8 +1,8 @@
-"""The lowering rule of exp2 for CPUs: a function of the fraction, times a power of two.
+"""The replacement of exp2 on CPUs: a function of the fraction, times a power of two.
 
-XLA's CPU code calls a scalar function for the power 2**x that other platforms compute. The formula
+XLA's CPU code calls a scalar function for 2**x, as which exp2 is lowered elsewhere. The formula
 here is 2**x = 2**n (1 + 2 r / (r / tanh(r log(2) / 2) - r)), where n is the integer next to x, and
-r = x - n. A polynomial of r**2 is the quotient of r and the hyperbolic tangent. XLA never computes
+r = x - n. The quotient of r and the hyperbolic tangent is a polynomial of r**2. XLA never computes
 a quotient twice, so the result needs no barrier to be materialized, and can be fused with other
 operations. A polynomial for 2**r would be slightly faster, but XLA would recompute it for each
 user. The errors are at most 1.15 ulp, and 0.51 ulp for the power; exp(x log 2) would be much less
@@ -46,7 +46,7 @@ _QUOTIENT = {
 
 @replaces(e.exp2_p, splits=True)
 def _(equation: Candidate) -> Emit | None:
-    """A formula that is vectorized."""
+    """A vectorized formula."""
     (aval,) = equation.avals_in
     dtype = computed_in(aval.dtype)
     if dtype not in _BITS or not has_default_accuracy(equation):
@@ -61,13 +61,13 @@ def _of_array(x: Array) -> Array:
 def _power_of_two(x: Formula) -> Formula:
     """Return two to the power of numbers of float32 or float64."""
     limits, bits = np.finfo(x.dtype), _BITS[x.dtype]
-    # The bits of 2**(least - 1) by the shift below are those of 0, of 2**maxexp those of infinity.
+    # By the shift below, 2**(least - 1) gets the bits of 0, and 2**maxexp those of infinity.
     number = clip(limits.minexp - 1, x, limits.maxexp)
     fraction = number - rounded(number)
     quotient = polynomial(fraction * fraction, _QUOTIENT[x.dtype])
     power = 1 + (fraction + fraction) / (quotient - fraction)
-    # The last bits of this sum are those of the whole part as an integer.
+    # The last bits of this sum are those of the integer part.
     whole = reinterpreted(number + 1.5 * 2.0**limits.nmant, bits)
     result = reinterpreted(reinterpreted(power, bits) + shifted_left(whole, limits.nmant), x.dtype)
-    # XLA's arithmetic has zeros for subnormal results. The difference is 0, but that of NaN is NaN.
+    # XLA's arithmetic flushes subnormal results to zero. The difference is 0, or NaN for a NaN.
     return where(x >= limits.minexp, result, number - number)

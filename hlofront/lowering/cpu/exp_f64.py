@@ -1,9 +1,9 @@
-"""Lowering rules of sinh, cosh and expm1 for CPUs in float64: functions of x - n log(2).
+"""Replacements of sinh, cosh and expm1 on CPUs in float64: functions of x - n log(2).
 
-That remainder r is at most log(2) / 2 in size, so that few terms of the power series of sinh(r) and
-cosh(r) are enough. The errors are at most 2.2, 1.6 and 3.1 ulp. XLA's sinh and cosh, which add the
-logarithm of 1/2 to the operand, have errors of up to 495 ulp. exp keeps XLA's operation, which is
-faster for arrays of medium size.
+The remainder r is at most log(2) / 2 in absolute value, so few terms of the power series of sinh(r)
+and cosh(r) are enough. The errors are at most 2.2, 1.6 and 3.1 ulp. XLA's sinh and cosh, which add
+the logarithm of 1/2 to the operand, have errors of up to 495 ulp. exp keeps XLA's operation, which
+is faster for arrays of medium size.
 """
 
 import math
@@ -33,7 +33,7 @@ from hlofront.lowering.replacements import (
 )
 from hlofront.primitives.elementwise import elementwise as e
 
-# The hyperbolic functions of more are infinite.
+# The hyperbolic functions of larger numbers are infinite.
 _GREATEST = 710.6
 
 # sinh(r) / r - 1 and cosh(r) - 1, divided by r**2, as polynomials of r**2: with errors of 3e-19.
@@ -48,7 +48,7 @@ def _reduced(x: Formula) -> tuple[Formula, Formula]:
 
 
 class _OfRemainder(NamedTuple):
-    """The number n of x = n log(2) + r, and the hyperbolic functions of r."""
+    """The number n in x = n log(2) + r, and the hyperbolic functions of r."""
 
     whole: Formula
     sine: Formula
@@ -74,10 +74,10 @@ class _Parts(NamedTuple):
 
 
 def _parts(x: Formula) -> _Parts:
-    """Return the parts of the hyperbolic functions of |x|; the functions may overflow."""
+    """Return the parts of the hyperbolic functions of |x|, which themselves may overflow."""
     whole, sine, cosine = _of_remainder(clip(0, abs(x), _GREATEST))
     power = whole_power_of_two(whole - 2)
-    # Of more the inverse is less than half of a unit in the last place.
+    # For larger numbers the inverse is less than half a unit in the last place.
     inverse = whole_power_of_two(-2 - clip(0, whole, 100))
     return _Parts(power - inverse, power + inverse, sine, cosine)
 
@@ -98,18 +98,18 @@ def _hyperbolic_cosine(x: Formula) -> Formula:
 
 # ---- parts of other functions --------------------------------------------------------------------
 
-# The exponentials of more overflow, even as products with all numbers that are not subnormal.
+# The exponentials of larger numbers overflow even in products with the least normal numbers.
 _MAX_FACTOR_EXPONENT = 1418.5
 
 
 def powers_of_two(exponent: Formula) -> tuple[Formula, Formula]:
-    """Return two finite factors of the powers of two of whole numbers of up to 2046 in size."""
+    """Return two finite factors of 2**n, for integers n of up to 2046 in absolute value."""
     half = rounded(exponent * 0.5)
     return whole_power_of_two(half), whole_power_of_two(exponent - half)
 
 
 class ExponentialParts(NamedTuple):
-    """Two factors of exp(x), which do not overflow; of great numbers the product does."""
+    """Two factors of exp(x) that do not overflow, unlike the product for large x."""
 
     first: Formula
     second: Formula
@@ -118,7 +118,7 @@ class ExponentialParts(NamedTuple):
 
 
 def exponential_parts(x: Formula) -> ExponentialParts:
-    # Of less the exponential is zero, even if its second factor is not.
+    # For smaller numbers the exponential is zero, even if its second factor is not.
     whole, sine, cosine = _of_remainder(clip(-740, x, _MAX_FACTOR_EXPONENT))
     first, second = powers_of_two(whole)
     terms = first * (sine + cosine)
@@ -137,15 +137,15 @@ _QUOTIENT = [
     -1.6533880703937878e-06,
     4.137481768308834e-08,
 ]
-# The exponentials of more are infinite, those of less at most half a unit in the last place of 1.
+# The exponentials of larger numbers are infinite, those of smaller ones at most half an ulp of 1.
 _RANGE = -40.0, 710.0
-# To less, the result is the operand; of subnormal products the last bits would be missing.
+# Below this the result is the operand; subnormal products would lack the last bits.
 _LEAST = 1e-290
 
 
 @replaces(e.expm1_p, form="float64", splits=True)
 def _(equation: Candidate) -> Emit | None:
-    """A formula that is vectorized."""
+    """A vectorized formula."""
     (aval,) = equation.avals_in
     if aval.dtype != float64 or not has_default_accuracy(equation):
         return None
@@ -157,7 +157,7 @@ def _of_array(x: Array) -> Array:
 
 
 def _less_one(x: Formula) -> Formula:
-    """Return exp(x) - 1, by a quotient, which XLA never computes twice: there is no barrier."""
+    """Return exp(x) - 1 as a quotient, which XLA never recomputes, so it needs no barrier."""
     least, greatest = _RANGE
     whole, rest = _reduced(clip(least, x, greatest))
     quotient = (rest + rest) / (polynomial(rest * rest, _QUOTIENT) - rest)

@@ -1,8 +1,8 @@
 """Elementwise functions of narrow floats on CPUs, by formulas in float64.
 
-Simple formulas in float64 have hardly more error than the rounding to float32. XLA never computes a
+Simple formulas in float64 have hardly more error than rounding to float32. XLA never computes a
 quotient twice: if several operations read it, it is materialized, which ends a fused loop. So
-quotients are products with `reciprocal` here.
+quotients here are products with `reciprocal`.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def as_dtype(x: Formula, dtype: NumPyDType) -> Formula:
 
 
 def reinterpreted(x: Formula, dtype: NumPyDType) -> Formula:
-    """Return the bits of numbers as numbers of another dtype of that size."""
+    """Reinterpret the bits of numbers as another dtype of equal size."""
     return Formula(bitcast_convert_type(x.value, dtype))
 
 
@@ -46,13 +46,13 @@ def bits_of(x: Formula) -> Formula:
 
 
 def is_subnormal(x: Formula) -> Formula:
-    """Return whether numbers of float32 are subnormal: to XLA's CPU arithmetic they are zeros."""
+    """Return whether float32 numbers are subnormal, which XLA's CPU arithmetic treats as zero."""
     return bits_of(abs(x)) < int(np.finfo(float32).smallest_normal.view(int32))
 
 
 def magnitude(x: Formula) -> Formula:
-    """Return the absolute values of float32 numbers in float64, those of subnormal ones too."""
-    # The bits of a subnormal number count its units.
+    """Return the absolute values of float32 numbers, including subnormal ones, in float64."""
+    # The bits of a subnormal number are its multiple of the least number.
     unit = float(np.finfo(float32).smallest_subnormal)
     subnormal = as_dtype(bits_of(abs(x)), float64) * unit
     return where(is_subnormal(x), subnormal, wide(abs(x)))
@@ -64,12 +64,12 @@ def sign_bit(x: Formula) -> Formula:
 
 
 def odd(x: Formula, of_magnitude: Formula) -> Formula:
-    """Return an odd function of slope 1 at zero from its values at |x|."""
+    """Return an odd function, with slope 1 at zero, from its values at |x|."""
     return where(is_subnormal(x), x, with_sign(of_magnitude, sign_bit(x)))
 
 
 def with_sign(x: Formula, sign_bit: Formula) -> Formula:
-    """Return float32 numbers whose signs are opposite where the sign bit is set."""
+    """Return float32 numbers with their signs inverted where the sign bit is set."""
     return reinterpreted(Formula(e.bitwise_xor(bits_of(x).value, sign_bit.value)), float32)
 
 
@@ -78,24 +78,24 @@ def shifted_left(x: Formula, count: int) -> Formula:
 
 
 def shifted_right(x: Formula, count: int) -> Formula:
-    """Return integers without the lowest bits, filled up with zeros."""
+    """Return integers shifted right, filled with zeros."""
     return Formula(e.shift_right_logical(x.value, filled_like(x, count, x.dtype).value))
 
 
 def last_bits(x: Formula) -> Formula:
-    """Return int64 numbers with the last 32 bits of whole float64 numbers below 2**51."""
+    """Return int64 numbers with the last 32 bits of float64 integers below 2**51."""
     return reinterpreted(x + 1.5 * 2.0**52, int64)
 
 
 def whole_power_of_two(exponent: Formula) -> Formula:
-    """Return 2**n in float64 of whole numbers n of float64 from -1022 to 1023."""
-    # The last bits of the sum are those of the exponent's bits as an integer.
+    """Return 2**n in float64, for float64 integers n from -1022 to 1023."""
+    # The last bits of the sum are the exponent as an integer.
     biased = reinterpreted(exponent + (1.5 * 2.0**52 + 1023), int64)
     return reinterpreted(shifted_left(biased, 52), float64)
 
 
 def times_power_of_two(x: Formula, exponent: Formula) -> Formula:
-    """Return x * 2**n of float64 numbers and whole numbers n, where both are normal numbers."""
+    """Return x * 2**n of float64 numbers for integers n, if x and the result are normal."""
     bits = reinterpreted(x, int64) + shifted_left(last_bits(exponent), 52)
     return reinterpreted(bits, float64)
 
@@ -115,24 +115,24 @@ def with_sign_of(x: Formula, magnitude: Formula) -> Formula:
 
 
 def ordered_integers(x: Array) -> Array:
-    """Return floats as integers in their order, with all NaNs as one largest integer."""
+    """Return integers in the order of floats; all NaNs are the same largest integer."""
     integers = np.dtype(f"int{8 * x.dtype.itemsize}")
     nan = np.array(np.nan, x.dtype).view(integers)
     return where(Formula(c.ne(x, x)), int(nan), Formula(ordered_bits(x))).value
 
 
 def ordered_bits(x: Array) -> Array:
-    """Return floats as integers in their order, with NaNs after or before all by their sign."""
+    """Return integers in the order of floats; NaNs are first or last depending on their sign."""
     return _inverted(bitcast_convert_type(x, np.dtype(f"int{8 * x.dtype.itemsize}")))
 
 
 def floats_of_ordered(x: Array, dtype: NumPyDType) -> Array:
-    """Return the floats whose integers in their order these are."""
+    """Return the floats for integers that `ordered_bits` returned."""
     return bitcast_convert_type(_inverted(x), dtype)
 
 
 def _inverted(bits: Array) -> Array:
-    """Return the bits of floats with all but the sign of negative ones inverted, and back."""
+    """Invert all bits except the sign of negative floats; this is its own inverse."""
     limits = np.iinfo(bits.dtype)
     sign = e.shift_right_arithmetic(bits, np.array(limits.bits - 1, bits.dtype)[()])
     return e.bitwise_xor(bits, e.bitwise_and(sign, np.array(limits.max, bits.dtype)[()]))
@@ -142,10 +142,10 @@ def _inverted(bits: Array) -> Array:
 
 
 def reciprocal(x: Formula, steps: int = 4) -> Formula:
-    """Return 1 / x for positive finite x of float64, by Newton's method.
+    """Return 1 / x for positive finite float64 x, by Newton's method.
 
-    The bits of a float, an integer, are nearly its logarithm: the first guess negates them. The
-    constant makes its greatest error, an eighth, as small as can be.
+    The bits of a float, as an integer, are nearly its logarithm: the first guess negates them. The
+    constant minimizes its greatest error, which is 1/8.
     """
     opposite = Formula(e.neg(reinterpreted(x, int64).value)) + 0x7FDE623822FC16E6
     guess = reinterpreted(opposite, float64)
@@ -155,10 +155,10 @@ def reciprocal(x: Formula, steps: int = 4) -> Formula:
 
 
 def inverse_square_root(x: Formula) -> Formula:
-    """Return x**(-1/2) of positive normal numbers of float64; for zero a finite number.
+    """Return x**(-1/2) of positive normal float64 numbers; for zero, some finite number.
 
-    The first guess halves and negates the bits, and errs by 3.5 %. Each step is the series of
-    (1 - error)**(-1/2), with as many terms as needed.
+    The first guess halves and negates the bits, with an error of 3.5 %. Each step uses the series
+    of (1 - error)**(-1/2), with as many terms as needed.
     """
     half_bits = shifted_right(reinterpreted(x, int64), 1)
     guess = reinterpreted(Formula(e.neg(half_bits.value)) + 0x5FE6EB50C7B537A9, float64)

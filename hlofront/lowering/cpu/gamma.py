@@ -1,9 +1,9 @@
-"""Lowering rules of lgamma and digamma for CPUs: formulas in float64.
+"""Replacements of lgamma and digamma on CPUs: formulas in float64.
 
-From 1 to 7 both are rational functions, times the factors of their zeros; beyond, Stirling's series
-(DLMF 5.11.1 and 5.11.2); below 1 the recurrence (5.5.1 and 5.5.2), and below 0 the reflection
-(5.5.3 and 5.5.4). XLA's code loses most digits near the zeros. The errors of these formulas are at
-most 0.52 ulp in float32 and 5 ulp in float64, and larger only near negative zeros.
+From 1 to 7 both are rational functions times factors for their zeros; above, they use Stirling's
+series (DLMF 5.11.1 and 5.11.2), below 1 the recurrence (5.5.1 and 5.5.2), and below 0 the
+reflection (5.5.3 and 5.5.4). XLA's code loses most digits near the zeros. The errors of these
+formulas are at most 0.52 ulp in float32 and 5 ulp in float64, and larger only near negative zeros.
 """
 
 import math
@@ -23,11 +23,11 @@ from hlofront.lowering.special.gamma_approximations import BERNOULLI, Approximat
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise import special as s
 
-# Stirling's series holds from here on. From the limit on all of its terms but the first are zero.
+# Stirling's series is valid from here on. From the limit on, all its terms except the first vanish.
 _LARGE = 7.0
 _LIMIT = 1e14
 
-# The positive zero of digamma is the sum of both.
+# The positive zero of digamma is the sum of these.
 _DIGAMMA_ZERO, _DIGAMMA_ZERO_REST = 1.4616321449683622, 9.549995429965697e-17
 
 
@@ -55,7 +55,7 @@ def _digamma_of_float64(x: Formula) -> Formula:
 
 
 def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Formula:
-    """Return lgamma of numbers of this distance from zero, and this sign, in float64."""
+    """Return lgamma, in float64, of numbers with this distance from zero and this sign."""
     is_small = is_negative | (distance < known.least)
     # gamma(x) = gamma(1 + x) / x, and gamma(-x) gamma(1 + x) = -pi / sin(pi x)
     point = where(is_small, distance + 1, distance)
@@ -81,7 +81,7 @@ def _lgamma(distance: Formula, is_negative: Formula, known: Approximation) -> Fo
 
 
 def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> Formula:
-    """Return digamma of numbers of this distance from zero, and this sign, in float64."""
+    """Return digamma, in float64, of numbers with this distance from zero and this sign."""
     is_small = is_negative | (distance < 1)
     # digamma(x) = digamma(1 + x) - 1 / x, and digamma(-x) = digamma(1 + x) + pi / tan(pi x)
     point = where(is_small, distance + 1, distance)
@@ -93,14 +93,14 @@ def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> F
     numerator, denominator = (
         parallel_polynomial(point, coefficients) for coefficients in known.digamma
     )
-    # XLA would add the two constants of point - zero - rest.
+    # XLA would add up the two constants in point - zero - rest.
     numerator = numerator * (point - _DIGAMMA_ZERO) - numerator * _DIGAMMA_ZERO_REST
     is_large = point >= _LARGE
     series = [-number / (2 * k) for k, number in enumerate(BERNOULLI, 1)]
     tail = _tail(point, series[: known.terms])
     numerator = where(is_large, tail.numerator - tail.power * tail.point * 0.5, numerator)
     denominator = where(is_large, tail.power * (tail.point * tail.point), denominator)
-    # Add the other fraction, so that there is one quotient.
+    # Add the other fraction, so that there is only one quotient.
     minus_one = filled_like(distance, -1, distance.dtype)
     other_numerator = where(is_negative, cosine, where(is_small, minus_one, 0))
     other_denominator = where(is_negative, sine, where(is_small, distance, 1))
@@ -108,7 +108,7 @@ def _digamma(distance: Formula, is_negative: Formula, known: Approximation) -> F
     denominator = denominator * other_denominator
     result = where(is_large, logarithm(point), 0) + numerator / denominator
     result = where(other_denominator.equals(0), np.nan, result)
-    # digamma(infinity) is infinity, and digamma(-infinity) is not defined.
+    # digamma(infinity) is infinity, and digamma(-infinity) is undefined.
     return where(distance < np.inf, result, where(is_negative, np.nan, distance))
 
 
@@ -116,7 +116,7 @@ class _Tail(NamedTuple):
     """The terms of Stirling's series in 1 / x**2, times the greatest power of x**2 in them."""
 
     point: Formula
-    """The number x, or the limit if it is less."""
+    """The number x, or the limit if that is less."""
     power: Formula
     numerator: Formula
 

@@ -1,7 +1,7 @@
-"""Lowering rules of div and rem for CPUs for integers of at most 32 bits: quotients in float64.
+"""Replacements of div and rem on CPUs for integers of at most 32 bits: quotients in float64.
 
 XLA's CPU code divides one pair of integers at a time. The distance of a fractional quotient from
-the next integer is larger than the rounding error of float64, so its integer part is right.
+the next integer exceeds the rounding error of float64, so its integer part is correct.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from hlofront.primitives.elementwise import elementwise as e
 
 
 def _quotient(x: Formula, y: Formula) -> Formula:
-    """Return quotients of integers, rounded toward zero; those by zero are not defined."""
+    """Return quotients of integers, rounded toward zero; division by zero is undefined."""
     magnitude = as_dtype(last_bits(floor(abs(wide(x) / wide(y)))), x.dtype)
     if issubdtype(x.dtype, np.unsignedinteger):
         return magnitude

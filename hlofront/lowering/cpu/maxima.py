@@ -1,11 +1,11 @@
 """The lowering rules for CPUs of maxima and minima of floats, which propagate NaNs.
 
 YNNPACK's kernels for the maxima and minima of an array ignore NaNs (see bridge/xla_faults.py), and
-so do maxima over devices, depending on their order. Integers in the order of the floats, with NaN
-as the largest, have a maximum that all of XLA's code agrees on.
+so do maxima over devices, depending on their order. The maximum of integers in the order of the
+floats, with NaN as the largest, is the same in all of XLA's code.
 
-The function of `lax.reduce` and `lax.reduce_window` may be a maximum as well, with any initial
-value: these are lowered as the primitives of maxima are.
+The function of `lax.reduce` and `lax.reduce_window` may also be a maximum, with any initial value;
+these are lowered like the primitives of maxima.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -41,12 +41,12 @@ from hlofront.primitives.collectives.pcast import unreduced_pmax_p, unreduced_pm
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.converting import convert
 
-# The minimum number of elements of an operand for which XLA uses YNNPACK's kernel.
+# The minimum number of elements in an operand for which XLA uses YNNPACK's kernel.
 _MIN_SIZE_OF_KERNEL = 4_096
 
 
 def is_fault_lowered() -> bool:
-    """Return whether the fault is guarded against here, not by an option of XLA's compiler."""
+    """Return whether the fault is guarded here, rather than by an option of XLA's compiler."""
     return is_present("maxima by YNNPACK") and not is_present("reductions by YNNPACK")
 
 
@@ -55,12 +55,12 @@ def ignores_nans(build: Builder) -> bool:
     aval, module = build.avals_in[0], build.module
     if not module.guards_for_cpu or not issubdtype(aval.dtype, np.floating):
         return False
-    # Integers in the order of partial maxima have no type that says that they are partial.
+    # The type of the integers could not say that they represent partial maxima.
     if aval.dtype.itemsize == 1 or any(
         is_unreduced(type_) for type_ in (*build.avals_in, *build.avals_out)
     ):
         return False
-    # XLA may split the operand over devices, and combine their maxima.
+    # XLA may split the operand over devices and combine the devices' maxima.
     if module.several_devices:
         return True
     is_large = has_symbolic_size(aval.shape) or aval.size >= _MIN_SIZE_OF_KERNEL
@@ -68,7 +68,7 @@ def ignores_nans(build: Builder) -> bool:
 
 
 def _extreme_of_integers(x: Array, maximum: Callable[[Array], Array], is_maximum: bool) -> Array:
-    """Return a maximum or minimum of floats, which is NaN where one of them is.
+    """Return a maximum or minimum of floats, which is NaN if one of them is.
 
     Args:
       x: the floats.
@@ -108,7 +108,7 @@ def _windows_rule(build: Builder, x: Value, **windows: Any) -> Value:
     is_maximum = build.primitive is w.reduce_window_max_p
 
     def maxima(integers: Array) -> Array:
-        # A window that has only padding would have the smallest integer, which represents a NaN.
+        # A window of only padding would give the smallest integer, which represents a NaN.
         lowest = np.array(-np.inf, build.avals_in[0].dtype).view(integers.dtype)
         lowest ^= np.iinfo(integers.dtype).max
         result = w.reduce_window_max(integers, *w.Windows(**windows))
@@ -124,7 +124,7 @@ def _windows_rule(build: Builder, x: Value, **windows: Any) -> Value:
 
 
 class _Extreme(NamedTuple):
-    """A maximum or minimum: of two arrays, along axes, and of windows."""
+    """The functions for a maximum or minimum of two arrays, along axes, and of windows."""
 
     of_two: Callable[..., Array]
     of_axes: Callable[..., Array]
@@ -138,7 +138,7 @@ _EXTREMES: dict[Primitive, _Extreme] = {
 
 
 def _extreme_of(build: Builder, jaxpr: Jaxpr) -> _Extreme | None:
-    """Return what a function is that combines floats; None for others."""
+    """Return the extreme that a function of two floats computes, or None for other functions."""
     combination = combination_of(jaxpr)
     return _EXTREMES.get(combination) if combination and ignores_nans(build) else None
 
@@ -170,7 +170,7 @@ def _with_initial(
     *operands: Value,
     **_: object,
 ) -> Sequence[Value]:
-    """Emit the extreme of the initial value and of what `reduce` returns."""
+    """Emit the extreme of the initial value and the result of `reduce`."""
 
     def reduced(x: Array, start: Array) -> Array:
         result = reduce(x)
@@ -217,7 +217,7 @@ def _unreduced_rule(build: Builder, x: Value, *, axes: Sequence[Hashable]) -> Va
 def _over_devices(
     build: Builder, x: Value, aval: ShapedArray, attributes: dict[str, ir.Attribute]
 ) -> Value:
-    """Return the maximum or minimum of the values of x on the devices that attributes say."""
+    """Return the maximum or minimum of x over the devices in a collective's attributes."""
     is_maximum = build.primitive in _MAXIMA
     if not issubdtype(aval.dtype, np.floating):
         operation = "stablehlo.maximum" if is_maximum else "stablehlo.minimum"
@@ -226,7 +226,7 @@ def _over_devices(
     integers = aval.update(dtype=np.dtype(f"int{8 * wide.itemsize}"))
 
     def ordered(x: Array) -> Array:
-        """Return the floats as integers in the requested order; NaNs are the largest."""
+        """Return floats as integers in the requested order, with NaNs as the largest."""
         x = convert(x, wide, False)
         return ordered_integers(x if is_maximum else e.neg(x))
 

@@ -1,7 +1,7 @@
-"""Partial sorts on CPUs: if a program reads only a few elements of a sort, as a median does.
+"""Partial sorts on CPUs, for programs that read only a few elements of a sort, such as medians.
 
 The k-th smallest number of a line is found by bisection, bit by bit, as an integer in the order of
-the floats: the next bit is set if at most k elements are less than the number with that bit set.
+the floats: a bit is set if at most k elements are less than the number with that bit set.
 Each count is one loop of vector instructions over equal parts of the line.
 
 The results are elements at these positions of the sorted line. Among numbers that the sort treats
@@ -39,20 +39,20 @@ from hlofront.primitives.elementwise.converting import convert
 
 # Shorter lines are sorted.
 _SHORTEST = 512
-# Longer lines are sorted as well: two counts of their elements do not fit one float64 exactly.
+# Longer lines are also sorted: two counts of their elements would not fit into a float64 exactly.
 _LONGEST_BITS = 26
 _LONGEST = 1 << _LONGEST_BITS
-# The maximum number of parts of a line that one loop counts.
+# The maximum number of parts of a line in one counting loop.
 _MAX_PARTS = 16
-# A half of an integer, which holds the count of elements of all parts at one position.
+# Half of an integer, which holds the count over the elements of all parts at one position.
 _HALF_BITS = 16
 _HALF = 1 << _HALF_BITS
 
 
 def selection(equation: Candidate) -> Emit | None:
-    """Return what selects the elements that are read of a sort; None to sort all of them.
+    """Return the rule that selects the elements of a sort that are read, or None to sort.
 
-    It is for one large array of floats, if only elements at a few positions of its lines are read.
+    The rule is for one large array of floats, if only a few positions of its lines are read.
     """
     aval, params = equation.avals_in[0], equation.params
     if len(equation.avals_in) > 1 or aval.size < MIN_SIZES["sort"]["selection"]:
@@ -75,9 +75,9 @@ def selection(equation: Candidate) -> Emit | None:
 
 
 def _most_positions(length: int) -> int:
-    """Return the largest number of positions of a line for which selections beat the sort.
+    """Return the maximum number of positions in a line for which selection beats sorting.
 
-    The time of a sort grows with the logarithm of the length, that of selections with the
+    The time of a sort grows with the logarithm of the length, that of selection with the number of
     positions.
     """
     return length.bit_length() - 6
@@ -94,7 +94,7 @@ def _others(axis: int, ndim: int) -> tuple[int, ...]:
 
 
 def _gathers_elements(equation: Equation, axis: int) -> bool:
-    """Return whether an equation gathers from each line along an axis, at positions of its own."""
+    """Return whether an equation gathers single elements from each line along an axis."""
     if equation.primitive is not gather_p:
         return False
     params, aval = equation.params, _aval(equation.invars[0])
@@ -124,7 +124,7 @@ def _slices_end(equation: Equation, axis: int) -> bool:
 
 
 def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int) -> list[Array]:
-    """Return what equations gather by indices, or slice from the end, of a sorted array."""
+    """Return the results of equations that gather from, or slice the end of, a sorted array."""
     lines, length, other_axes = x.size // x.shape[axis], x.shape[axis], _others(axis, x.ndim)
     rows = reshape(transpose(x, (*other_axes, axis)), (lines, length))
     gathers = [reader for reader in readers if reader.primitive is gather_p]
@@ -158,11 +158,11 @@ def _selected(x: Array, *indices: Array, readers: Sequence[Equation], axis: int)
 
 
 class _Layout(NamedTuple):
-    """The correspondence of axes to those of lines, followed by those of the positions in a line.
+    """The correspondence of axes to the axes of lines, followed by those of positions in a line.
 
     Attributes:
-      of_indices: for each axis of a gather's indices.
-      of_result: for each axis of its result.
+      of_indices: the numbers for each axis of a gather's indices.
+      of_result: the numbers for each axis of its result.
     """
 
     of_indices: list[int]
@@ -186,7 +186,7 @@ class _Layout(NamedTuple):
 
 
 def _last(rows: Array) -> Array:
-    """Return the greatest element of each row, or NaN if there is one."""
+    """Return the greatest element of each row, or NaN if it contains one."""
     # XLA's maximum of many elements on a CPU ignores NaNs (jaxlib 0.10.2).
     greatest = Formula(reduce_max(rows, (1,)))
     missing = reduce_sum(convert(c.ne(rows, rows), float32, False), (1,))
@@ -204,7 +204,7 @@ def _elements(rows: Array, ranks: Array) -> Array:
     dtype, limits = keys.dtype, np.iinfo(keys.dtype)
     parts = min(_MAX_PARTS, length)
     size = math.ceil(length / parts)
-    # The greatest integer is less than no candidate.
+    # The greatest integer is not less than any candidate.
     filling = dtype.type(limits.max)
     filled = pad(keys, filling, ((0, 0, 0), (0, parts * size - length, 0)))
     (keys,) = optimization_barrier((reshape(filled, (lines, parts, size)),))
@@ -218,7 +218,7 @@ def _elements(rows: Array, ranks: Array) -> Array:
         for part in range(parts):
             own = index_in_dim(keys, part, 1, keepdims=False)
             own = Formula(broadcast_in_dim(own, shape, (0, 2)))
-            # The counts of a pair of candidates are in the halves of one integer.
+            # The counts for two candidates are in the halves of one integer.
             ones, others = (as_dtype(own < bound, int32) for bound in (first, second))
             counts.append(ones + others * _HALF)
         while len(counts) > 1:
@@ -239,7 +239,7 @@ def _elements(rows: Array, ranks: Array) -> Array:
         least = c.select(c.le(counted(candidates), ranks), candidates, least)
         return e.shift_right_logical(bit, dtype.type(1)), least
 
-    # The least integer is also the highest bit.
+    # The least integer is also the sign bit.
     start = full((), limits.min, dtype), full(ranks.shape, limits.min, dtype)
     _, selected = while_loop(lambda state: c.ne(state[0], dtype.type(0)), step, start)
     selected = slice_in_dim(selected, 0, count, axis=1)

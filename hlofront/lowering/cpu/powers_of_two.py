@@ -1,6 +1,6 @@
 """Binary logarithms and powers of two in float64, for other formulas.
 
-They have errors far below a unit of float32.
+Their errors are far below an ulp of float32.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def _bits(x: float) -> int:
 _MANTISSA_WIDTH = 52
 _ONE = _bits(1.0)
 _MIN_MANTISSA = _bits(0.5**0.5)
-# The last bits of the sum of it and a whole number are those of that number as an integer.
+# The last bits of its sum with a whole number are those of that number as an integer.
 _BIG = 2.0**_MANTISSA_WIDTH
 
 # Interpolations at Chebyshev's points: log2(1 + x) / x from sqrt(1/2) - 1 to sqrt(2) - 1 with an
@@ -59,9 +59,9 @@ _EXPONENTIAL = [
 
 
 def in_powers_of_two(x: Formula) -> tuple[Formula, Formula]:
-    """Return n and f of positive normal numbers 2**n (1 + f) of float64, where 1 + f is near 1.
+    """Return n and f of positive normal float64 numbers 2**n (1 + f).
 
-    It is from sqrt(1/2) to sqrt(2). For zero, infinity and NaN the results are finite.
+    1 + f is from sqrt(1/2) to sqrt(2). For zero, infinity and NaN the results are finite.
     """
     bits = reinterpreted(x, int64)
     biased = shifted_right(bits + (_ONE - _MIN_MANTISSA), _MANTISSA_WIDTH)
@@ -71,7 +71,7 @@ def in_powers_of_two(x: Formula) -> tuple[Formula, Formula]:
 
 
 def binary_logarithm(x: Formula) -> Formula:
-    """Return log2(x) of positive normal numbers of float64, with a relative error of 5e-13."""
+    """Return log2(x) of positive normal float64 numbers, with a relative error of 5e-13."""
     exponent, fraction = in_powers_of_two(x)
     return exponent + fraction * parallel_polynomial(fraction, _LOGARITHM)
 

@@ -1,11 +1,11 @@
-"""Replacements of reductions on CPUs: adjacent elements go to vector lanes.
+"""Replacements of reductions on CPUs: adjacent elements are mapped to vector lanes.
 
 XLA's CPU code for a reduction along the last axis combines elements sequentially, unless the
 library YNNPACK has a kernel for it. So the last reduced axes are cut into rows of a few lanes: the
 rows are combined first, which is one loop of vector instructions, then their lanes.
 
-YNNPACK's kernel for maxima and minima of floats ignores NaNs. XLA does not take it for a reduction
-by a comparison and a selection.
+YNNPACK's kernel for maxima and minima of floats ignores NaNs. XLA does not use it for a reduction
+by a comparison and a select.
 """
 
 import math
@@ -26,22 +26,22 @@ from hlofront.lowering.ops.reduce import Body, emit_reduce, monoid_of
 from hlofront.lowering.replacements import Candidate, Emit, replaces
 from hlofront.primitives.arrays import reducing as r
 
-# Fewer lanes of lines are not cut into rows once more.
+# Lanes of fewer lines are not cut into rows again.
 _MIN_LANES = 4_096
-# The lanes of a row of long and of short lines, and the length of the shortest long line.
+# The number of lanes for long and for short lines, and the length of the shortest long line.
 _LANES, _FEW_LANES, _LONG = 32, 16, 512
-# Other numbers of lanes are better than leftover elements if operations are fused.
+# If operations are fused, other numbers of lanes are better than leftover elements.
 _NUMBERS_OF_LANES = (16, 32, 48, 64, 24, 40, 56, 20, 28, 36, 25, 27, 30, 33, 35)
-# LLVM unrolls a loop over as many rows, so that the innermost loop is the one over lanes.
+# LLVM unrolls a loop over this many rows, which makes the loop over lanes the innermost one.
 _MAX_ROWS, _MIN_ROWS = 16, 4
-# Sums of shorter lines take longer by lanes.
+# Sums of shorter lines are slower by lanes.
 _MIN_LENGTH_OF_SUM = 256
 
 
 class _Lines(NamedTuple):
-    """The last reduced axes that follow each other, from `start` to `stop`, exclusive.
+    """The last consecutive reduced axes, from `start` to `stop`, exclusive.
 
-    A line has `length` elements along these; each element is `width` numbers of later axes.
+    A line has `length` elements along these axes; each element is `width` numbers of later axes.
     """
 
     start: int
@@ -58,7 +58,7 @@ def _lines_of(shape: Sequence[int], axes: Sequence[int]) -> _Lines:
 
 
 def _integer_lines(equation: Candidate) -> _Lines | None:
-    """Return the lines of an operand of many integers or booleans in lanes; None for others."""
+    """Return the lines of large operands of integers or booleans to reduce by lanes, or None."""
     (aval,) = equation.avals_in
     is_integer = issubdtype(aval.dtype, np.integer) or aval.dtype == np.bool_
     axes: Sequence[int] = equation.params["axes"]
@@ -76,7 +76,7 @@ def _is_combined_in_turns(equation: Candidate) -> bool:
 
 
 def _is_long_sum(equation: Candidate) -> bool:
-    """Return whether long lines of integers are added, which XLA mostly converts one by one."""
+    """Return whether long lines of integers are summed, which XLA mostly converts one at a time."""
     lines = _integer_lines(equation)
     return lines is not None and lines.length >= _MIN_LENGTH_OF_SUM
 
@@ -88,7 +88,7 @@ def _has_slow_extreme(equation: Candidate) -> bool:
         if not is_fault_lowered() or aval.dtype not in (np.float32, np.float64):
             return False
         return bool(equation.params["axes"]) and aval.size >= MIN_SIZES["reduce"]["floats"]
-    # XLA has vector instructions for integers of a byte.
+    # XLA uses vector instructions for one-byte integers.
     return aval.dtype.itemsize > 1 and _is_combined_in_turns(equation)
 
 
@@ -104,7 +104,7 @@ _IS_SLOW: dict[Primitive, Callable[[Candidate], bool]] = {
 
 @replaces(*_IS_SLOW, sizes="reduce")
 def _(equation: Candidate) -> Emit | None:
-    """By rows of lanes."""
+    """Rows of vector lanes."""
     return _by_lanes_of if _IS_SLOW[equation.primitive](equation) else None
 
 
@@ -118,7 +118,7 @@ def _by_lanes_of(build: Builder, x: Value) -> Value:
 
 
 def _selection(is_maximum: bool, aval: ShapedArray) -> Body:
-    """Return the region that selects, of two numbers, a NaN or else the extreme."""
+    """Return the region that selects a NaN, or else the extreme, of two numbers."""
     scalar, truth = aval.update(shape=()), ShapedArray((), np.dtype(np.bool_))
     direction = "GT" if is_maximum else "LT"
 
@@ -131,7 +131,7 @@ def _selection(is_maximum: bool, aval: ShapedArray) -> Body:
 
 
 class _Rows(NamedTuple):
-    """The cut of a line into parts of rows of lanes, and some leftover elements."""
+    """The division of a line into parts of rows of lanes, and leftover elements."""
 
     parts: int
     rows: int
@@ -140,7 +140,7 @@ class _Rows(NamedTuple):
 
 
 def _rows_of(lines: _Lines) -> _Rows | None:
-    """Return how lines are cut; None if they are too short for two rows."""
+    """Return the division of lines, or None if they are too short for two rows."""
     length, width = lines.length, lines.width
     usual = max((_LANES if length * width >= _LONG else _FEW_LANES) // width, 1)
     if length < 2 * usual:
@@ -150,7 +150,7 @@ def _rows_of(lines: _Lines) -> _Rows | None:
         rows = max(n for n in range(1, _MAX_ROWS + 1) if length % (lanes * n) == 0)
         if rows >= _MIN_ROWS:
             return _Rows(length // (lanes * rows), rows, lanes, 0)
-    # As few elements as possible are left over.
+    # Leave over as few elements as possible.
     most = min(length // usual, _MAX_ROWS)
     rows = min(range(most, most // 2, -1), key=lambda rows: length % (rows * usual))
     parts, left = divmod(length, rows * usual)
@@ -160,7 +160,7 @@ def _rows_of(lines: _Lines) -> _Rows | None:
 def _by_lanes(
     build: Builder, x: Value, aval: ShapedArray, axes: Sequence[int], body: Body
 ) -> Value:
-    """Return the reduction of x, whose last axes are cut into rows of lanes."""
+    """Return the reduction of x with its last axes cut into rows of lanes."""
     lines = _lines_of(aval.shape, axes)
     cut = _rows_of(lines)
     if cut is None:
@@ -182,7 +182,7 @@ def _by_lanes(
     x = elements(x, 0, whole) if cut.left else x
     rows = aval.update(shape=(*before, cut.parts, cut.rows, cut.lanes, *after))
     x = _at_once(build, build.reshape(x, rows), rows, (axis + 1,), body)
-    # Behind a reshape the loop would be one over elements.
+    # After a reshape the loop would be one over elements.
     lanes = aval.update(shape=(*before, cut.parts, cut.lanes, *after))
     (x,) = build.barrier([x], [lanes])
     combined = line(cut.parts * cut.lanes)
@@ -200,7 +200,7 @@ def _by_lanes(
 
 
 def _at_once(build: Builder, x: Value, aval: ShapedArray, axes: Sequence[int], body: Body) -> Value:
-    """Return the reduction of x over axes, as one operation."""
+    """Return the reduction of x over axes as one operation."""
     out = aval.update(shape=r.without_axes(aval.shape, axes))
     initial = monoid_of(build.primitive).initial(build, aval.dtype)
     return emit_reduce(build, [x], [initial], [out], axes, body)[0]

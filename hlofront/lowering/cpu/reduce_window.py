@@ -1,9 +1,9 @@
 """Replacements of sliding windows on CPUs: combinations of shifted slices.
 
-XLA's CPU code reduces one window at a time, element by element. The sum or the maximum of one slice
-for each position in the window is a loop of vector instructions. The derivative of a maximum,
-select_and_scatter, visits each window as well; here each element finds the windows that selected
-it.
+XLA's CPU code reduces one window at a time, element by element. The sum or maximum of slices, one
+for each position in the window, is a loop of vector instructions. The derivative of a maximum,
+select_and_scatter, also visits one window at a time; here each element finds the windows that
+selected it.
 """
 
 import itertools
@@ -28,14 +28,14 @@ from hlofront.primitives.elementwise import compare
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.compare import select
 
-# Windows of more elements keep one operation: each element takes time to compile.
+# Windows of more elements keep XLA's operation, because each element takes time to compile.
 _MAX_POSITIONS = 64
 _MIN_OVERLAP = 3
 _MIN_SIZES = MIN_SIZES["reduce_window"]
 
 
 def _are_small_and_many(positions: int, windows: Shape, min_size: int) -> bool:
-    """Return whether windows with this many positions are small, and many elements are computed."""
+    """Return whether windows have few positions, and many elements are computed."""
     return 1 < positions <= _MAX_POSITIONS and positions * math.prod(windows) >= min_size
 
 
@@ -56,7 +56,7 @@ def _(equation: Candidate) -> Emit | None:
     positions = math.prod(windows.window_dimensions)
     between = math.prod(windows.window_strides) * math.prod(windows.base_dilation)
     are_many = _are_small_and_many(positions, result.shape, _MIN_SIZES["windows"])
-    # Where few windows share an element, XLA's code is as fast, and faster for large arrays.
+    # If few windows share an element, XLA's code is as fast, and faster for large arrays.
     if positions < _MIN_OVERLAP * between or not are_many:
         return None
 
@@ -67,7 +67,7 @@ def _(equation: Candidate) -> Emit | None:
 
 
 def _shifted(x: Array, filling: ArrayLike, windows: w.Windows, shape: Shape) -> list[Array]:
-    """Return for each position in the windows, row by row, an array of their elements there."""
+    """Return, for each position in a window, row by row, an array of the elements there."""
     dimensions, strides, padding, base_dilation, dilation = windows
     config = [(*pads, step - 1) for pads, step in zip(padding, base_dilation, strict=True)]
     padded = pad(x, filling, config)
@@ -91,7 +91,7 @@ _COMPARISONS = {
 def _(equation: Candidate) -> Emit | None:
     """Each element finds the small windows that selected it.
 
-    XLA's operation also orders complex numbers, which the primitives of comparisons do not.
+    XLA's operation also orders complex numbers, unlike the comparison primitives.
     """
     source, params = equation.avals_in[0], equation.params
     positions = math.prod(params["window_dimensions"])
@@ -109,7 +109,7 @@ def _scattered(
     window_strides: Shape,
     padding: w.Pads,
 ) -> Array:
-    """Return the sum, for each element of the operand, of the sources of windows that select it."""
+    """Return, for each element of the operand, the sum of the sources of windows that select it."""
     keeps, start = _COMPARISONS[select_prim]
     ones = (1,) * operand.ndim
     windows = w.Windows(window_dimensions, window_strides, padding, ones, ones)
@@ -119,7 +119,7 @@ def _scattered(
         is_kept = keeps(best, other)
         best = select(is_kept, best, other)
         selected = select(is_kept, selected, full_like(selected, number))
-    # Each element reads the selections of several windows: XLA would make them again for each.
+    # Each element reads the selections of several windows, which XLA would recompute for each.
     (selected,) = optimization_barrier((selected,))
     total: Array | None = None
     nothing = full_like(source, 0)

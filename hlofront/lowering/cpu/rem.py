@@ -1,8 +1,8 @@
-"""The lowering rule of rem for CPUs: the dividend less the divisor times the rounded quotient.
+"""The replacement of rem on CPUs: the dividend minus the divisor times the rounded quotient.
 
 XLA's CPU code calls fmod of the C library for each element, which subtracts bit by bit. If the
-quotient is not too large, the product of it and the divisor is exact, and so is the difference. If
-any operand is unusual, XLA's operation computes all of them.
+quotient is not too large, its product with the divisor is exact, and so is the difference. If any
+operand is unusual, XLA's operation computes all elements.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ def _needs_fallback(
 ) -> Callable[[Formula, Formula], Formula]:
     """Return a function of the operands that is True where the formula may be wrong.
 
-    That is where the quotient is too large, or the remainder may be subnormal: XLA's arithmetic
-    flushes subnormal numbers to zero.
+    It may be if the quotient is too large, or if the remainder may be subnormal, because XLA's
+    arithmetic flushes subnormal numbers to zero.
     """
 
     def needs_fallback(x: Formula, y: Formula) -> Formula:
@@ -44,6 +44,6 @@ def _rest_of_float64(x: Formula, y: Formula) -> Formula:
     # The products of the quotient and the two parts of the divisor are exact.
     first = without_last_bits(divisor, 27)
     remainder = dividend - quotient * first - quotient * (divisor - first)
-    # The quotient was rounded up where it is just below an integer.
+    # A quotient just below an integer was rounded up.
     remainder = where(remainder < 0, remainder + divisor, remainder)
     return where(dividend < divisor, x, where(x < 0, -remainder, remainder))

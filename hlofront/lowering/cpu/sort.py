@@ -1,11 +1,11 @@
-"""The lowering rules of sort, top_k and approx_top_k for CPUs: by one array of integers.
+"""Replacements of sort, top_k and approx_top_k on CPUs: by one array of integers.
 
-XLA calls the comparator of a sort on a CPU through a pointer, for arrays that it moves element by
-element, unless it sorts one array of numbers by a plain less-than: then it calls the merge sort of
-the C++ library. So this rule packs a word of 32 bits, whose order as an unsigned integer is that of
-the keys, and the index of each element in one integer of 64 bits. It sorts these, which is stable
-because of the index, and gathers the operands by the indices that come out. Keys of several words
-are sorted once for each, from the least significant word to the most significant one.
+On CPUs XLA calls the comparator of a sort through a pointer, and moves elements one at a time,
+unless it sorts a single array of numbers by a plain less-than: then it calls the merge sort of the
+C++ library. So this rule packs a 32-bit word, whose order as an unsigned integer is that of the
+keys, and the index of each element into a 64-bit integer. It sorts these, which is stable because
+of the index, and gathers the operands by the resulting indices. Keys of several words are sorted
+once per word, from the least significant word to the most significant one.
 """
 
 import math
@@ -43,12 +43,12 @@ from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.compare import select
 from hlofront.primitives.elementwise.families import real_of
 
-# XLA has a top_k of float32, which is faster for less than this part of an axis, and for any part
-# of small arrays. Other dtypes it sorts by a comparator.
+# XLA has a top_k for float32, which is faster for less than this part of an axis, and for any part
+# of small arrays. It sorts other dtypes by a comparator.
 _PART = 8
 _SMALL = 10_000
-# XLA's sort along another axis than the last one visits elements that are far apart. Smaller arrays
-# gain little if they are transposed.
+# XLA's sort along any axis except the last visits elements that are far apart. Smaller arrays gain
+# little from being transposed.
 _MIN_SIZE_TRANSPOSED = 65_536
 # Keys of more words are sorted by a comparator.
 _MAX_WORDS = 4
@@ -58,7 +58,7 @@ def _is_packed_sort(equation: Candidate) -> bool:
     """Return whether the keys are sorted as packed integers."""
     avals, params = equation.avals_in, equation.params
     if len(avals) == 1 and not issubdtype(avals[0].dtype, np.inexact):
-        return False  # These are sorted by a plain less-than as they are.
+        return False  # These are already sorted by a plain less-than.
     if sum(_word_count(aval.dtype) for aval in avals[: params["num_keys"]]) > _MAX_WORDS:
         return False
     return _is_profitable(avals[0], params["dimension"])
@@ -66,11 +66,11 @@ def _is_packed_sort(equation: Candidate) -> bool:
 
 @replaces(s.sort_p, form="packed", in_place=True)
 def _(equation: Candidate) -> Emit | None:
-    """As packed integers; single arrays as by a plain less-than, which is fastest if stable."""
+    """As packed integers; single arrays by a plain less-than, which is fastest if stable."""
     dimension: int = equation.params["dimension"]
     num_keys: int = equation.params["num_keys"]
     if _is_packed_sort(equation):
-        # The order itself is the result of an operand that is the index of each element.
+        # If an operand is the index of each element, its result is the order itself.
         are_iotas = tuple([_is_iota(equation, x) for x in equation.operands])
         facts = {"dimension": dimension, "num_keys": num_keys, "are_iotas": are_iotas}
 
@@ -99,7 +99,7 @@ def _packed_sort(
 
 @replaces(s.sort_p, form="selection", needs_barriers=True, with_readers=True)
 def _(equation: Candidate) -> Emit | None:
-    """Only the few elements that are read, such as medians: found by bisection of their bits."""
+    """If few elements are read, as for medians: bisection of their bits."""
     return selection(equation)
 
 
@@ -130,7 +130,7 @@ def _packed_top_k(build: Builder, x: Value, *, axis: int) -> list[Value]:
 
 @replaces(s.approx_top_k_p, form="packed", sizes="sort")
 def _(equation: Candidate) -> Emit | None:
-    """XLA's top_k of a few float32, or else the first elements of a sort of packed integers."""
+    """XLA's top_k for few float32 elements, else the start of a sort of packed integers."""
     (aval,), (result, _), params = equation.avals_in, equation.avals_out, equation.params
     axis = canonical_axis(params["reduction_dimension"], aval.ndim)
     k, is_max_k = result.shape[axis], params["is_max_k"]
@@ -158,7 +158,7 @@ def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -
 
     def indices_of_least(x: Array) -> Array:
         key = e.neg(select(c.eq(x, full_like(x, 0)), full_like(x, 0), x))
-        # NaNs are the last: as negative ones, which are less than all numbers there.
+        # NaNs come last: make them negative, which is less than all numbers there.
         key = select(c.ne(x, x), e.neg(full_like(x, np.nan)), key)
         return greatest(key)[1]
 
@@ -169,7 +169,7 @@ def _own_top_k(build: Builder, x: Value, *, k: int, axis: int, is_max_k: bool) -
 
 
 def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
-    """Return words in the opposite order; equal elements keep their order."""
+    """Return words whose order is reversed; equal elements keep their order."""
     word = aval.update(dtype=uint32)
     return [build.op("stablehlo.not", (x,), word) for x in words]
 
@@ -183,7 +183,7 @@ def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:
 
 
 def _is_profitable(aval: ShapedArray, axis: int) -> bool:
-    """Return whether packed integers are faster for an array and an axis of it."""
+    """Return whether packed integers are faster for an axis of an array."""
     return (
         aval.size >= MIN_SIZES["sort"]["packed"] and 1 < aval.shape[axis] <= np.iinfo(np.int32).max
     )
@@ -197,7 +197,7 @@ def _word_count(dtype: NumPyDType) -> int:
 
 
 def _words(build: Builder, x: Value, aval: ShapedArray) -> list[Value]:
-    """Return the words of a key, of uint32, the most significant first."""
+    """Return the uint32 words of a key, the most significant first."""
     dtype = aval.dtype
     if issubdtype(dtype, np.complexfloating):
         part = aval.update(dtype=real_of(dtype))
@@ -229,13 +229,13 @@ def _width(dtype: NumPyDType) -> int:
 
 
 def in_order_of_floats(build: Builder, x: Value, aval: ShapedArray) -> tuple[Value, ShapedArray]:
-    """Return floats as signed integers in the order of their bits, and the aval of these."""
+    """Return floats as signed integers in the order of their bits, and the integers' aval."""
     (bits,) = build.by_tracing(ordered_bits, [x], [aval])
     return bits, aval.update(dtype=np.dtype(f"int{8 * aval.dtype.itemsize}"))
 
 
 def _order_of_words(build: Builder, words: list[Value], shape: Shape, axis: int) -> Value:
-    """Return the indices that sort by words, first the most significant, of int32."""
+    """Return the int32 indices that sort by words, the most significant first."""
     order = _order(build, words[-1], shape, axis)
     for word in words[-2::-1]:
         word = _reordered(build, word, ShapedArray(shape, uint32), order, axis)
@@ -245,7 +245,7 @@ def _order_of_words(build: Builder, words: list[Value], shape: Shape, axis: int)
 
 
 def _order(build: Builder, word: Value, shape: Shape, axis: int) -> Value:
-    """Return the indices that sort words of uint32 along an axis, of int32."""
+    """Return the int32 indices that sort uint32 words along an axis."""
     last = len(shape) - 1
     other_axes = [i for i in range(last + 1) if i != axis]
     permutation = [*other_axes, axis]
@@ -276,7 +276,7 @@ def _transposed(build: Builder, x: Value, permutation: Sequence[int], aval: Shap
 
 
 def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: int) -> Value:
-    """Return an array gathered along an axis by indices, as a result of this aval."""
+    """Return an array, of this aval, gathered along an axis by indices."""
     other_axes = tuple(i for i in range(aval.ndim) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), other_axes, other_axes)
     indices = build.reshape(order, ShapedArray((*aval.shape, 1), int32))
@@ -291,7 +291,7 @@ def _reordered(build: Builder, x: Value, aval: ShapedArray, order: Value, axis: 
 
 
 def _is_iota(equation: Candidate, x: Atom) -> bool:
-    """Return whether an operand of a sort is the index of each element along its axis."""
+    """Return whether an operand of a sort holds the index of each element along the axis."""
     maker = equation.maker(x)
     if maker is None or maker.primitive is not iota_p:
         return False

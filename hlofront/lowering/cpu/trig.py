@@ -1,9 +1,9 @@
-"""The lowering rules of trigonometric functions for CPUs: polynomials in float64.
+"""Replacements of trigonometric functions on CPUs: polynomials in float64.
 
 XLA's CPU code calls a scalar function of the C library for each sine, cosine, tangent and arc
 tangent. The formulas here have no branches or calls, so LLVM vectorizes them. They compute in
-float64, from operands of at most 32 bits, so that rounding to the operands' dtype is nearly their
-only error: 0.502 ulp in float32, where XLA has up to 2.3 (asin), 2.1 (acos) and 1.4 ulp (tan).
+float64, from operands of at most 32 bits, so rounding to the operands' dtype is nearly their only
+error: 0.502 ulp in float32, where XLA has up to 2.3 (asin), 2.1 (acos) and 1.4 ulp (tan).
 """
 
 import math
@@ -85,11 +85,11 @@ def _pi(bits: int) -> int:
 
 HALF_PI_BITS = 320
 HALF_PI = _pi(HALF_PI_BITS - 1)
-"""Half of pi times 2**320."""
+"""Pi/2 times 2**320."""
 
 
 def in_parts(x: int, exponent: int, *widths: int) -> list[float]:
-    """Return x * 2**exponent as a sum of numbers, whose first ones have these numbers of bits."""
+    """Return x * 2**exponent as a sum of numbers, the first of which have these numbers of bits."""
     parts: list[int] = []
     for width in widths:
         dropped = max(x.bit_length() - width, 0)
@@ -99,18 +99,18 @@ def in_parts(x: int, exponent: int, *widths: int) -> list[float]:
 
 
 class _Range(NamedTuple):
-    """The float32 angles from a power of two on."""
+    """The range of float32 angles that starts at a power of two."""
 
     least: float
     turns: list[float]
-    """The turns of an angle of 1, modulo what makes whole turns of the angles, in three parts.
+    """The turns of an angle of 1, modulo whole turns of all angles of the range, in three parts.
 
     The first two parts have 28 bits, so that their products with angles are exact in float64.
     """
 
 
 def _range(least: float, unit: int) -> _Range:
-    """Return the range from this number on, whose angles are multiples of 2**unit if it is not 0.
+    """Return the range from a number on, whose angles are multiples of 2**unit unless it is 0.
 
     Whole turns of the unit are whole turns of its multiples.
     """
@@ -119,7 +119,7 @@ def _range(least: float, unit: int) -> _Range:
 
 
 _FLOAT32_WIDTH = 24
-# Angles of a range are less than 2**49 units, so that the products of the third part are small.
+# Angles of a range are less than 2**49 units, so the products with the third part are small.
 _RANGES = [
     _range(0.0, 0),
     *(_range(2.0**exponent, exponent + 1 - _FLOAT32_WIDTH) for exponent in (28, 53, 78, 103)),
@@ -127,24 +127,24 @@ _RANGES = [
 
 
 class _Angle(NamedTuple):
-    """An angle as a multiple of a part of a turn, and a rest of half of that part at most."""
+    """An angle as a multiple of a part of a turn, and a remainder of at most half of that part."""
 
     multiple: Formula
-    """The multiple as int64, whose last bits are right."""
+    """The multiple as int64, whose last bits are correct."""
     rest: Formula
-    """The rest in turns, in float64."""
+    """The remainder in turns, in float64."""
 
 
 def _reduced(x: Formula, parts: int, shift: float = 0.0) -> _Angle:
-    """Return float32 angles as multiples of a part of a turn, and rests.
+    """Return float32 angles as multiples of a part of a turn, and remainders.
 
     Source: M. H. Payne and R. N. Hanek, Radian Reduction for Trigonometric Functions (1983), for
-    the digits of the ratio that an exponent needs. Here few ranges of exponents have their own.
+    the digits of the ratio that an exponent needs. Here a few ranges of exponents share them.
 
     Args:
       x: the angles in radians.
       parts: the number of parts of a turn.
-      shift: what is added to the angle, in parts.
+      shift: a number to add to the angle, in parts.
     """
     products: list[Formula] = []
     for each in zip(*(known.turns for known in _RANGES)):
@@ -173,7 +173,7 @@ def _cosine(x: Formula) -> Formula:
 
 
 def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
-    """Return the sines and cosines of float32 angles in float64."""
+    """Return the sines and cosines of float32 angles, in float64."""
     return _sine_of(_reduced(x, 2)), _sine_of(_reduced(x, 2, shift=0.5))
 
 
@@ -235,7 +235,7 @@ def _arc_cosine(x: Formula) -> Formula:
 
 
 def _angle_of_sine(sine: Formula) -> tuple[Formula, Formula]:
-    """Return whether a sine is above 1/2, and its angle, or half of the angle to pi/2."""
+    """Return whether a sine is above 1/2, and its angle or, if so, half of the angle to pi/2."""
     sine = wide(sine)
     is_steep = sine > 0.5
     # 1 - sin(a) = 2 sin((pi/2 - a) / 2)**2
@@ -244,9 +244,9 @@ def _angle_of_sine(sine: Formula) -> tuple[Formula, Formula]:
 
 
 def angle_between(y: Formula, x: Formula) -> Formula:
-    """Return the angle from 0 to pi/2 of a point (x, y) with coordinates that are not negative."""
+    """Return the angle from 0 to pi/2 of a point (x, y) with nonnegative coordinates."""
     is_steep = y > x
-    # Bounds far beyond the range of float32 make 0 / 0 be 0, and infinity / infinity be 1.
+    # Bounds far beyond the range of float32 make 0 / 0 equal 0, and infinity / infinity equal 1.
     short = clip(0, where(is_steep, x, y), _GREATEST)
     long = clip(1 / _GREATEST, where(is_steep, y, x), _GREATEST)
     # arctan(t) = pi/4 + arctan((t - 1) / (t + 1)): the argument of the series is at most tan(pi/8).

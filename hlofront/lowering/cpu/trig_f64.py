@@ -1,10 +1,11 @@
-"""The lowering rules of trigonometric functions for CPUs in float64: for angles that are not huge.
+"""Replacements of trigonometric functions on CPUs in float64, for angles that are not huge.
 
 XLA's CPU code calls a scalar function of the C library for each element. The formulas here have no
-branches: functions of angles take the remainder modulo half of pi in two parts, and polynomials of
-it; inverse functions are quotients of polynomials, plus what rounding loses. tan is a quotient of
-sums of two numbers. The errors are at most 0.91 ulp; the C library's sine and cosine have 0.52 ulp,
-and XLA's asin and acos 1.4 ulp. If any angle is huge, XLA's operation computes all of them.
+branches: functions of angles are polynomials of the remainder modulo pi/2, which has two parts;
+inverse functions are quotients of polynomials, with compensation for rounding. tan is a quotient of
+sums of two numbers. The errors are at most 0.91 ulp; those of the C library's sine and cosine are
+0.52 ulp, and those of XLA's asin and acos 1.4 ulp. If any angle is huge, XLA's operation computes
+all elements.
 """
 
 import math
@@ -26,8 +27,7 @@ from hlofront.lowering.cpu.float_bits import (
 from hlofront.lowering.cpu.trig import HALF_PI, HALF_PI_BITS, in_parts
 from hlofront.primitives.elementwise import elementwise as e
 
-# Multiples of half of pi below it have 20 bits, so that their products with the first three parts
-# are exact.
+# Below it, multiples of pi/2 have 20 bits, so their products with the first three parts are exact.
 _MIN_HUGE = 2.0**20
 _HALF_PI_PARTS = in_parts(HALF_PI, -HALF_PI_BITS, 33, 33, 33)
 
@@ -69,7 +69,7 @@ _ARC_SINE = (
         0.07648737359869638,
     ],
 )
-# That of (arctan(x) / x - 1) / x**2 to tan(pi / 8), with an error of 6e-17.
+# An interpolation of (arctan(x) / x - 1) / x**2 to tan(pi / 8), with an error of 6e-17.
 _ARC_TANGENT = (
     [
         -0.3333333333333333,
@@ -86,20 +86,20 @@ _ARC_TANGENT = (
         0.0488702160298866,
     ],
 )
-# The sines and tangents of less are themselves; the last bits of some would be subnormal.
+# Smaller angles equal their sines and tangents; the last bits of some would be subnormal.
 _LEAST = 1e-250
-# Half of pi is the sum of both.
+# Pi/2 is the sum of these.
 _HALF_PI, _HALF_PI_REST = in_parts(HALF_PI, -HALF_PI_BITS, 53)
 
 
 class _Angle(NamedTuple):
-    """An angle as a multiple of pi/2, and a remainder of about pi/4 at most in two parts."""
+    """An angle as a multiple of pi/2 and a remainder, of about pi/4 at most, in two parts."""
 
     multiple: Formula
     """The multiple, in int32."""
     remainder: Formula
     rest: Formula
-    """The difference from the remainder, of less than half a unit in its last place."""
+    """The rest of the remainder, less than half a unit in the last place of the first part."""
 
 
 def is_huge(x: Formula) -> Formula:
@@ -116,7 +116,7 @@ def _reduced(x: Formula) -> _Angle:
     near = x - first
     nearer = near - second
     nearest = nearer - third
-    # The sum of what rounding lost in both differences.
+    # The sum of the rounding errors of both differences.
     lost = ((near - nearer) - second) + ((nearer - nearest) - third) - fourth
     remainder = nearest + lost
     return _Angle(as_dtype(multiple, int32), remainder, (nearest - remainder) + lost)
@@ -125,7 +125,7 @@ def _reduced(x: Formula) -> _Angle:
 @replaced_by_formula(e.sin_p, float64, is_huge)
 def _sine(x: Formula) -> Formula:
     angle = _reduced(x)
-    # The sine of a negative zero is a negative zero.
+    # The sine of negative zero is negative zero.
     return where(x.equals(0), x, _sine_of(angle, angle.multiple))
 
 
@@ -142,7 +142,7 @@ def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
 
 
 class _Sum(NamedTuple):
-    """A number, and a smaller one that is added to it."""
+    """An unevaluated sum of a number and a smaller one."""
 
     first: Formula
     rest: Formula
@@ -161,7 +161,7 @@ def _sine_and_cosine_of_remainder(angle: _Angle) -> tuple[_Sum, _Sum]:
 
 
 def _sine_of(angle: _Angle, multiple: Formula) -> Formula:
-    """Return the sine of a remainder, and of this multiple of pi/2."""
+    """Return the sine of a remainder plus this multiple of pi/2."""
     sine, cosine = (first + rest for first, rest in _sine_and_cosine_of_remainder(angle))
     magnitude = where((multiple & 1).equals(0), sine, cosine)
     return where((multiple & 2).equals(0), magnitude, -magnitude)
@@ -177,19 +177,19 @@ def _tangent(x: Formula) -> Formula:
     divisor = below.first + below.rest
     lost = (below.first - divisor) + below.rest
     inverse = 1 / divisor
-    # Products of numbers of 26 bits are exact.
+    # Products of 26-bit numbers are exact.
     ratio = without_last_bits((above.first + above.rest) * inverse, 27)
     first = without_last_bits(divisor, 27)
-    # The remainder of the quotient, which is exact except for rounding in its small parts.
+    # The remainder of the division, exact except for rounding in its small parts.
     left = ((above.first - ratio * first) + above.rest) - ratio * ((divisor - first) + lost)
     return where(abs(x) < _LEAST, x, ratio + left * inverse)
 
 
 class _AngleOfSine(NamedTuple):
-    """The angle of a sine from 0 to 1, or half of its distance from pi/2, as a sum."""
+    """The angle of a sine from 0 to 1, or half of the angle's distance from pi/2, as a sum."""
 
     is_steep: Formula
-    """Whether the sine is above 1/2, so that it is the distance."""
+    """Whether the sine is above 1/2, so that this is half of the distance."""
     first: Formula
     """A number of 26 bits."""
     rest: Formula
@@ -201,7 +201,7 @@ def _angle_of_sine(sine: Formula) -> _AngleOfSine:
     square = where(is_steep, (1 - sine) * 0.5, sine * sine)
     root = where(is_steep, sqrt(square), sine)
     first = without_last_bits(root, 27)
-    # The root of zero has no quotient.
+    # For the root of zero there is no quotient.
     lost = (square - first * first) / (root + first + _LEAST)
     lost = where(is_steep, lost, root - first)
     numerator, denominator = (
@@ -246,7 +246,7 @@ def angle_of_point(y: Formula, x: Formula) -> Formula:
 
 
 class _AngleInParts(NamedTuple):
-    """An angle as a whole number of eighths of a turn, up to 4, and a sum of radians."""
+    """An angle as a number of eighths of a turn, up to 4, plus a sum in radians."""
 
     eighths: Formula
     first: Formula
@@ -265,15 +265,15 @@ def _in_radians(angle: _AngleInParts) -> Formula:
 
 
 def _angle_between(y: Formula, x: Formula) -> _AngleInParts:
-    """Return the angle from 0 to pi/2 of a point (x, y) with coordinates that are not negative."""
+    """Return the angle from 0 to pi/2 of a point (x, y) with nonnegative coordinates."""
     is_steep = y > x
     short, long = where(is_steep, x, y), where(is_steep, y, x)
-    # Scale extreme coordinates, so that sums are finite and lost parts are not subnormal.
+    # Scale extreme coordinates, so that sums are finite and rounding errors are not subnormal.
     one = filled_like(x, 1, float64)
     scale = where(long < 2.0**400, 2.0**100, one * 2.0**-100)
     scale = where(long < 2.0**-400, 2.0**600, scale)
     short, long = short * scale, long * scale
-    # The angle of infinite ones is pi/4, that of zeros is 0.
+    # The angle of infinite coordinates is pi/4, that of zeros is 0.
     is_infinite = long.equals(np.inf)
     short = where(is_infinite, where(short < np.inf, 0.0, one), short)
     long = where(is_infinite | long.equals(0), 1.0, long)
@@ -286,7 +286,7 @@ def _angle_between(y: Formula, x: Formula) -> _AngleInParts:
     # The first bits of the ratio, whose product with those of the denominator is exact.
     inverse = reciprocal(denominator)
     guess = numerator * inverse
-    # The last bits of less would be subnormal.
+    # The last bits of smaller numbers would be subnormal.
     first = where(abs(guess) < _LEAST, guess, without_last_bits(guess, 27))
     bits = without_last_bits(denominator, 27)
     left = (numerator - first * bits) - first * ((denominator - bits) + lost_of_total)

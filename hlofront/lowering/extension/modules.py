@@ -1,4 +1,4 @@
-"""Modules and functions that other packages lower by JAX's functions of `jax.interpreters.mlir`."""
+"""Lowering to modules and functions, for other packages, as in `jax.interpreters.mlir`."""
 
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 
@@ -49,9 +49,9 @@ class ShardingContext:
     """The devices of a module, without a mesh.
 
     Attributes:
-      num_devices: how many there are.
+      num_devices: the number of devices.
       device_assignment: the devices in order, or None if they are not known.
-      abstract_mesh: the mesh that types name, or None.
+      abstract_mesh: the mesh in types, or None.
     """
 
     num_devices: int
@@ -74,8 +74,8 @@ class LoweringParameters:
     Attributes:
       override_lowering_rules: pairs of a primitive and the rule that lowers it in this module.
       global_constant_computation, for_export, export_ignore_forward_compatibility,
-        hoist_constants_as_args: options of JAX's exporter, which are False: `hlofront.export` has
-        options of its own.
+        hoist_constants_as_args: options of JAX's exporter, which must be False: `hlofront.export`
+        has its own options.
 
     Raises:
       ValueError: if one of them is True.
@@ -99,13 +99,13 @@ class LoweringParameters:
 
 
 class ShapePolyLoweringState:
-    """The arguments of a module's functions besides those of its program.
+    """The arguments of a module's functions other than those of its program.
 
     Attributes:
-      dim_vars: the names of the variables of symbolic sizes, after that of the platform's index
-        in a module for several platforms.
+      dim_vars: the names of the variables of symbolic sizes; in a module for several platforms,
+        they follow that of the platform index.
       uses_dim_vars: whether there are any.
-      has_platform_index_argument: whether the first is the index of the platform.
+      has_platform_index_argument: whether the first argument is the platform index.
     """
 
     def __init__(self, dim_vars: tuple[str, ...], lowering_platforms: tuple[str, ...] | None):
@@ -122,7 +122,7 @@ class LoweringResult(NamedTuple):
       module: the module.
       keepalive: the objects that an executable must keep alive.
       host_callbacks: the calls of Python functions.
-      shape_poly_state: the arguments of its functions besides those of the program.
+      shape_poly_state: the arguments of its functions other than those of the program.
     """
 
     module: ir.Module
@@ -132,7 +132,7 @@ class LoweringResult(NamedTuple):
 
 
 class _Shardings(NamedTuple):
-    """The shardings of a module's arguments and results, as `lower_program` takes them."""
+    """The shardings of a module's arguments and results, in the form for `lower_program`."""
 
     device_count: int
     mesh: NamedAxes | None
@@ -172,9 +172,9 @@ def lower_jaxpr_to_module(
       jaxpr: the program.
       num_const_args: how many of the program's constants are leading arguments: all or 0.
       in_avals: the types of the arguments.
-      ordered_effects: the effects whose tokens are the first arguments and results: those of the
-        program in any case.
-      platforms: the platforms that the module is for.
+      ordered_effects: the effects whose tokens are the first arguments and results; they must
+        include those of the program.
+      platforms: the platforms of the module.
       backend: ignored, for compatibility with JAX: modules are for platforms.
       axis_context: the devices.
       donated_args: per argument, whether results may use its memory.
@@ -184,8 +184,8 @@ def lower_jaxpr_to_module(
       arg_names, result_names: per argument and result, its name in the module.
       num_partitions: the number of devices.
       all_default_mem_kind, propagated_out_mem_kinds: ignored, for compatibility with JAX: types
-        say which memory values are in.
-      input_output_aliases: per argument, the result that has its memory, or None.
+        include the memory of values.
+      input_output_aliases: per argument, the result that reuses its memory, or None.
       lowering_parameters: further options.
 
     Raises:
@@ -309,11 +309,11 @@ def lower_jaxpr_to_fun(
     result_layouts: Sequence[object] | None = None,
     propagated_out_mem_kinds: Sequence[str | None] | None = None,
 ) -> Any:
-    """Add a function to a module that computes a program, and return MLIR's operation of it.
+    """Add a function that computes a program to a module, and return its MLIR operation.
 
     Args:
       ctx: the module, the `module_context` of a rule's context.
-      name: the name of the function, which gets a number if the module has one of that name.
+      name: the name of the function, to which a number is added if it is taken.
       jaxpr: the program.
       effects: the effects whose tokens are the first arguments and results.
       num_const_args: how many of the program's constants are leading arguments: all or 0.
@@ -321,7 +321,7 @@ def lower_jaxpr_to_fun(
       in_avals: the types of the arguments.
       replicated_args, arg_shardings, result_shardings, input_output_aliases, xla_donated_args,
         arg_names, result_names, arg_memory_kinds, result_memory_kinds, arg_layouts,
-        result_layouts: what attributes of each argument and result say, or None.
+        result_layouts: the contents of attributes of each argument and result, or None.
       use_sharding_annotations, propagated_out_mem_kinds: ignored, for compatibility with JAX.
     """
     state = ctx._state
@@ -388,12 +388,12 @@ def merge_mlir_modules(
     src_module: ir.Module,
     dst_symtab: ir.SymbolTable | None = None,
 ) -> str:
-    """Move the functions of a module into another, as private ones with names of their own.
+    """Move the functions of a module into another, as private functions with unique names.
 
     Args:
-      dst_module: the module that gets the functions; its own keep their names.
+      dst_module: the module that receives the functions; its own functions keep their names.
       sym_name: the name for the main function of `src_module`, if it is free.
-      src_module: a module of the same context with a function main, which is not used afterwards.
+      src_module: a module of the same context with a function main; it must not be used afterwards.
       dst_symtab: the symbol table of `dst_module`, if the caller has one.
 
     Returns:

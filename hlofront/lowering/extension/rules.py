@@ -89,7 +89,7 @@ class ModuleContext:
         self._state = state
         # The symbols of the module; `insert` renames a function whose name is taken.
         self.symbol_table: ir.SymbolTable = state.share_symbols()
-        # For rules that cache what they lowered, by keys of their own.
+        # A cache in which rules store what they lowered, under their own keys.
         self.cached_primitive_lowerings: dict[object, object] = {}
 
     @property
@@ -135,8 +135,8 @@ class LoweringRuleContext:
       tokens_in: the tokens of the equation's ordered effects.
       tokens_out: the tokens after the equation, which `set_tokens_out` sets.
       builder: the `Builder` at the equation's position in the module.
-      axis_size_env, dim_var_values, const_lowering, jaxpr_eqn_ctx: what rules pass on to
-        `jaxpr_subcomp` and `ir_constant`, which do not need it here: empty.
+      axis_size_env, dim_var_values, const_lowering, jaxpr_eqn_ctx: arguments for `jaxpr_subcomp`
+        and `ir_constant`, which ignore them here: empty.
     """
 
     module_context: ModuleContext
@@ -157,7 +157,7 @@ class LoweringRuleContext:
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """The platforms that the rule is called for."""
+        """The platforms for which the rule is called."""
         return self.module_context.platforms
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
@@ -170,7 +170,7 @@ class LoweringRuleContext:
         self._tokens_set[:] = [tokens_out]
 
     def replace(self, **changes: object) -> "LoweringRuleContext":
-        """Return a copy with other values for some fields, for a call of another rule."""
+        """Return a copy with some fields replaced, for calling another rule."""
         return replaced(self, **changes)
 
     def is_forward_compat(self) -> bool:
@@ -205,19 +205,19 @@ def register_lowering(
       ValueError: if the platform is unknown.
     """
     adapter = builder_rule(rule, inline or not cacheable)
-    # Our own rules of the primitive, which would replace this one, are imported before it.
+    # Import hlofront's own rules of the primitive first, because they would replace this one.
     lower.load(prim)
     if platform is None:
         lower[prim] = adapter
     else:
         lower(prim, platform=platform)(adapter)
-    # The rule is another package's, even if hlofront's `lower_fun` made it from a function.
+    # The rule belongs to another package, even if hlofront's `lower_fun` made it.
     lower.foreign.add(prim)
     prim.eager.clear()
 
 
 def builder_rule(rule: LoweringRule, inline: bool = True) -> BuilderRule:
-    """Return a rule (context, *operands, **params) in the form that builders call.
+    """Return a rule (context, *operands, **params) in the form for builders.
 
     Args:
       inline: whether the operations are emitted instead of the equation.
@@ -287,7 +287,7 @@ def _call_rule(
     try:
         key: object = (equation.primitive, avals_in, tuple(sorted(params.items())))
         hash(key)
-    except TypeError:  # Parameters that cannot be compared or hashed need a function of their own.
+    except TypeError:  # Parameters that cannot be compared or hashed need a separate function.
         key = equation
     name = equation.primitive.name
     return build.call_function(
@@ -298,7 +298,7 @@ def _call_rule(
 def _checked_results(
     primitive: Primitive, results: object, avals: Sequence[AbstractValue]
 ) -> list[ir.Value]:
-    """Return the values that a rule returned, one per result; raise TypeError if they misfit."""
+    """Return a rule's values, one per result; raise TypeError if they do not match the results."""
     if not isinstance(results, Iterable):
         raise TypeError(
             f"the lowering rule of {primitive.name} gave {results!r}: it returns a sequence, with "
@@ -315,7 +315,7 @@ def _checked_results(
     return values
 
 
-# ---- what rules call -----------------------------------------------------------------------------
+# ---- helpers for rules ---------------------------------------------------------------------------
 
 
 def lower_fun(fun: Callable[..., object], multiple_results: bool = True) -> LoweringRule:
@@ -371,7 +371,7 @@ def jaxpr_subcomp(
       consts_for_constvars: the values of its constants.
       args: the values of its inputs.
       dim_var_values, const_lowering, outer_traceback: ignored, for compatibility with JAX: the
-        module knows its sizes and constants, and equations have tracebacks of their own.
+        module knows its sizes and constants, and equations have their own tracebacks.
 
     Returns:
       The values of its outputs, and the tokens after it.
@@ -402,7 +402,7 @@ def core_call_lowering(
 def lower_with_sharding_in_types(
     ctx: LoweringRuleContext, op: ir.Value, aval: ShapedArray
 ) -> ir.Value:
-    """Return a value that is split as its type says, where that names Explicit axes of a mesh.
+    """Return a value with a sharding constraint to the split in its type by Explicit mesh axes.
 
     Args:
       ctx: the context of the rule.
@@ -427,8 +427,8 @@ def module_to_string(module: ir.Module, enable_debug_info: bool | None = None) -
 
     Args:
       module: the module.
-      enable_debug_info: whether the text has the locations; by default, as the option
-        jax_include_debug_info_in_dumps says.
+      enable_debug_info: whether the text includes locations; by default, the option
+        jax_include_debug_info_in_dumps decides.
     """
     if enable_debug_info is None:
         enable_debug_info = _with_locations.value

@@ -48,7 +48,7 @@ def ir_constant(
     Args:
       val: a NumPy array, an array on a device, or a scalar.
       const_lowering: ignored, for compatibility with JAX.
-      aval: the type of the constant, for a Python scalar that should have another dtype.
+      aval: the type of the constant, for Python scalars that should have a different dtype.
     """
     values = ir_constants(val, const_lowering=const_lowering, aval=aval)
     if len(values) != 1:
@@ -61,7 +61,7 @@ def ir_constants(
 ) -> tuple[ir.Value, ...]:
     """Emit a constant like `ir_constant`, and return the sequence of values that represent it.
 
-    A handler that is registered for the class of the constant emits it.
+    The handler registered for the class of the constant emits it.
     """
     for kind in type(val).__mro__:
         handler = _constant_handlers.get(kind)
@@ -99,7 +99,7 @@ def aval_to_ir_type(ctx: object, aval: AbstractValue | None = None) -> ir.Type:
     """Return the MLIR type of a value.
 
     Args:
-      ctx: the module that the value is in, or None; it may be left out, as in older code.
+      ctx: the module of the value, or None; it may be omitted, as in older code.
       aval: the aval of the value.
     """
     return types.aval_type(ctx if aval is None else aval)

@@ -21,7 +21,7 @@ from hlofront.primitives.elementwise.elementwise import add, bitwise_and, div, m
 from hlofront.primitives.linalg import factoring as f
 from hlofront.primitives.linalg import matrices
 
-# The dtypes of kernels that CUDA has only for real numbers.
+# The dtypes of CUDA kernels that only support real numbers.
 _OF_CUDA = (float32, float64)
 
 
@@ -96,7 +96,7 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
 
         a, b = element(row), element(w)
         length = mul(sqrt(add(mul(a, a), mul(b, b))), _sign_or_one(a))
-        # If both are zero no rotation is needed.
+        # If both are zero, no rotation is needed.
         none = eq(length, full_like(length, 0))
         ones = full_like(length, 1)
         safe = select_n(none, length, ones)
@@ -114,7 +114,7 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
 @lower(f.cholesky_update_p, platform="cuda")
 def _(build: Builder, r: Value, w: Value) -> Value:
     avals = matrix, _ = build.avals_in
-    # The kernel takes one matrix and no batch.
+    # The kernel accepts a single matrix, not a batch.
     if matrix.dtype not in _OF_CUDA or matrix.ndim > 2 or not matrix.size:
         return _cholesky_update(build, r, w)
     target = f"{CUDA.own}_cholesky_update_ffi"
@@ -190,7 +190,7 @@ def _(build: Builder, pivots: Value, *, permutation_size: int) -> Value:
 
 
 def _permutation(build: Builder, pivots: Value, pivot: ShapedArray, result: ShapedArray) -> Value:
-    """Return the permutation of rows that the exchanges of `pivots`, in order, result in."""
+    """Return the permutation of rows that results from the exchanges of `pivots`, in order."""
     axis = result.ndim - 1
 
     def start() -> Array:
@@ -243,7 +243,7 @@ def _(build: Builder, a: Value) -> list[Value]:
 def _(
     build: Builder, library: Library, a: Value, jpvt: Value, *, use_magma: bool | None
 ) -> list[Value]:
-    """Emit a QR factorization with pivoting: the packed factors, the order of columns, the scales.
+    """Emit a QR factorization with pivoting: packed factors, order of columns, scales.
 
     Columns are numbered from 1, as in LAPACK.
     """
@@ -283,7 +283,7 @@ def _(build: Builder, a: Value, taus: Value) -> Value:
 
 
 def _trivial_product(build: Builder, a: Value) -> Value | None:
-    """Return the product if there is no element or no reflection, else None."""
+    """Return the product if there are no elements or no reflections, else None."""
     aval, scales = build.avals_in
     if not aval.size:
         return a
@@ -317,7 +317,7 @@ def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose:
     count = scales.shape[-1]
     if not result.size or not count:
         return c
-    # Q c begins with the last reflection, Q^H c with the first; from the right Q is like Q^H.
+    # Q c begins with the last reflection, Q^H c with the first; from the right it is vice versa.
     ascends = bool(transpose) == bool(left)
 
     def reflect(step: Array, a: Array, taus: Array, c: Array) -> list[Array]:
@@ -373,7 +373,7 @@ def _qr(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
         last = [sub(columns, full_like(columns, 1))]
     else:
         reflected, scales = f.geqrf(x)
-    # As many columns of reflectors as Q has columns.
+    # Use as many columns of reflectors as Q has columns.
     width = m if full_matrices else min(m, n)
     wide = reflected
     if width < n:

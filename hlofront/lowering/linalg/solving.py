@@ -18,7 +18,7 @@ from hlofront.primitives.elementwise.elementwise import add, div, mul, sub
 from hlofront.primitives.linalg import matrices
 from hlofront.primitives.linalg import solving as s
 
-# cuSPARSE supports no tridiagonal systems with fewer equations.
+# cuSPARSE does not support tridiagonal systems with fewer equations.
 _MIN_EQUATIONS = 3
 
 
@@ -40,7 +40,7 @@ def _triangular_solve_on_cpu(
     if not b_aval.size:
         return b
     if conjugate_a and not transpose_a:
-        # LAPACK conjugates only what it transposes.
+        # LAPACK only conjugates matrices that it transposes.
         (a,) = build.by_tracing(s.conjugate, (a,), (a_aval,))
         conjugate_a = False
     transposed = ("C" if conjugate_a else "T") if transpose_a else "N"

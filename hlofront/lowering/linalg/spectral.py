@@ -10,7 +10,7 @@ from hlofront.lowering.core.kernels import LAPACK, Library, by_library, characte
 from hlofront.primitives.linalg import matrices
 from hlofront.primitives.linalg import spectral as s
 
-# The first index and the end of the eigenvalues or singular values to return; None for all.
+# The range (start, end) of eigenvalues or singular values to return; None for all.
 Subset = tuple[int, int] | None
 
 
@@ -140,7 +140,7 @@ def _(
 
 
 def svd_of_nothing(build: Builder) -> list[Value]:
-    """Return the SVD of matrices without elements: no singular values, and identity factors."""
+    """Return the SVD of empty matrices: no singular values, and identity factors."""
 
     def factors() -> list[Array]:
         return [matrices.identity(aval.dtype, aval.shape) for aval in build.avals_out[1:]]

@@ -60,7 +60,7 @@ class _State(NamedTuple):
       blocks: the current diagonal blocks of the matrix, each moved to the first columns.
       vectors: the product of the transformations so far: its columns become the eigenvectors.
       values: the eigenvalues so far.
-      agenda: the first row and the size of each block that is yet to be divided.
+      agenda: the first row and the size of each block that remains to be divided.
       pending: the number of those blocks.
     """
 
@@ -72,7 +72,7 @@ class _State(NamedTuple):
 
 
 class _Projection(NamedTuple):
-    """The number of attempts to compute a projector, the projector, and its rank."""
+    """The number of attempts at a projector, the projector, and its rank."""
 
     tries: ArrayLike
     projector: Array
@@ -87,7 +87,7 @@ def eigh_by_division(x: Array, smallest: int) -> tuple[Array, Array]:
       smallest: blocks of at most this size are passed to the operation `eigh`.
     """
     n = typeof(x).shape[0]
-    # Blocks are padded to the next one of these sizes.
+    # Blocks are padded to the next of these sizes.
     sizes = [min(smallest, n)]
     while sizes[-1] * 2 < n:
         sizes.append(sizes[-1] * 2)
@@ -129,7 +129,7 @@ def _nan_where(wrong: Array, x: Array) -> Array:
 
 def _finish(state: _State, offset: Array, size: Array, *, width: int) -> _State:
     block = _block_of(state, offset, size, width)
-    # Pad with greater values, which come last.
+    # Pad with greater eigenvalues, which come last.
     bound = _bound(block)
     beyond = mul(add(bound, _scalar(bound, 1)), _scalar(bound, 2))
     rest = _on_diagonal(bitwise_not(_before(size, (width,), 0)), block)
@@ -143,14 +143,14 @@ def _finish(state: _State, offset: Array, size: Array, *, width: int) -> _State:
 
 
 def _turned(state: _State, offset: Array, size: Array, turn: Array) -> Array:
-    """Return the eigenvectors with those of one block multiplied by `turn` from the right."""
+    """Return the eigenvectors, with those of one block multiplied by `turn` from the right."""
     width = typeof(turn).shape[0]
     turn = _masked(turn, _before(size, (width, width), 0))
     columns = m.product(_take(state.vectors, offset, width, 1), turn)
     return _put(state.vectors, columns, offset, size, 1)
 
 
-# ---- large ones ----------------------------------------------------------------------------------
+# ---- large blocks --------------------------------------------------------------------------------
 
 
 def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
@@ -207,7 +207,7 @@ def _projector(block: Array, size: Array) -> _Projection:
         tries = carry.tries
         border = add(select_n(eq(tries, _zero), mean, median), margin)
         shifted = sub(block, mul(ones, _as(_filled(border, block), block)))
-        # The sizes are traced: only the rows and columns before them count.
+        # The sizes are traced: rows and columns beyond them are ignored.
         sizes = size, size
         sign, *_ = qdwh(shifted, is_hermitian=True, dynamic_shape=sizes)
         projector = mul(add(sign, ones), _scalar(sign, 0.5))
@@ -226,9 +226,9 @@ def _is_between(rank: ArrayLike, size: Array) -> Array:
 
 
 def _bases(projector: Array, rank: ArrayLike, size: Array) -> Array:
-    """Return a basis of the projector's range as columns, followed by one of its null space.
+    """Return a basis of the projector's range, as columns, followed by one of its null space.
 
-    Random columns are projected and made orthonormal, twice, since the first result may be nearly
+    Random columns are projected and made orthonormal twice, since the first result may be nearly
     dependent.
     """
     shape = typeof(projector).shape
@@ -277,7 +277,7 @@ def _masked(x: Array, mask: Array) -> Array:
 
 
 def _on_diagonal(which: Array, like: Array) -> Array:
-    """Return a matrix like another, with ones where a mask of its diagonal is true, else zeros."""
+    """Return a matrix with ones where a mask of its diagonal is true, and zeros elsewhere."""
     shape = typeof(like).shape
     return _masked(m.identity(typeof(like).dtype, shape), m.along_rows(which, shape))
 
@@ -289,7 +289,7 @@ def _block_of(state: _State, offset: Array, size: Array, width: int) -> Array:
 
 
 def _start_of(x: Array, offset: Array, width: int, axis: int) -> tuple[Array, Array]:
-    """Return the start of a slice clamped to the axis, and how far it is before the offset."""
+    """Return the clamped start of a slice, and its distance before the offset."""
     start = minimum(offset, np.int32(typeof(x).shape[axis] - width))
     return start, sub(offset, start)
 

@@ -29,7 +29,7 @@ from hlofront.primitives.linalg import spectral as s
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
-# The numbers of the algorithms in the kernel; with the first, the kernel chooses.
+# The kernel's numbers of the algorithms; with the first, the kernel chooses.
 _EIGH_ALGORITHMS = {None: 0, s.EighImplementation.QR: 1, s.EighImplementation.JACOBI: 2}
 
 
@@ -133,7 +133,7 @@ def _from_pairs(values: Array, vectors: Array) -> Array:
     axis = len(shape) - 1
     imaginary = imag(values)
     paired = bitwise_not(eq(imaginary, full_like(imaginary, 0)))
-    # Conjugate pairs are consecutive: a first column and a second one, of an even count.
+    # Conjugate pairs are consecutive, so columns of pairs are alternately first and second ones.
     number = cumsum(convert(paired, int32, False), axis=axis - 1)
     even = eq(bitwise_and(number, full_like(number, 1)), full_like(number, 0))
     paired, even = (matrices.along_rows(which, shape) for which in (paired, even))
@@ -174,7 +174,7 @@ def _eig_on_host(
 
 # The sizes up to which Jacobi rotations are the default.
 _JACOBI_UP_TO = 1024
-# The Jacobi kernel returns square factors if one side is at most this.
+# The Jacobi kernel returns square factors if a side is at most this.
 _SQUARE_UP_TO = 32
 
 
@@ -245,8 +245,8 @@ def _svd_as_lapack(
     """Emit a cuSOLVER SVD kernel, and return the results of LAPACK's routine."""
     (aval,), results = build.avals_in, build.avals_out
     m, n = aval.shape[-2:]
-    # cuSOLVER's kernel takes no wide matrices, but row-major matrices are their transposes in
-    # column-major order. The factors then change places.
+    # cuSOLVER's kernel does not accept wide matrices, but row-major matrices are their transposes
+    # in column-major order. The factors are then exchanged.
     transposed = m < n and routine == "gesvd"
     vectors = list(results[1:]) or [ShapedArray((), aval.dtype)] * 2
     if transposed:

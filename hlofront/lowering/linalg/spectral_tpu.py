@@ -1,4 +1,4 @@
-"""Lowering rules of eigenvalues and singular values on TPUs: by XLA, or by jaxprs if large."""
+"""Lowering rules of eigenvalues and singular values on TPUs: by XLA, or jaxprs for large ones."""
 
 import math
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from hlofront.primitives.linalg import spectral as s
 from hlofront.primitives.linalg.factoring import qr
 from hlofront.transforms.vmap import vmap
 
-# The largest matrices that XLA's own algorithm, Jacobi rotations, is fast for.
+# The largest matrices for which XLA's own algorithm, Jacobi rotations, is fast.
 _ROTATED_UP_TO = 256
 
 
@@ -58,7 +58,7 @@ def _(
     if aval.shape[-1] > _ROTATED_UP_TO and algorithm is not s.EighImplementation.JACOBI:
         return build.by_tracing(_eigh, (x,), lower=lower, ordered=ordered, part=subset_by_index)
     whole = [aval, values.update(shape=aval.shape[:-1])]
-    # The triangle to read, whether to sort, the greatest number of sweeps, and the tolerance.
+    # The triangle to read, whether to sort, the maximum number of sweeps, and the tolerance.
     options = f"{int(lower)},{int(ordered)},100,1e-6"
     results = kernels.xla_call(build, "Eigh", (x,), whole, options)
     if subset_by_index is None:
@@ -72,7 +72,7 @@ def _part(vectors: Array, values: Array, *, part: tuple[int, int]) -> list[Array
 
 
 def _eigh(x: Array, *, lower: bool, ordered: bool, part: Subset) -> list[Array]:
-    """Decompose larger matrices in turn, since each is divided at indices of its own."""
+    """Decompose larger matrices one at a time, since each is divided at different indices."""
     *outer, n, _ = typeof(x).shape
     dtype = typeof(x).dtype
     triangle = matrices.lower_triangle if lower else matrices.upper_triangle

@@ -27,7 +27,7 @@ from hlofront.primitives.calls import callbacks as c
 from hlofront.primitives.calls.buffer_callback import buffer_callback_p, on_buffers
 from hlofront.primitives.calls.ffi import Aliases
 
-# A user's function of arrays; it returns flat results.
+# A user's function of arrays that returns flat results.
 HostFunction = Callable[..., Sequence[object]]
 
 _TARGETS = {
@@ -41,14 +41,14 @@ _PARTITIONED = {
     "cuda": "xla_ffi_partitioned_python_gpu_callback",
     "rocm": "xla_ffi_partitioned_python_gpu_callback",
 }
-# Custom call targets for functions of buffers, and the ending of those that GPUs may record.
+# Custom call targets for buffer callbacks, and the suffix for those that GPUs may record.
 _OF_BUFFERS = {
     "cpu": "xla_buffer_python_cpu_callback",
     "cuda": "xla_buffer_python_gpu_callback",
     "rocm": "xla_buffer_python_gpu_callback",
 }
 _RECORDED = "_cmd_buffer"
-# Avals of the arrays that are sent if there are no operands, and received if there are no results.
+# Avals of the arrays that are sent without operands, and received without results.
 _NOTHING_SENT = ShapedArray((1,), np.dtype(np.float32))
 _NOTHING_RECEIVED = ShapedArray((), np.dtype(np.float32))
 
@@ -143,7 +143,7 @@ def call_host(
     """Emit the call of a host function, and return its results.
 
     Args:
-      effect: the ordered effect whose token the call takes and returns; None: unordered.
+      effect: the ordered effect whose token the call takes and returns; None if it is unordered.
       partitioned: whether each device makes the call with its own shards.
       side_effect: whether XLA must not remove the call.
       sharding: the attributes that say which devices make the call; by default the first one.
@@ -199,7 +199,7 @@ def call_host(
 
 
 class _CallbackOrder(OwnEffect):
-    """The order of callbacks that a rule of another package passes a token between."""
+    """The order of callbacks between which another package's rule passes a token."""
 
     __slots__ = ()
     ordered = True
@@ -226,7 +226,7 @@ def emit_python_callback(
     Args:
       ctx: the context of the rule.
       callback: takes the operands as arrays, and returns a sequence with an array per result.
-      token: the token of the operation before, or None: then the call is in no order.
+      token: the token of the previous operation; None for an unordered call.
       operands: the operands.
       operand_avals: their avals.
       result_avals: the avals of the results.
@@ -237,7 +237,7 @@ def emit_python_callback(
         call; None for the first device.
 
     Returns:
-      The results, the token or None, and what the executable keeps alive, as it does by itself.
+      The results, the token or None, and the object that the executable keeps alive anyway.
     """
     build = builder_here(ctx)
     before = build.avals_in, build.avals_out
@@ -260,7 +260,7 @@ def emit_python_callback(
 def _transfer(
     build: Builder, function: HostFunction, operands: Sequence[Value], effect: Effect | None
 ) -> list[Value]:
-    """Emit sends of the operands to the host, one by one, then receives of the results."""
+    """Emit a send to the host per operand, and then a receive per result."""
     avals_in = [physical(aval).strip_weak_type() for aval in build.avals_in]
     avals_out = [physical(aval).strip_weak_type() for aval in build.avals_out]
     sent = list(zip(operands, avals_in, strict=True))
@@ -273,7 +273,7 @@ def _transfer(
     incoming = [Channel(start + len(sent) + i, aval) for i, aval in enumerate(received)]
     name, channels = build.primitive.name, Channels(outgoing, incoming)
     callbacks.append(HostCall(name, function, avals_in, avals_out, effect is not None, channels))
-    # Each transfer waits for the one before.
+    # Each transfer waits for the previous one.
     token = build.tokens[effect] if effect else build.op("stablehlo.create_token", (), token_aval)
     for (number, _), (value, _) in zip(outgoing, sent, strict=True):
         attributes = {**_channel(number, 2), **_sharding(build.module, 1, effect)}
@@ -292,9 +292,9 @@ def _transfer(
 def _sharding(
     module: ModuleState, results: int, effect: Effect | None, partitioned: bool = False
 ) -> dict[str, ir.Attribute]:
-    """Return the attribute for devices that make a host call: the first, or if partitioned, all.
+    """Return the attribute for the devices that make a host call: the first, or all if partitioned.
 
-    Partitioned calls get their device's shards. Programs with ordered calls are for one device.
+    Partitioned calls receive their device's shards. Programs with ordered calls run on one device.
     """
     if module.several_devices and not partitioned:
         return on_first_device(module, results)
@@ -329,7 +329,7 @@ def _channel(number: int, kind: int) -> dict[str, ir.Attribute]:
 
 
 def _layouts(avals: Sequence[AbstractValue]) -> ir.Attribute:
-    """Return the row-major layouts of arrays, as host functions take them."""
+    """Return the row-major layouts of arrays, which host functions expect."""
     return types.attribute(f"[{', '.join(_row_major(getattr(a, 'ndim', 0)) for a in avals)}]")
 
 

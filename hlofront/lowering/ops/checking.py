@@ -1,4 +1,4 @@
-"""A lowering rule that refuses a check that `checkify` has not transformed."""
+"""A lowering rule that refuses checks that `checkify` has not transformed."""
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower

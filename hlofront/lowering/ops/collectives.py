@@ -1,6 +1,6 @@
 """Lowering rules of collectives: their named axes are manual axes of the mesh of a shard_map.
 
-The axes that vmap maps are gone where a program is lowered; positional ones are reduced here.
+The axes of vmap no longer exist when a program is lowered; positional ones are reduced here.
 """
 
 # The stubs of jaxlib do not name the types of all arguments and results.
@@ -53,7 +53,7 @@ def _manual_mesh(build: Builder, names: Sequence[Hashable]) -> ManualMesh:
     """Return the mesh of the enclosing shard_map.
 
     Raises:
-      NameError: if one of the names is not a manual axis of it.
+      NameError: if one of the names is not a manual axis of the mesh.
     """
     manual = build.module.manual
     if manual is None or not manual.manual.issuperset(names):
@@ -68,7 +68,7 @@ def _manual_mesh(build: Builder, names: Sequence[Hashable]) -> ManualMesh:
 def _groups_of_devices(
     build: Builder, names: Sequence[Hashable], groups: Groups
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the numbers of the devices that communicate, which are their positions in the mesh.
+    """Return groups of communicating devices, by their positions in the mesh.
 
     Args:
       build: the builder of the operation.
@@ -82,7 +82,7 @@ def _groups_of_devices(
 def _groups_in_mesh(
     axes: tuple[tuple[Hashable, int], ...], names: tuple[Hashable, ...], groups: Groups
 ) -> tuple[tuple[int, ...], ...]:
-    """Return what `_groups_of_devices` returns, for a mesh of axes of these names and sizes."""
+    """Return groups of devices like `_groups_of_devices`, for a mesh with these axes."""
     all_names = [name for name, _ in axes]
     numbers = np.arange(math.prod(size for _, size in axes)).reshape([size for _, size in axes])
     along = [all_names.index(name) for name in names]
@@ -95,7 +95,7 @@ def _groups_in_mesh(
 def replica_groups(
     build: Builder, names: Sequence[Hashable], groups: Groups
 ) -> dict[str, ir.Attribute]:
-    """Return the attributes of a collective that say which devices communicate."""
+    """Return the attributes of a collective for the devices that communicate."""
     return _groups_attributes(_groups_of_devices(build, names, groups))
 
 
@@ -109,7 +109,7 @@ def _groups_attributes(rows: tuple[tuple[int, ...], ...]) -> dict[str, ir.Attrib
     }
 
 
-# All collectives are on one channel: XLA gives each its own.
+# All collectives use one channel: XLA assigns separate ones.
 _CHANNEL = "#stablehlo.channel_handle<handle = 1, type = 1>"
 _GLOBAL_IDS = {"use_global_device_ids": types.attribute("unit")}
 
@@ -128,7 +128,7 @@ def _scalar(aval: ShapedArray) -> ShapedArray:
 def all_reduced(
     build: Builder, x: Value, aval: ShapedArray, operation: str, attributes: dict[str, ir.Attribute]
 ) -> Value:
-    """Return the combination of the values of x on the devices that the attributes say."""
+    """Return x combined over the devices that the attributes name."""
     scalar = _scalar(aval)
     return build.with_region(
         "stablehlo.all_reduce",
@@ -140,7 +140,7 @@ def all_reduced(
     )[0]
 
 
-# (builder, value, its aval, attributes of the collective) -> the value combined between devices.
+# (builder, value, its aval, attributes of the collective) -> the value combined over devices.
 Combine = Callable[[Builder, Value, ShapedArray, dict[str, ir.Attribute]], Value]
 
 
@@ -152,7 +152,7 @@ def reduced_over_axes(
     fold: Callable[..., Array],
     combine: Combine,
 ) -> Sequence[Value]:
-    """Return arrays reduced over axes: of the arrays by `fold`, named ones by `combine`."""
+    """Reduce arrays over their own axes by `fold`, and over named axes by `combine`."""
     positions = c.positional(axes)
     names = [axis for axis in axes if axis not in positions]
     values: Sequence[Value] = args
@@ -307,8 +307,9 @@ def _(
         return x
     result = out
     if not tiled:
-        # The axis that is split has the size of the named axis. It stays, of size 1, where received
-        # arrays are concatenated along a new axis, which takes its position among the others.
+        # The axis that is split has the size of the named axis. It remains, with size 1, and
+        # received arrays are concatenated along a new axis, which takes its position among the
+        # others.
         other_axes = [i for i in range(aval.ndim) if i != split_axis]
         order = [*other_axes[:concat_axis], split_axis, *other_axes[concat_axis:]]
         (x,) = build.by_tracing(_transposed, [x], order=order)
@@ -421,7 +422,7 @@ def _(
         args,
         call_target_name=types.string("ragged_all_to_all"),
         backend_config=types.attribute(config),
-        # XLA takes a dictionary as the configuration from version 4 of the custom call API on.
+        # XLA accepts a dictionary as configuration from version 4 of the custom call API on.
         api_version=types.i32(4),
     )
 
@@ -440,7 +441,7 @@ def _(
 def _pairs(
     build: Builder, names: Sequence[Hashable], perm: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return the numbers of the devices of each source and target."""
+    """Return pairs of device numbers for each source and target."""
     groups = _groups_of_devices(build, names, None)
     return [(group[source], group[target]) for group in groups for source, target in perm]
 
@@ -454,7 +455,7 @@ def _(build: Builder, *, axis_name: Hashable) -> Value:
     automatic = [name for name, _ in mesh.axes if name not in mesh.manual]
     if not automatic:
         return _index_along(build, mesh, axis_name)
-    # The number of a device is known only where all axes of the mesh are manual.
+    # The number of a device is only known if all axes of the mesh are manual.
     whole = ManualMesh(mesh.axes, mesh.manual.union(automatic))
     attributes = manual_attributes(build, whole, automatic, [], [(PartitionSpec(), _INT32)])
     operation = build.operation("sdy.manual_computation", [], [_INT32], 1, attributes)

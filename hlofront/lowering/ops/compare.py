@@ -32,7 +32,7 @@ def _comparison(direction: str, total_order: bool = False) -> Callable[..., Valu
 def _compare_extended(
     build: Builder, direction: str, x: Value, y: Value, aval: ShapedArray
 ) -> Value:
-    """Compare extended dtypes: elements are equal if all parts of their physical arrays are."""
+    """Compare extended dtypes, whose elements are equal if all parts of their storage are."""
     physical = ShapedArray(*aval.dtype.physical(aval.shape))
     equal = build.compare(direction, x, y, physical)
     init = build.constant(direction == "EQ")

@@ -78,7 +78,7 @@ def _value(value: object) -> ir.Attribute:
     """Return a Python or NumPy value as an MLIR attribute.
 
     Raises:
-      TypeError: if the type of the value is none of those that the error lists.
+      TypeError: if values of this type cannot be attributes; the message lists those that can.
     """
     if isinstance(value, bool | np.bool_):
         return types.boolean(bool(value))

@@ -19,7 +19,7 @@ from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.per_platform import choose, number_of
 from hlofront.lowering.ops.reduce import emit_reduce
 
-# Per branch the platforms that it is for; None for the branch of all other platforms.
+# Per branch its platforms; None for the branch of all other platforms.
 BranchesPlatforms = Sequence[tuple[str, ...] | None]
 
 
@@ -118,7 +118,7 @@ def _(
         )
 
     # Carry the predicate of the next iteration: a batch of loops needs it in the body, and a
-    # condition with ordered effects can only stand where their tokens are.
+    # condition with ordered effects can only be evaluated where the tokens are.
     def cond(inner: Builder, answer: Value, *_: Value) -> Value:
         return _any(inner, answer, whether)
 

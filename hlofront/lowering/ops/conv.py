@@ -23,7 +23,7 @@ def _emit(
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     groups = max(params["feature_group_count"], params["batch_group_count"])
     if groups > 1 and lhs_spec != out_spec and _is_partitioned_on_cpu(build):
-        # XLA's partitioner takes a permutation of these axes for its inverse.
+        # XLA's partitioner mistakes a permutation of these axes for its inverse.
         order = [lhs_spec[out_spec.index(axis)] for axis in range(result.ndim)]
         as_lhs = result.update(
             shape=tuple(result.shape[order.index(i)] for i in range(result.ndim))
@@ -59,7 +59,7 @@ def _dimension_attribute(
 
 
 def _letters(spec: Sequence[int], kinds: str) -> str:
-    """Return the name of each axis in order: two letters, and numbers for the spatial axes."""
+    """Return the names of the axes in order: two letters, and numbers for the spatial axes."""
     meanings = [""] * len(spec)
     for axis, meaning in zip(spec, (*kinds, *map(str, range(len(spec) - 2))), strict=True):
         meanings[axis] = meaning
@@ -67,12 +67,12 @@ def _letters(spec: Sequence[int], kinds: str) -> str:
 
 
 def _is_partitioned_on_cpu(build: Builder) -> bool:
-    """Return whether XLA's partitioner splits the program, and its faults are guarded against."""
+    """Return whether XLA's CPU partitioner splits the program and its faults are guarded."""
     return build.module.several_devices and build.module.guards_for_cpu
 
 
 def _is_empty(build: Builder) -> bool:
-    """Return whether the convolution sums over no elements, a window that XLA does not accept."""
+    """Return whether the convolution sums over no elements, which XLA does not accept."""
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
 
 
@@ -87,12 +87,12 @@ def _check_padding(build: Builder, params: dict[str, Any]) -> None:
 def _with_padded_operand(
     build: Builder, lhs: Value, params: dict[str, Any]
 ) -> tuple[Value, dict[str, Any]]:
-    """Return the operand and the parameters with the padding that XLA's CPU compiler errs by done.
+    """Return the operand and parameters after padding that XLA's CPU compiler gets wrong.
 
-    It reads outside of arrays that are cut at one end of an axis and padded at the other. It ends
-    the process where the kernel is longer than the input along one axis, and as long as the
-    dilation of the input along another. Its partitioner ends the process where a cut axis is
-    dilated; see `Emitter.pad`.
+    It reads outside arrays that are cut at one end of an axis and padded at the other. It aborts
+    the process if the kernel is longer than the input along one axis, and as long as the dilation
+    of the input along another. Its partitioner aborts the process if a cut axis is dilated; see
+    `Emitter.pad`.
     """
     padding: list[tuple[int, int]] = list(params["padding"])
     dilation = list(params["lhs_dilation"])

@@ -20,7 +20,7 @@ def _(build: Builder, x: Value, *, new_dtype: DType, weak_type: bool, sharding: 
 
 
 def convert(build: Builder, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
-    """Convert x of `aval` to the dtype of `result`: a fraction or imaginary part is dropped."""
+    """Convert x of `aval` to the dtype of `result`, dropping fractions and imaginary parts."""
     if aval.dtype == result.dtype or isinstance(aval.dtype, ExtendedDType):
         return x
     if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(

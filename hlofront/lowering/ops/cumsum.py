@@ -17,7 +17,7 @@ from hlofront.primitives.arrays.windowed import Windows
 
 
 class _Parts(NamedTuple):
-    """The greater of x and y, x - y, and the lesser minus the greater."""
+    """The greater of x and y, the difference x - y, and the lesser minus the greater."""
 
     greater: Value
     difference: Value
@@ -50,7 +50,7 @@ def _log_add_exp_body(aval: ShapedArray) -> bodies.Body:
 
     def body(inner: Builder, x: Value, y: Value) -> list[Value]:
         greater, difference, exponent = parts(inner, x, y)
-        # Use the sum for equal infinities, whose difference is NaN, and for NaN.
+        # Use the sum for NaNs, and for equal infinities, whose difference is NaN.
         not_a_number = inner.compare("NE", difference, difference, scalar)
         total = inner.op("stablehlo.add", (x, y), scalar)
         power = inner.op("stablehlo.exponential", (exponent,), scalar)
@@ -72,8 +72,8 @@ _MONOIDS = {
 
 @lower(*_MONOIDS)
 def cumulative_lower(build: Builder, x: Value, *, axis: int, reverse: bool) -> Value:
-    # Use a window as long as the axis, with all but one element of it before the array: XLA turns
-    # this pattern into scans of blocks, which are linear in the size of the axis.
+    # Use a window as long as the axis, with padding for all but one of its elements: XLA turns this
+    # pattern into scans of blocks, whose time is linear in the size of the axis.
     (aval,) = build.avals_in
     size = aval.shape[axis]
     if aval.size == 0:

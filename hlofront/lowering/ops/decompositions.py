@@ -17,7 +17,7 @@ from hlofront.primitives.elementwise.converting import convert
 
 
 class _BesselTerms(NamedTuple):
-    """The greatest x of the power series, and the numbers of terms of both series."""
+    """The greatest x for the power series, and the numbers of terms of both series."""
 
     border: float
     near: int

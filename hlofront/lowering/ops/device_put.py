@@ -15,9 +15,9 @@ from hlofront.primitives.sharding.placing import device_put_p
 def _(
     build: Builder, *values: Value, devices: Sequence[object], srcs: object, copy_semantics: object
 ) -> list[Value]:
-    """Constrain the values with shardings over several devices, and move those of other memories.
+    """Constrain values to shardings over several devices, and move values to other memories.
 
-    On a CPU all memories are the host's, and XLA does not move values between them.
+    On CPUs all memories are the host's, and XLA does not move values between them.
     """
     results: list[Value] = []
     for value, device, aval, out in zip(

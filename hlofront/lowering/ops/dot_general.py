@@ -109,9 +109,9 @@ _LONG_ROW = 2**31
 def _is_of_long_rows(
     build: Builder, result: ShapedArray, dimension_numbers: DotDimensionNumbers
 ) -> bool:
-    """Return whether a product has single rows and enough columns for XLA to end the process.
+    """Return whether a product has single rows with enough columns for XLA to abort the process.
 
-    XLA's compiler for CPUs makes an array of such a row with a size of 32 bits.
+    XLA's CPU compiler represents the size of such a row in 32 bits.
     """
     if has_symbolic_size(result.shape) or result.size < _LONG_ROW:
         return False
@@ -130,7 +130,7 @@ def _exchanged(
     dimension_numbers: DotDimensionNumbers,
     precision: tuple[Precision, Precision],
 ) -> Value:
-    """Return the product of two operands as the transpose of that of the second and the first."""
+    """Return the product of two operands as the transposed product of exchanged operands."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     numbers = (rhs_contracting, lhs_contracting), (rhs_batch, lhs_batch)
     batch, rows = len(lhs_batch), build.avals_in[0].ndim - len(lhs_contracting)
@@ -154,7 +154,7 @@ _GPUS = frozenset(("cuda", "rocm"))
 
 
 def _multiplied_by_tpus(*avals: ShapedArray) -> bool:
-    """Return whether TPUs multiply operands of two dtypes as they are: real ones up to 32 bits."""
+    """Return whether TPUs multiply operands of two dtypes directly: real ones of up to 32 bits."""
     dtypes = {aval.dtype for aval in avals}
     return len(dtypes) == 1 or all(
         dtype.itemsize <= 4 and not issubdtype(dtype, np.complexfloating) for dtype in dtypes
@@ -162,10 +162,10 @@ def _multiplied_by_tpus(*avals: ShapedArray) -> bool:
 
 
 def _multiplied_by_gpus(lhs: ShapedArray, dimension_numbers: DotDimensionNumbers) -> bool:
-    """Return whether XLA's products of such integers are right on GPUs without a conversion.
+    """Return whether XLA's products of such integers are correct on GPUs without conversion.
 
-    Only bytes have their own kernel, which is used only for signed ones. With jaxlib 0.11.2 its
-    results are twice as large as they should be if the contracted size is not a multiple of 4.
+    There is only a kernel for bytes, used only for signed ones. With jaxlib 0.11.2 its results are
+    twice as large as they should be if the contracted size is not a multiple of 4.
     """
     (contracting, _), _ = dimension_numbers
     size = math.prod(lhs.shape[axis] for axis in contracting)
@@ -198,7 +198,7 @@ def _is_float8(dtype: DType) -> bool:
 class _Preset(NamedTuple):
     """An algorithm preset: the operands' and accumulator's types, and the number of products.
 
-    Operands of other dtypes than those accepted are converted to the first accepted one.
+    Operands of dtypes that are not accepted are converted to the first accepted one.
     """
 
     rounded: str
@@ -253,8 +253,8 @@ def choose_algorithm(
     Args:
       precision: the algorithm, or a preset.
       lhs, rhs, out: the dtypes of the operands and the result.
-      on_cpu: whether it is for CPUs, which support few.
-      may_differ: whether operands of two dtypes may stay so.
+      on_cpu: whether it is for CPUs, which support few algorithms.
+      may_differ: whether the operands may have different dtypes.
 
     Raises:
       ValueError: if CPUs or the operands' dtypes do not support the algorithm.

@@ -20,12 +20,12 @@ def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> V
 
 
 def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) -> Sequence[Value]:
-    """Return the starts of a slice of the first operand, moved so that it is inside of the array.
+    """Return the starts of a slice of the first operand, clamped so that it is inside the array.
 
-    On one device the operation does so. XLA's partitioner moves each shard's part by itself, and
-    slices in bounds of a shard that were out of bounds of the array are wrong. XLA's compiler for
-    GPUs copies an update to where constant starts, or those of a loop's steps, say: with starts out
-    of bounds it writes to the memory of others (jaxlib 0.10.2 to 0.11.2).
+    On one device the operation clamps. XLA's partitioner clamps each shard's part separately, so
+    slices that are out of bounds of the array but in bounds of a shard are wrong. XLA's GPU
+    compiler does not clamp starts that are constants or depend on a loop's index: with starts out
+    of bounds it writes to other memory (jaxlib 0.10.2 to 0.11.2).
     """
     if not build.module.several_devices and _GPUS.isdisjoint(build.module.platforms):
         return starts

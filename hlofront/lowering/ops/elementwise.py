@@ -89,7 +89,7 @@ def _(build: Builder, low: Value, x: Value, high: Value) -> Value:
     aval = build.avals_in[1]
     if aval.dtype != np.bool_ and not is_complex(aval.dtype):
         return build.op("stablehlo.clamp", (low, x, high))
-    # XLA's compiler for TPUs has this operation only for real numbers.
+    # XLA's TPU compiler supports this operation only for real numbers.
     low, x, high = build.broadcast_operands(low, x, high)
     if aval.dtype == np.bool_:
         return build.op("stablehlo.and", (build.op("stablehlo.or", (low, x)), high))
@@ -116,11 +116,11 @@ def _(build: Builder, x: Value, *, rounding_method: e.RoundingMethod) -> Value:
 
 @lower(e.exp2_p)
 def _(build: Builder, x: Value, *, accuracy: object) -> Value:
-    """Lower exp2 to a power, or to an exponential where it is complex or has a stated accuracy."""
+    """Lower exp2 to a power, or to an exponential if it is complex or has an explicit accuracy."""
     aval = build.avals_in[0]
     attributes = accuracy_attribute(accuracy)
     if not attributes and not is_complex(aval.dtype):
-        # Use a power, more accurate than exp(x log 2) for large x.
+        # Use a power, which is more accurate than exp(x log 2) for large x.
         return build.op("stablehlo.power", (build.full(2, aval), x))
     scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
     result = build.op("stablehlo.exponential", (scaled,), **attributes)
@@ -250,7 +250,7 @@ def _(build: Builder, x: Value, y: Value) -> Value:
     args = build.broadcast_operands(x, y)
     if build.module.platform != "cpu" or bits == 64:
         return build.op("chlo.mulhi", args)
-    # XLA's backend for CPUs rejects this operation if it is fused with others.
+    # XLA's CPU backend rejects this operation if it is fused with others.
     signed = out.dtype.kind == "i"
     wide = out.update(dtype=np.dtype(f"{'int' if signed else 'uint'}{2 * bits}"), weak_type=False)
     product = build.op("stablehlo.multiply", [build.convert(v, wide) for v in args], wide)

@@ -92,7 +92,7 @@ def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
 
 
 def _as_type(build: Builder, x: Value, type_: ir.Type) -> Value:
-    """Return a value as one of another type, which knows more or fewer of its sizes."""
+    """Return a value as another type, in which more or fewer of its sizes are known."""
     if x.type == type_:
         return x
     return Operation.create(
@@ -101,14 +101,14 @@ def _as_type(build: Builder, x: Value, type_: ir.Type) -> Value:
 
 
 def _split(build: Builder, x: Value, sharding: DescribedSharding | None, aval: Any) -> Value:
-    """Return a value split over devices as it was in the exported program."""
+    """Return a value with its sharding over devices in the exported program."""
     if sharding is None or not build.module.several_devices:
         return x
     return constrained(build, x, sharding, aval)
 
 
 def _check_devices(state: ModuleState, exported: ExportedModule) -> None:
-    """Raise a ValueError if the caller is for another number of devices than an export for many."""
+    """Raise ValueError if an export for several devices is called for another number of them."""
     count = ir.IntegerAttr(state.ir_module.operation.attributes["mhlo.num_partitions"]).value
     if exported.nr_devices not in (1, count):
         raise ValueError(
@@ -119,7 +119,7 @@ def _check_devices(state: ModuleState, exported: ExportedModule) -> None:
 
 
 def _number_of_platform(exported: ExportedModule, platform: str) -> int:
-    """Return the index that an exported program has for a platform.
+    """Return the index of a platform in an exported program.
 
     Raises:
       ValueError: if it was not exported for the platform.
@@ -144,14 +144,14 @@ def _function_of(
       type_: the type that the function must have.
 
     Raises:
-      ValueError: if it has another one.
+      ValueError: if it has another type.
     """
     key = call_exported_p, exported
     symbol = state.functions.get(key)
     if symbol is None:
         name = symbol_name(f"call_exported_{exported.fun_name}")
         artifact = exported.mlir_module_serialized
-        # An artifact has the names of its operations as text.
+        # Artifacts contain the names of their operations as text.
         if b"optimization_barrier" in artifact:
             state.has_barriers = state.has_inner_barriers = True
         state.is_foreign = state.is_foreign or exported.is_foreign
@@ -173,14 +173,14 @@ def merge_module(state: ModuleState, module: ir.Module, name: str) -> ir.FlatSym
     Args:
       state: the module that is being built.
       module: a module with a function `main`, which is empty afterwards.
-      name: the name of that function in the new module, if it is free.
+      name: the name of that function in the module, if it is free.
 
     Returns:
       The symbol of that function.
     """
     attributes = module.operation.attributes
     if "xla.sdy.meshes" in str(attributes):
-        # Modules of older versions of JAX have their shardings as attributes of the frontend.
+        # Modules of older versions of JAX hold their shardings in frontend attributes.
         run_passes(module, "xla-sdy-round-trip-import-shardy-attrs")
         run_passes(module, "sdy-lift-inlined-meshes")
     operations = [operation.operation for operation in module.body.operations]
@@ -211,7 +211,7 @@ def merge_module(state: ModuleState, module: ir.Module, name: str) -> ir.FlatSym
 
 
 def _free_symbol(state: ModuleState, name: str, taken_names: Sequence[str]) -> str:
-    """Return a symbol that neither the module that is being built nor the one moved to it has."""
+    """Return a symbol that is new to the module being built and to the one moved into it."""
     symbol = state.unique_symbol(name)
     while symbol != name and symbol in taken_names:
         symbol = state.unique_symbol(name)
@@ -219,7 +219,7 @@ def _free_symbol(state: ModuleState, name: str, taken_names: Sequence[str]) -> s
 
 
 def _equal_mesh(state: ModuleState, mesh: ir.Operation) -> str | None:
-    """Return the symbol of the mesh with the same axes in the module that is being built."""
+    """Return the symbol of the mesh with the same axes in the module being built."""
     for operation in state.ir_module.body.operations:
         other = operation.operation
         if other.name != "sdy.mesh":
@@ -237,7 +237,7 @@ def _insert_mesh(state: ModuleState, mesh: ir.Operation) -> None:
 
 
 def _drop_argument_roles(function: ir.Operation) -> None:
-    """Remove from a function what only a module's main function can request, such as donation."""
+    """Remove attributes that only a main function can have, such as donation, from a function."""
     if "arg_attrs" not in function.attributes:
         return
     roles = {"tf.aliasing_output", "jax.buffer_donor", "jax.global_constant", "mhlo.layout_mode"}

@@ -25,8 +25,8 @@ from hlofront.primitives.calls.ffi import (
     hashable_attribute,
 )
 
-# Targets of custom calls that XLA's compiler interprets itself, and whose operands it does not
-# check: if they do not fit, it ends the process. Users' targets have other names.
+# Targets of custom calls that XLA's compiler interprets itself without checking operands: if they
+# do not fit, it aborts the process. Users' targets have other names.
 _OF_XLA = frozenset(
     (
         "PadToStatic",
@@ -36,7 +36,7 @@ _OF_XLA = frozenset(
     )
 )
 _PREFIXES_OF_XLA = ("__onednn$", "xla.sdy.")
-# The same, for those of one operand.
+# Such targets with one operand.
 _OF_ONE_OPERAND = frozenset(
     (
         "Cholesky",
@@ -54,10 +54,10 @@ _OF_ONE_OPERAND = frozenset(
 
 
 def check_target(name: str, operand_count: int, is_guarded: bool) -> None:
-    """Check that XLA does not interpret a custom call as another one, which ends the process.
+    """Check that XLA does not misinterpret a custom call, which would abort the process.
 
     Raises:
-      ValueError: if it does.
+      ValueError: if it would.
     """
     if not is_guarded:
         return
@@ -99,7 +99,7 @@ def _layout(layout: MinorToMajor) -> ir.Attribute:
 
 
 def operand_aliases(aliases: Aliases, result_count: int) -> ir.Attribute:
-    """Return the attribute of a custom call that gives operands' buffers to results."""
+    """Return the attribute of a custom call by which results reuse operands' buffers."""
     texts = [
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"[{result if result_count > 1 else ''}], operand_index = {operand}, "
@@ -158,19 +158,19 @@ def build_ffi_lowering_function(
     """Return a function that emits the call of a foreign function, for use in lowering rules.
 
     Args:
-      call_target_name: the name that the foreign function was registered under.
-      operand_layouts: per operand the order of its axes in memory, the slowest first; None is
-        row-major.
+      call_target_name: the name under which the foreign function is registered.
+      operand_layouts: per operand the order of its axes in memory, the slowest-varying first; None
+        is row-major.
       result_layouts: the same per result.
-      backend_config: more attributes of the call; for versions of custom calls before 4 a text.
-      skip_ffi_layout_processing: whether the layouts are written as XLA has them already, the
-        fastest axis first.
+      backend_config: further attributes of the call; for custom calls before version 4, a string.
+      skip_ffi_layout_processing: whether the layouts are already in XLA's order, the
+        fastest-varying axis first.
       lowering_args: `has_side_effect`, `api_version` (4), and `operand_output_aliases`, a mapping
-        from operands to results, all by their indices; `result_types`, where they are not those of
+        from operands to results, all by their indices; and `result_types`, if they are not those of
         the primitive.
 
     Returns:
-      A function (ctx, *operands, **attributes) of a LoweringRuleContext, which returns the
+      A function (ctx, *operands, **attributes) that takes a LoweringRuleContext and returns the
       operation.
     """
     api_version = int(lowering_args.pop("api_version", TYPED_API_VERSION))
@@ -244,16 +244,16 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> LoweringRule:
-    """Return the lowering rule of a primitive that is the call of a foreign function.
+    """Return a lowering rule that calls a foreign function.
 
     The primitive's parameters are the attributes of the call.
 
     Args:
       call_target_name: the name of the registered foreign function.
-      operand_layouts: for each operand its axes from minor to major; None is the default, row
-        major.
-      result_layouts: for each result its axes from minor to major; None is the default, row major.
-      backend_config: attributes of the call besides the primitive's parameters, or a string.
+      operand_layouts: per operand, its axes from minor to major; None is the default, row-major.
+      result_layouts: per result, its axes from minor to major; None is the default, row-major.
+      backend_config: further attributes of the call besides the primitive's parameters, or a
+        string.
       skip_ffi_layout_processing: whether the layouts are left to the compiler.
       **lowering_args: other arguments of `build_ffi_lowering_function`.
 

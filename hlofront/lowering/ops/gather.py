@@ -76,13 +76,13 @@ def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Ind
     """Return the indices in a signed dtype that can represent them and these bounds."""
     dtype = indices.aval.dtype
     if dtype.itemsize == 8 or any(
-        # Sizes that are unknown are computed in the default integer dtype.
+        # Unknown sizes are computed in the default integer dtype.
         not isinstance(bound, SymbolicSize) and bound > np.iinfo(int32).max
         for bound in bounds
     ):
         wide = int64
     else:
-        # Indices of uint32 that become negative were out of bounds.
+        # uint32 indices that become negative were out of bounds.
         wide = int32
     if dtype == wide:
         return indices
@@ -91,7 +91,7 @@ def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Ind
 
 
 def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
-    """Return, for each index vector, whether all of its indices are from 0 to their bounds."""
+    """Return, for each index vector, whether all its indices are from 0 to their bounds."""
     value, aval = indices
     flags = aval.update(dtype=bool_, weak_type=False)
     zero = build.full(0, aval)

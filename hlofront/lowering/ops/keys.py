@@ -1,4 +1,4 @@
-"""Lowering rules of operations on random keys, from their generators' functions of one key."""
+"""Lowering rules of operations on random keys, from generators' functions of a single key."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ from hlofront.transforms.vmap import vmap
 
 
 def _over(function: Callable[..., Array], rank: int) -> Callable[..., Array]:
-    """Return a function of one key mapped over the axes of an array of keys with this rank."""
+    """Map a function of a single key over the axes of an array of keys of this rank."""
     for _ in range(rank):
         function = vmap(function)
     return function
@@ -64,7 +64,7 @@ _lower_by_generator(k.random_bits_p, _random_bits)
 
 @replaces(k.random_bits_p, sizes="threefry2x32", needs_barriers=True, splits=True)
 def _(equation: Candidate) -> Emit | None:
-    """Emit a barrier: otherwise XLA repeats all rounds in each loop that uses numbers from them."""
+    """Emit a barrier; otherwise XLA would repeat all rounds in each loop that uses the bits."""
     (result,) = equation.avals_out
     return _stored_bits if is_large(result, MIN_SIZES["threefry2x32"]["all"]) else None
 

@@ -1,4 +1,4 @@
-"""Lowering rules of primitives about the order of elements in memory."""
+"""Lowering rules of primitives for the order of elements in memory."""
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower

@@ -22,7 +22,7 @@ from hlofront.primitives.calls.metadata import (
 @lower(xla_metadata_value_p)
 def _(build: Builder, x: Value, *, xla_metadata_kvs: Sequence[tuple[str, object]]) -> Value:
     owner: ir.OpView | ir.Block = x.owner
-    # An argument of the function or of a region has no operation that could be marked.
+    # An argument of the function or of a region has no operation to annotate.
     if not isinstance(owner, ir.Block) and xla_metadata_kvs:
         add(owner.operation, metadata_text(xla_metadata_kvs))
     return x

@@ -1,4 +1,4 @@
-"""Lowering rules of operations whose shardings the host decides or sees while XLA compiles."""
+"""Lowering rules of operations that the host partitions or inspects while XLA compiles."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
@@ -53,11 +53,11 @@ def _(build: Builder, *operands: Value, **params: Any) -> list[Value]:
 
 
 def _rule_of(build: Builder, params: Params) -> SdyShardingRule | None:
-    """Return the sharding rule of an equation, called where it is a function.
+    """Return the sharding rule of an equation; if it is a function, return its result.
 
     Raises:
-      NotImplementedError: if there are callbacks of GSPMD and no rule.
-      ValueError: if the function returns no rule.
+      NotImplementedError: if there are GSPMD callbacks but no rule.
+      ValueError: if the function does not return a rule.
     """
     rule = params["sharding_rule"]
     if rule is None:
@@ -102,7 +102,7 @@ def inspect_value(
     build.avals_in, build.avals_out = before
 
 
-# The result of a call that has none: XLA partitions calls by their results.
+# A result for a call that has none, because XLA partitions calls by their results.
 _NO_RESULT = ShapedArray((), np.dtype(np.int32))
 
 
@@ -116,7 +116,7 @@ def _emit(
     attributes: dict[str, ir.Attribute],
     has_side_effect: bool = False,
 ) -> list[Value]:
-    """Emit a custom call that the host partitions, and record it for the compilation."""
+    """Emit a custom call that the host partitions, and record it for compilation."""
     return build.ops(
         "stablehlo.custom_call",
         operands,
@@ -130,7 +130,7 @@ def _emit(
 
 
 def _record(build: Builder, params: Params) -> int:
-    """Record the current equation for the compilation, and return its number in the module."""
+    """Record the current equation for compilation, and return its number in the module."""
     calls = build.module.partitioned_calls
     is_manual = build.module.manual is not None
     calls.append(PartitionedCall(params, build.avals_in, build.avals_out, is_manual))

@@ -94,7 +94,7 @@ def _(
         fenced = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
         chosen = [index for index, is_fenced in enumerate(fenced) if is_fenced]
         if chosen:
-            # One barrier for all, cotangents included: recomputation waits until they arrive.
+            # Use one barrier for all, including cotangents, so that recomputation waits for these.
             barred = build.barrier(
                 [args[index] for index in chosen], [build.avals_in[index] for index in chosen]
             )
@@ -104,11 +104,11 @@ def _(
 
 
 def _is_alone_in_loop(build: Builder, args: Sequence[Value]) -> bool:
-    """Return whether a loop's body has all operands from its start, and has not read them yet.
+    """Return whether all operands exist at the start of a loop's body, which has not read them yet.
 
-    Then the original values are in no operation of the body, and XLA, which shares none between
-    loops, cannot reuse them. A barrier would keep it from fusing the rows with the recomputation,
-    which is slower on TPUs.
+    Then no operation of the body computes the original values, and XLA, which does not share values
+    between loops, cannot reuse them. A barrier would keep XLA from fusing the rows with the
+    recomputation, which would be slower on TPUs.
     """
     block = build.ip.block
     if block.owner.name != "stablehlo.while":
@@ -117,7 +117,7 @@ def _is_alone_in_loop(build: Builder, args: Sequence[Value]) -> bool:
 
 
 def _is_from_start(x: Value, block: ir.Block) -> bool:
-    """Return whether a value is from outside of a block, its argument, or a row of these."""
+    """Return whether a value comes from outside a block, is its argument, or is a row of either."""
     owner: Any = x.owner
     if isinstance(owner, ir.Block) or owner.operation.block != block:
         return True
@@ -129,7 +129,7 @@ def _is_unread(x: Value, block: ir.Block) -> bool:
     return all(use.owner.operation.block != block for use in x.uses)
 
 
-# The operations by which the body of a scan takes its rows.
+# The operations by which the body of a scan reads its rows.
 _ROWS = ("stablehlo.dynamic_slice", "stablehlo.slice", "stablehlo.reshape")
 
 

@@ -41,11 +41,11 @@ def _known_or_masked(
 
 
 def _is_known(build: Builder, numbers: c.RaggedDotDimensionNumbers, sizes_per_batch: bool) -> bool:
-    """Return whether XLA's compilers for GPUs and TPUs can compile a ragged dot with these numbers.
+    """Return whether XLA's GPU and TPU compilers support a ragged dot with these numbers.
 
     Args:
-      sizes_per_batch: whether the compiler takes group sizes for each batch element, as that for
-        GPUs does, rather than for the whole batch.
+      sizes_per_batch: whether the compiler supports group sizes per batch element, like that for
+        GPUs, rather than for the whole batch.
     """
     lhs, rhs, group_sizes = build.avals_in
     (contracting, _), (batch, _) = numbers.dot_dimension_numbers
@@ -67,7 +67,7 @@ def _ragged_dot(
     precision: object,
     **_: object,
 ) -> Value:
-    """Emit `chlo.ragged_dot`, which XLA's compilers have kernels for or expand by themselves."""
+    """Emit `chlo.ragged_dot`, which XLA's compilers expand, or implement by kernels."""
     numbers = ragged_dot_dimension_numbers
     contracting, batch = numbers.dot_dimension_numbers
     axes = {
@@ -127,7 +127,8 @@ def _masked_dot(
     outer = numbers.outer_axes(typeof(lhs).ndim)
     lhs = _by_group(lhs, ragged, group_sizes, outer)
     if numbers.mode == "noncontracting":
-        # Sum over the groups, now the first axis of lhs: each position belongs to one group.
+        # # Sum over the groups, now the first axis of lhs, because each position belongs to one
+        # group.
         return dot_general(
             lhs,
             rhs,
@@ -156,7 +157,7 @@ def _by_group(x: Array, ragged: int, group_sizes: Array, outer: Sequence[int]) -
     Args:
       ragged: the axis of x that is divided into groups.
       group_sizes: the group sizes along the last axis; its other axes are those in `outer`.
-      outer: the axes of x that group sizes depend on.
+      outer: the axes of x along which group sizes vary.
     """
     aval = typeof(x)
     groups = typeof(group_sizes).shape[-1]
@@ -184,7 +185,7 @@ def _(
 ) -> Value:
     avals = tuple(build.avals_in)
     if any(has_symbolic_size(aval.shape) for aval in avals):
-        # The decomposition takes no sizes as arguments, which the operation does not have.
+        # The decomposition cannot take sizes as arguments, which the operation does not have.
         return build.by_tracing(
             _dequantized_dot,
             operands,

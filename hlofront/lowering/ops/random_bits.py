@@ -74,7 +74,7 @@ def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
     (aval, _), (result,) = build.avals_in, build.avals_out
     if result.dtype.itemsize > 2:
         return _uniform(build, a, b, result)
-    # XLA's compiler for TPUs aborts the process on narrower floats: round them from wider ones.
+    # XLA's TPU compiler aborts the process for narrower floats: round them from wider ones.
     wide = result.update(dtype=float32)
     start, end = (build.convert(x, aval.update(dtype=wide.dtype)) for x in (a, b))
     numbers = build.convert(_uniform(build, start, end, wide), result)
@@ -132,7 +132,7 @@ Encrypt = Callable[[Builder, _Words, _Words, Value, Value, Value, Value], list[V
 def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
     def rule(build: Builder, *words: Value) -> list[Value]:
         result = build.avals_out[0]
-        # Keys stay scalars: usually one key is used for all counts.
+        # Keys stay scalars, because usually one key is used for all counts.
         shared = all(not aval.shape for aval in build.avals_in[:2])
         key_shape: Shape = () if shared else result.shape
         shapes = [key_shape, key_shape, result.shape, result.shape]
@@ -155,7 +155,7 @@ def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
 
 
 def _schedule(words: _Words, first: Value, second: Value) -> list[Value]:
-    """Return the three words of the key schedule, which are added between rounds in turn."""
+    """Return the three words of the key schedule, which are added in turn between rounds."""
     parity = words.broadcast(words.build.constant(_PARITY, uint32))
     return [first, second, words.do("xor", words.do("xor", first, second), parity)]
 

@@ -90,7 +90,7 @@ def _ordered(name: str, direction: str) -> Callable[[ShapedArray], Body]:
 
 
 def extreme_complex(build: Builder, direction: str, x: Value, y: Value, dtype: NumPyDType) -> Value:
-    """Return the scalar x or y that compares as GT or LT in lexicographic order."""
+    """Return the greater (GT) or lesser (LT) of the scalars x and y in lexicographic order."""
     part = ShapedArray((), real_of(dtype))
     parts_x, parts_y = build.parts(x, part), build.parts(y, part)
     return first_complex(build, direction, (x, y), parts_x, parts_y, part)
@@ -170,8 +170,8 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], **params: object) -> Val
     exists = result.dtype == np.bool_ and build.primitive is not r.reduce_xor_p
     if exists or not module.several_devices or module.platforms != ("cpu",):
         return reduce_lower(build, x, axes=axes, **params)
-    # CPU devices have no all-reduce by these operations. A reduction of two arrays, where each
-    # accumulated value depends on both, becomes a reduction of the gathered results of each device.
+    # CPU devices do not support all-reduces by these operations. A reduction of two arrays, where
+    # each accumulated value depends on both, becomes a reduction of the devices' gathered results.
     monoid = _MONOIDS[build.primitive]
     init = monoid.initial(build, result.dtype)
     combine = monoid.body(result)
@@ -188,7 +188,7 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType)
     is_max = build.primitive is r.argmax_p
     direction, start = ("GT", r.least_value) if is_max else ("LT", r.greatest_value)
     (operand,), (result,) = build.avals_in, build.avals_out
-    # XLA's compiler for GPUs fails if one of two operands is narrower than a byte.
+    # XLA's GPU compiler fails if one of two operands is narrower than a byte.
     x = widened(build, x, operand)
     operand = operand.update(dtype=at_least_a_byte(operand.dtype))
     indices = build.iota(ShapedArray(operand.shape, index_dtype), axes[0])
@@ -201,8 +201,8 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType)
     truth = ShapedArray((), np.dtype(np.bool_))
 
     def body(inner: Builder, x: Value, i: Value, y: Value, j: Value) -> list[Value]:
-        # x precedes y if it is more extreme, or NaN where y is not. Among equal elements and among
-        # NaNs the index decides, in whatever order a device combines them.
+        # x precedes y if it is more extreme, or if it is NaN and y is not. Among equal elements and
+        # among NaNs the index decides, whatever the order in which a device combines them.
         first = inner.compare(direction, x, y, value)
         same = inner.compare("EQ", x, y, value)
         if issubdtype(operand.dtype, np.floating):

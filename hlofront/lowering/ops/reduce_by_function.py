@@ -39,8 +39,8 @@ def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
     return body
 
 
-# By the primitive that combines two elements, the reduction and the function. Functions that may
-# combine an initial value twice, such as the maximum, are not included.
+# Primitive that combines two elements -> the reduction and the function. Functions that may combine
+# an initial value twice, such as the maximum, are not included.
 _REPEATING: dict[Primitive, tuple[Callable[..., Array], Callable[..., Array]]] = {
     e.add_p: (folds.reduce_sum, e.add),
     e.mul_p: (folds.reduce_prod, e.mul),
@@ -49,7 +49,7 @@ _REPEATING: dict[Primitive, tuple[Callable[..., Array], Callable[..., Array]]] =
 
 
 def combination_of(jaxpr: Jaxpr) -> Primitive | None:
-    """Return the primitive that is all that a program of two scalars applies to them, or None."""
+    """Return the primitive if a program only applies one to its two scalars, or None."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
         return None
     (equation,) = jaxpr.eqns
@@ -67,7 +67,7 @@ def _(
     axes = [axis + ndim if axis < 0 else axis for axis in dimensions]
     combination = combination_of(jaxpr.jaxpr)
     if build.module.several_devices and combination in _REPEATING:
-        # XLA starts with the initial value on each device that has some of the elements.
+        # XLA starts with the initial value on each device that has elements.
         reduce, combine = _REPEATING[combination]
 
         def reduced(x: Array, start: Array) -> ArrayLike:

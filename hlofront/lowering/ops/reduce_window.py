@@ -33,8 +33,8 @@ from hlofront.primitives.arrays import windowed as w
 from hlofront.primitives.arrays.windowed import Windows, dilated
 from hlofront.primitives.elementwise import compare
 
-# XLA takes seconds for each window of this many elements, almost all of them padding: arrays as
-# large as that are rare.
+# XLA takes seconds for each window of this many elements, almost all of which are padding, because
+# arrays of this size are rare.
 _MAX_POSITIONS = 2**31
 
 
@@ -57,7 +57,7 @@ def emit_reduce_window(
         )
     shape: Sequence[int] = _shape_of(operands[0])
     if types.dynamic in shape:
-        # The operand's own sizes: no rule with symbolic sizes reshapes it before.
+        # These are the operand's own sizes, because no rule with symbolic sizes reshapes it before.
         shape = build.avals_in[0].shape
     elif not is_unknown:
         operand = results[0].update(shape=shape)
@@ -66,7 +66,7 @@ def emit_reduce_window(
         build, operands, inits, results, windows, shape
     )
     if _strides_need_plain_operands(build, windows):
-        # XLA would make padding between elements a dilation again, and would fuse products.
+        # XLA would turn padding between elements into a dilation again, and would fuse products.
         operands = build.barrier(operands, [result.update(shape=shape) for result in results])
     if is_unknown:
         return _reduce_unknown_windows(build, operands, inits, results, windows, body)
@@ -93,8 +93,8 @@ def _with_padded_operands(
 ) -> tuple[Sequence[Value], Windows, Sequence[int]]:
     """Return operands, windows and the operands' shape after padding that XLA gets wrong on CPUs.
 
-    It ends the process on windows of one element where elements are cut off, and its partitioner
-    where a cut axis is dilated (see `Emitter.pad`); YNNPACK ignores dilation if windows have
+    XLA aborts the process for windows of one element if elements are cut off, and its partitioner
+    does if a cut axis is dilated (see `Emitter.pad`); YNNPACK ignores dilation if windows have
     strides. A symbolic size may have any of these values.
     """
     if not build.module.guards_for_cpu:
@@ -138,7 +138,7 @@ def _with_padded_operands(
 
 
 def _strides_need_plain_operands(build: Builder, windows: Windows) -> bool:
-    """Return whether YNNPACK may get windows wrong unless their operands are stored first."""
+    """Return whether YNNPACK may compute windows wrongly unless operands are materialized."""
     return (
         any(_may_exceed(stride, 1) for stride in windows.window_strides)
         and build.module.guards_for_cpu
@@ -153,7 +153,7 @@ def _may_exceed(size: Size, limit: Size) -> bool:
 
 
 def _sizes_of(windows: Windows) -> list[int]:
-    """Return the sizes, strides, dilations and paddings of windows, as one list."""
+    """Return the sizes, strides, dilations and paddings of windows as one list."""
     parts = (*windows[:2], *windows[3:], *windows.padding)
     return [size for part in parts for size in part]
 
@@ -166,7 +166,7 @@ def _reduce_unknown_windows(
     windows: Windows,
     body: Body,
 ) -> list[Value]:
-    """Reduce windows some of whose parameters are unknown sizes, by a function of two scalars."""
+    """Reduce windows, some of whose parameters are unknown sizes, by a function of two scalars."""
     avals = scalars_of(results)
     reducer = build.define_function(object(), "reducer", avals * 2, avals, body)
     padding = unknown_sizes.pairs(build, windows.padding)
@@ -206,7 +206,7 @@ def reduce_window_lower(build: Builder, x: Value, **windows: Any) -> Value:
 
 
 class _Selection(NamedTuple):
-    """The direction of a comparison, and the identity, which any element is selected over."""
+    """The direction of a comparison, and the identity, over which any element is selected."""
 
     direction: str
     start: StartValue
@@ -258,7 +258,7 @@ def _(
         size + before + after for size, (before, after) in zip(result.shape, padding, strict=True)
     )
     padded = result.update(shape=shape)
-    # XLA's partitioner gives wrong sums where a mesh splits an axis that windows slide along.
+    # XLA's partitioner computes wrong sums if a mesh splits an axis along which windows slide.
     slid = [axis for axis, size in enumerate(window_dimensions) if size != 1]
     source = build.split_by_type(source, without_splits(build.avals_in[0], slid))
     operand = build.split_by_type(operand, without_splits(result, slid))
@@ -321,7 +321,7 @@ def emit_select_and_scatter(
     dimensions, strides, padding = windows
     whole = sum(size == stride == 1 for size, stride in zip(dimensions, strides, strict=True))
     if "tpu" in build.module.platforms and len(dimensions) > 1 and whole < 2:
-        # XLA's compiler for TPUs requires two axes that are not windowed: add them at the end.
+        # XLA's TPU compiler requires two axes without windows: add them at the end.
         ones = (1,) * (2 - whole)
         operand, source, init = operands
         wide = result.update(shape=(*result.shape, *ones))

@@ -64,7 +64,7 @@ class Loop:
         trips = self.length // unroll
         looped = trips * unroll if trips > 1 else 0
         carry = list(self.carry)
-        # Without a loop, the outputs of the steps are all of the stacked rows.
+        # Without a loop, the steps' outputs are all the stacked rows.
         ys: list[Value] = []
         if looped or not self.length:
             around = build.loc
@@ -74,7 +74,7 @@ class Loop:
         if looped:
             carry, ys = self._loop(build, carry, ys, looped, unroll)
         if looped < self.length:
-            # The remaining steps: the last ones, which are the first rows in reverse.
+            # The remaining steps are the last ones, which read the first rows in a reverse scan.
             start = 0 if self.reverse else looped
             carry, ys = self._steps(build, carry, ys, start, self.length - looped)
         return [*carry, *ys]
@@ -132,7 +132,7 @@ class Loop:
     def _steps(
         self, build: Builder, carry: list[Value], ys: list[Value], row: Value | int, count: int
     ) -> tuple[list[Value], list[Value]]:
-        """Emit `count` steps, on the rows from `row` on; return carries and stacked rows."""
+        """Emit `count` steps on the rows from `row` on; return carries and stacked rows."""
         around = build.loc
         build.loc = self._named(build, "body", "jit(dynamic_index_in_dim)/dynamic_slice")
         blocks = [
@@ -149,7 +149,7 @@ class Loop:
                 for block, aval in zip(blocks, self.x_avals, strict=True)
             ]
             args = [*self.consts, *carry, *step]
-            # The scopes are those of JAX, whose steps are calls.
+            # The scopes are JAX's, whose steps are calls.
             scope = ("while", "body", "closed_call")
             program = self.program
             if self.unrolled and len(program.eqns) > _FEW:
@@ -180,7 +180,7 @@ class Loop:
         return carry, blocks
 
     def _fenced(self, build: Builder, count: int) -> list[list[int]]:
-        """Return, per step of `count` in a row, the positions of the carries to fence after it."""
+        """Return the positions of the carries to fence after each of `count` consecutive steps."""
         fences = build.module.fences
         if fences is None or count == 1:
             return [[]] * count

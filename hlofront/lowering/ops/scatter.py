@@ -41,7 +41,7 @@ def _(
     if mode == GatherScatterMode.CLIP:
         windows = s.window_sizes(dimension_numbers, aval.shape, update_aval.shape)
         indices = _clamped(build, indices, index_aval, aval, dimension_numbers, windows)
-    # Other modes need nothing: the operation drops updates outside the array.
+    # Other modes need no clamping: the operation drops updates outside the array.
     if "tpu" in build.module.platforms and _may_be_one(index_aval, update_aval):
         (indices,) = build.barrier([indices], [index_aval])
 
@@ -65,9 +65,9 @@ def _(
 
 
 def _may_be_one(indices: ShapedArray, updates: ShapedArray) -> bool:
-    """Return whether XLA may find that indices and updates are one value, such as a row of ones.
+    """Return whether XLA may see that indices and updates are the same value, as a row of ones.
 
-    XLA's compiler for TPUs aborts the process if they are and can be fused into the scatter; a
+    XLA's TPU compiler aborts the process if they are the same and can be fused into the scatter; a
     barrier keeps them apart. (Seen with libtpu 0.0.52.)
     """
     return indices.dtype == updates.dtype and indices.size == updates.size > 0

@@ -59,7 +59,7 @@ def _(build: Builder, x: Value, *, dimensions: Sequence[int]) -> Value:
 
 @lower(tile_p)
 def _(build: Builder, x: Value, *, reps: Sequence[int]) -> Value:
-    # Each axis becomes two, of the repetitions and of the size; the first is broadcast.
+    # Each axis becomes two: one for the repetitions, which is broadcast, and one for its size.
     aval, result = build.avals_in[0], build.avals_out[0]
     split = [size for old in aval.shape for size in (1, old)]
     filled = [size for pair in zip(reps, aval.shape, strict=True) for size in pair]

@@ -42,13 +42,13 @@ def _(
     typed_mesh = mesh.abstract_mesh.update_axis_types(manual_types)
     typed_inside = typed_mesh if typed_mesh.explicit_axes else None
     if mesh.size == 1:
-        # A part is the whole array. Programs of one device may have no manual computation.
+        # Each part is the whole array. Programs for one device cannot have manual computations.
         with lowering_in(build, inside, typed_inside):
             return build.inline_closed(jaxpr, args, "shard_map")
-    # The region is isolated: what it reads from outside are its first operands.
+    # The region is isolated: values that it reads from outside become its first operands.
     ordered = ordered_effects(jaxpr.effects)
     constants = build.carried(large_constants(jaxpr))
-    # Shardy requires that values that are combined inside come from a constraint that says so.
+    # Shardy requires that unreduced operands come from a constraint that says so.
     args = tuple(
         build.split_by_type(x, aval) if spec.unreduced else x
         for x, spec, aval in zip(args, in_specs, build.avals_in, strict=True)
@@ -88,12 +88,12 @@ def _(
 def lowering_in(
     build: Builder, mesh: ManualMesh, typed_mesh: AbstractMesh | None = None
 ) -> Generator[None]:
-    """Lower the operations in this block to a body of shard_map over this mesh.
+    """A context in which operations are lowered in the body of a shard_map over this mesh.
 
     Args:
       build: the builder of the operation around the body.
       mesh: the mesh.
-      typed_mesh: the mesh, if types say how some of its axes split values in the body.
+      typed_mesh: the mesh, if types show how some of its axes split values in the body.
     """
     module = build.module
     before = module.manual, module.typed_mesh
@@ -139,7 +139,7 @@ def manual_attributes(
 
 
 def _entries(spec: PartitionSpec, aval: object, is_whole: bool) -> list[str]:
-    """Return the text of the mesh axes of each axis of a value; XLA may add axes if not whole."""
+    """Return as text the mesh axes of each axis of a value; XLA may add some unless `is_whole`."""
     if not isinstance(aval, ShapedArray):
         return []
     shape = aval.shape

@@ -1,4 +1,4 @@
-"""Lowering of sharding constraints, of those on arguments of jit, and of the primitive reshard."""
+"""Lowering of sharding constraints, including those on arguments of jit, and of reshard."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def constrained(build: Builder, x: Value, sharding: DescribedSharding, aval: Sha
 
 @lower(sharding_constraint_p, argument_sharding_p)
 def _(build: Builder, x: Value, *, sharding: object, **_: object) -> Value:
-    # In a program for one device every value is on it.
+    # In a program for one device, every value is on that device.
     if not is_described(sharding):
         return x
     return constrained(build, x, _with_type(sharding, build.avals_in[0]), build.avals_in[0])

@@ -36,7 +36,7 @@ def _(build: Builder, *operands: Value, axis: int) -> Value:
     members = [build.broadcast(x, member, axes) for x in operands]
     (result,) = build.avals_out
     if is_unreduced(result):
-        # XLA would take what is between two constraints for whole values.
+        # XLA would assume that values between two constraints are whole.
         member = result.update(shape=member.shape, sharding=result.split)
         members = [build.split_by_type(x, member) for x in members]
     return build.op("stablehlo.concatenate", members, dimension=types.i64(axis))
@@ -73,7 +73,7 @@ def _(build: Builder, x: Value, value: Value, *, padding_config: Sequence[Sequen
     edges = [edge for axis in padding_config for edge in axis]
     is_known = not has_symbolic_size((*aval.shape, *edges))
     if is_known and max(map(abs, edges), default=0) > _LARGEST_EDGE:
-        # XLA pads with all of them before it cuts, and ends the process where that overflows.
+        # XLA pads with all elements before it cuts, and aborts the process if that overflows.
         parts = [
             _cut_and_padding(*sizes)
             for sizes in zip(aval.shape, result.shape, padding_config, strict=True)
@@ -93,11 +93,11 @@ _LARGEST_EDGE = 2**31
 def _cut_and_padding(
     size: int, result: int, edges: Sequence[int]
 ) -> tuple[int, int, tuple[int, int, int]]:
-    """Return which elements along an axis are in a padded result, from and to, and their padding.
+    """Return the range of elements along an axis that remain in a padded result, and their padding.
 
     Args:
       size, result: the numbers of elements before and after.
-      edges: the padding before, after and between elements; it is negative where some are cut.
+      edges: the padding before, after and between elements; negative if elements are cut.
     """
     before, _, between = edges
     step = between + 1

@@ -32,7 +32,7 @@ _size = ShapedArray((), int32)
 def sort_by_comparator(
     build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
-    # XLA's compiler for GPUs cannot sort integers below a byte.
+    # XLA's GPU compiler cannot sort integers narrower than a byte.
     avals = [aval.update(dtype=at_least_a_byte(aval.dtype)) for aval in build.avals_in]
     wide = [widened(build, x, aval) for x, aval in zip(operands, build.avals_in)]
     scalars = scalars_of(avals)
@@ -129,7 +129,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     swapped[axis], swapped[last] = last, axis
 
     def swap(x: Value, aval: ShapedArray) -> Value:
-        # The operation supports the last axis only.
+        # The operation only supports the last axis.
         if axis == last:
             return x
         permutation = types.i64_array(swapped)
@@ -140,7 +140,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
 
     x, aval = swap(x, aval), moved(aval)
     narrow = aval.dtype.name in BELOW_A_BYTE
-    if narrow:  # XLA has no top_k for integers below a byte.
+    if narrow:  # XLA has no top_k for integers narrower than a byte.
         aval = aval.update(dtype=at_least_a_byte(aval.dtype))
         x = build.convert(x, aval)
     shape = (*aval.shape[:-1], k)
@@ -183,7 +183,7 @@ def _(
 def first_of_sorted(
     build: Builder, values: Value, indices: Value, axis: int, is_max_k: bool
 ) -> list[Value]:
-    """Return the results of approx_top_k from all values in order, and their indices."""
+    """Return the results of approx_top_k from all values in order and their indices."""
     (aval,), results = build.avals_in, build.avals_out
     size, last = aval.shape[axis], _END[is_max_k].last(aval.dtype)
     return [

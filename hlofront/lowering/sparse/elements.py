@@ -51,7 +51,7 @@ def by_tracing(primitive: Primitive) -> Callable[[Callable[..., Any]], Callable[
 
 @by_tracing(s.bcoo_todense_p)
 def todense(data: Array, indices: Array, *, spinfo: SparseInfo) -> Array:
-    """Return the sums of data at their positions in a dense array."""
+    """Return a dense array with data summed at their positions."""
     n_batch = layout_of(data, indices, spinfo.shape).n_batch
     batch = spinfo.shape[:n_batch]
     return add_at(
@@ -103,7 +103,7 @@ def fromdense(
 def _unraveled(positions: Array, sizes: Sequence[int]) -> Array:
     """Return positions along several axes, from numbers of elements in all of them.
 
-    A number that is too large gives the sizes of the axes.
+    A number that is too large becomes the sizes of the axes.
     """
     shape, dtype = positions.shape, positions.dtype
     if not sizes:

@@ -1,4 +1,4 @@
-"""Lowering rules of sparse matrices (COO, CSR): those of batched sparse arrays without a batch."""
+"""Lowering rules of sparse matrices (COO, CSR), by those of batched sparse arrays."""
 
 from hlofront.base.typing import Array, DType
 from hlofront.lowering.sparse import elements

@@ -54,7 +54,7 @@ def dot_general_of_sparse(
     free_sparse = [axis for axis in range(n_batch, n_batch + n_sparse) if axis not in contracted]
     summed_batch = [axis for axis in lhs_contracting if axis < n_batch]
     free_batch = remaining_axes(n_batch, lhs_batch, summed_batch)
-    # Batch axes come first, those that are summed over last among them.
+    # Batch axes come first, and those that are summed over are the last of them.
     order = (*lhs_batch, *free_batch, *summed_batch)
     n_result_batch = n_batch - len(summed_batch)
     data = transpose(data, (*order, *range(n_batch, data.ndim)))
@@ -81,7 +81,7 @@ def dot_general_of_sparse(
 
 @by_tracing(s.bcoo_dot_general_sampled_p)
 def sampled(lhs: Array, rhs: Array, indices: Array, *, dimension_numbers: s.Numbers) -> Array:
-    """Return the elements of a dense product at positions, and compute no other."""
+    """Return the elements of a dense product at positions, without computing others."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     lhs_free = remaining_axes(lhs.ndim, lhs_contracting, lhs_batch)
     rhs_free = remaining_axes(rhs.ndim, rhs_contracting, rhs_batch)
@@ -115,9 +115,9 @@ def product_of_sparse(
     dimension_numbers: s.Numbers,
     preferred_element_type: DType | None,
 ) -> list[Array]:
-    """Return the product of two BCOO arrays: of each stored element of one with each of the other.
+    """Return the product of two BCOO arrays: each stored element of one with each of the other.
 
-    Products of elements whose contracted indices differ count as zero.
+    Products of elements with different contracted indices count as zero.
     """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     lhs = _Factor(lhs_data, lhs_indices, lhs_spinfo.shape, lhs_contracting, lhs_batch)

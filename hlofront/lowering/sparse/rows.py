@@ -1,4 +1,4 @@
-"""Lowering rules of sparse arrays in compressed rows (BCSR): those of coordinates."""
+"""Lowering rules of sparse arrays in compressed rows (BCSR), by those of coordinates."""
 
 from hlofront.base.typing import Array, DType
 from hlofront.lowering.sparse.elements import by_tracing, extract, fromdense, todense

@@ -1,4 +1,4 @@
-"""Lowering rules of spsolve: SciPy on the host for CPUs, cuSOLVER on GPUs of NVIDIA."""
+"""Lowering rules of spsolve: SciPy on the host for CPUs, cuSOLVER on NVIDIA GPUs."""
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def _(
     tol: float,
     reorder: int,
 ) -> Value:
-    # MLIR's floats have a decimal point, also before an exponent.
+    # MLIR's floats have a decimal point, even before an exponent.
     tolerance = np.format_float_scientific(tol, trim="0")
     attributes = {"tol": f"{tolerance} : f64", "reorder": f"{reorder} : i32"}
     operands = data, indices, indptr, b

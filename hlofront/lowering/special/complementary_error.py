@@ -1,4 +1,4 @@
-"""The lowering of erfc with the highest accuracy, which the operation of XLA does not have."""
+"""The lowering of erfc with the highest accuracy, which XLA's operation does not offer."""
 
 import numpy as np
 
@@ -44,11 +44,11 @@ _LIMIT = 30.0
 
 
 def exact_erfc(x: Array) -> Array:
-    """Return erfc of float32 or float64 numbers, with an error of about two units."""
+    """Return erfc of float32 or float64 numbers, with an error of about 2 ulp."""
     of_x = Formula(x)
     distance = clip(0, abs(of_x), _LIMIT)
     scaled = polynomial((distance - _CENTER) / (distance + _CENTER), _SCALED)
-    # The square of the upper half of the digits is exact, and what it lacks is small.
+    # The square of the upper half of the digits is exact, and the difference is small.
     upper = Formula(_upper_half(distance.value))
     factor = exp(-(upper * upper))
     rest = expm1((upper - distance) * (upper + distance))

@@ -1,4 +1,4 @@
-"""Lowering rules of special functions that CHLO lacks, or has for some dtypes only."""
+"""Lowering rules of special functions that CHLO lacks, or only has for some dtypes."""
 
 from collections.abc import Callable
 from typing import Concatenate
@@ -40,7 +40,7 @@ def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
 
 
 def one_operation(name: str) -> Rule:
-    """Return the rule of a special function that is one operation."""
+    """Return the rule of a special function that is a single operation."""
 
     def rule(build: Builder, aval: ShapedArray, x: Value) -> Value:
         return build.op(name, (x,), aval)
@@ -48,13 +48,13 @@ def one_operation(name: str) -> Rule:
     return rule
 
 
-# CHLO has these functions, but not for dtypes of 8 bits and less.
+# CHLO has these functions, but not for dtypes of 8 bits or less.
 lower(s.bessel_i1e_p)(at_least(2, one_operation("chlo.bessel_i1e")))
 
 
 @lower(s.erfc_p)
 def _(build: Builder, x: Value, *, accuracy: object = None) -> Value:
-    """Lower erfc to CHLO's, or to a more exact formula on request where CHLO's is less exact."""
+    """Lower erfc to CHLO's or, on request and where CHLO's is less accurate, to a formula."""
     accuracy_attribute(accuracy)  # CHLO's operation has no attribute for a tolerance.
     if accuracy is AccuracyMode.HIGHEST and build.avals_out[0].dtype.itemsize >= 4:
         return build.by_tracing(exact_erfc, [x])[0]

@@ -8,16 +8,16 @@ from fractions import Fraction
 from hlofront.base.named_tuple import NamedTuple
 
 Quotient = tuple[list[float], list[float]]
-"""The coefficients of a numerator and a denominator, first those of the least powers."""
+"""The coefficients of a numerator and a denominator, from the lowest power on."""
 
 
 class Approximation(NamedTuple):
-    """Approximations of functions with relative errors below one bound."""
+    """Approximations of functions with relative errors below a common bound."""
 
     least: float
-    """The number from which on `lgamma` holds, up to 7."""
+    """The number from which `lgamma` is valid, up to 7."""
     terms: int
-    """The number of terms of Stirling's series that are needed for arguments of at least 7."""
+    """The number of terms of Stirling's series needed for arguments of at least 7."""
     lgamma: Quotient
     """The quotient lgamma(x) / ((x - 1) (x - 2))."""
     digamma: Quotient

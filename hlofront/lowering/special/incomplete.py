@@ -65,8 +65,8 @@ def iterate(
 ) -> list[Value]:
     """Repeat `step(n, *state)` for n = 1, 2, ... while any element is active, up to `limit`.
 
-    All arrays of the state have this aval. An element that is no longer active keeps its state, so
-    that its result does not depend on how many steps the others need.
+    All arrays of the state have this aval. Elements that are no longer active keep their state, so
+    that their results do not depend on the number of steps that others need.
     """
 
     def body(index: Array, mask: Array, *state: Array) -> list[Array]:
@@ -96,7 +96,7 @@ def tolerance(aval: ShapedArray) -> float:
     return 4 * float(finfo(aval.dtype).eps)
 
 
-# ---- the powers before the sums ---------------------------------------------------------------
+# ---- power factors of the sums ----------------------------------------------------------------
 
 
 def log1p_residue(u: Formula) -> Formula:

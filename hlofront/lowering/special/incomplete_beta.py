@@ -38,18 +38,18 @@ from hlofront.lowering.special.incomplete import (
     traced,
 )
 
-# The number of steps grows with the root of the parameters; the expansion replaces it first.
+# The number of steps grows with the root of the parameters; the expansion takes over before.
 _STEPS = 5000
 _TERMS = 200
 
 
 class _Expansion(NamedTuple):
-    """The parameter range of the expansion, and the eta range of its first function's own series.
+    """The parameter range of the expansion, and the eta range of its first function's series.
 
     Attributes:
       least: the least value of both parameters.
-      border: the eta up to which the first function uses its own series, as a multiple of the
-        least eta at which its next term would be significant.
+      border: the eta up to which the first function uses its own series, as a multiple of the least
+        eta at which the next term would be significant.
     """
 
     least: float
@@ -153,9 +153,9 @@ def _regions(a: Formula, b: Formula, x: Formula) -> _Regions:
 
 
 def _is_mirrored(a: Formula, b: Formula, x: Formula) -> Formula:
-    """Return where to swap a and b: the fraction converges fast on one side of the mean only.
+    """Return where to swap a and b: the fraction converges fast only on one side of the mean.
 
-    Near x = 1 its terms cancel, so that it is used a little farther from the mean with a and b
+    Near x = 1 its terms cancel, so there it is used a little farther from the mean, with a and b
     swapped.
     """
     past_mean = x > (a + 1) / (a + b + 2)
@@ -179,7 +179,7 @@ def _gamma_share(a: Formula) -> _GammaShare:
     return _GammaShare(where(is_large, sqrt(a * (0.5 / math.pi)), a), logarithm)
 
 
-# The b below which the mirrored function is so close to 1 that 1 minus it loses its bits.
+# The b below which the mirrored function is so close to 1 that subtracting it from 1 loses bits.
 _BETA_SMALL = {np.dtype(np.float32): 0.05, np.dtype(np.float64): 2e-3}
 
 

@@ -55,7 +55,7 @@ def _gamma_density(a: Formula, x: Formula) -> Formula:
     is_large = a >= STIRLING_FROM
     large = where(is_large, a, STIRLING_FROM)
     deviance, error, ratio = deviance_of(large, x), stirling_error(large), x / large
-    # Far from a the logarithm is large, and a power keeps the digits that it loses.
+    # Far from a the logarithm is large and loses digits that a power keeps.
     half = power(ratio, large / 2) * exp((large - x) / 2)
     tiny = float(finfo(a.dtype).tiny)
     fits = (abs(ratio - 1) > 0.4) & (half > math.sqrt(tiny)) & is_finite(half)
@@ -164,7 +164,7 @@ def _nested(x: Formula, terms: Sequence[Formula]) -> Formula:
 
 # ---- the gamma function: by series and continued fraction --------------------------------------
 
-# Far more steps than are ever needed: the expansion replaces the loops first.
+# Far more steps than are ever needed, because the expansion takes over before.
 _GAMMA_STEPS = 2000
 
 
@@ -192,7 +192,7 @@ def _regions(a: Formula, x: Formula, far_too: bool) -> _Regions:
 
 
 def _within_limits(a: Formula, x: Formula) -> Formula:
-    """Return x, limited so that its inverse is not subnormal where that changes no result."""
+    """Return x, limited so that its inverse is not subnormal; that does not change results."""
     greatest = 0.25 / float(finfo(a.dtype).tiny)
     return where((x > greatest) & (x < inf) & (a < 1e6), greatest, x)
 
@@ -212,7 +212,7 @@ def _gamma_sums(
 ) -> list[_Sums[Value]]:
     """Return the sums, and with `derivatives` also their derivatives with respect to a.
 
-    For the continued fraction that is the derivative of its logarithm.
+    For the continued fraction, it is the derivative of its logarithm.
     """
     eps = tolerance(aval)
 
@@ -264,7 +264,7 @@ def _gamma_sums(
         new_upper = denominator + numerator / upper
         change = new_upper * new_lower
         active = abs(change - 1) > eps
-        # Keep converged elements: rounding would change them for as long as others iterate.
+        # Keep converged elements, which rounding would change while others iterate.
         value = value * where(abs(change - 1) > 0.26 * eps, change, 1.0)
         if not derivatives:
             return Step((a, x, new_upper, new_lower, value), active)
@@ -299,7 +299,7 @@ class _ByRegion(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The limits at x = 0, else at a = 0, at infinite x, at infinite a; NaN if undefined."""
+    """The limits at x = 0, else at a = 0, at infinite x, and at infinite a; NaN if undefined."""
 
     x_zero: float
     a_zero: float = nan

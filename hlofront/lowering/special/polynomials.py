@@ -12,7 +12,7 @@ from hlofront.primitives.elementwise.elementwise import add, mul
 from hlofront.primitives.elementwise.families import operand_shape
 from hlofront.primitives.elementwise.polynomials import polynomial_p
 
-# The maximum number of coefficients for which Horner's rule is unrolled instead of a loop.
+# The maximum number of coefficients for which Horner's rule is unrolled.
 _UNROLL = 8
 
 
@@ -24,14 +24,14 @@ def _(build: Builder, *operands: Value, unroll: int | None = None) -> Value:
 
 
 def horner(x: Array, *coefficients: Array, shape: Shape, unroll: int | None) -> Array:
-    """Return a polynomial at `x`, by Horner's rule, as straight code or as a loop over steps.
+    """Evaluate a polynomial at `x` by Horner's rule, unrolled or as a loop over steps.
 
     Args:
       x: the points.
-      coefficients: the coefficients of the powers 0, 1, 2, ..., two or more of them.
-      shape: the shape of the result, which all operands broadcast to.
-      unroll: the number of coefficients up to which there is no loop, and of steps per iteration
-        of the loop; None for the default, True for no loop.
+      coefficients: two or more coefficients, of the powers 0, 1, 2, ...
+      shape: the shape of the result, to which all operands broadcast.
+      unroll: the number of coefficients up to which there is no loop, and of steps per iteration of
+        the loop; None for the default, True to unroll completely.
     """
     unroll = _UNROLL if unroll is None else unroll
     *lower_ones, highest = coefficients

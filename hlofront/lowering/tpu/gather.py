@@ -1,7 +1,7 @@
-"""The lowering rule of gathers of one element of each row for TPUs: a maximum of selected elements.
+"""The replacement of gathers of one element per row on TPUs: a maximum of selected elements.
 
-XLA's code for TPUs writes the indices of a gather in several steps, each a kernel of its own, and
-reads the operand from memory. A comparison of each position with the row's index is part of the
+XLA's TPU code writes the indices of a gather in several steps, each a separate kernel, and reads
+the operand from memory. A comparison of each position with the row's index becomes part of the
 kernel that computes the operand, such as the logits of a cross entropy.
 """
 
@@ -17,13 +17,13 @@ from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape
 from hlofront.primitives.elementwise.compare import eq, select_n
 from hlofront.primitives.elementwise.elementwise import clamp
 
-# Longer rows are not read whole.
+# Longer rows are not read completely.
 _LONGEST = 1024
 
 
 @replaces(gather_p, platform="tpu")
 def _(equation: Candidate) -> Emit | None:
-    """One element of each short row, by int32 indices: the maximum of a selection."""
+    """One element of each short row by int32 indices, as the maximum of a selection."""
     operand, indices = equation.avals_in
     (result,), params = equation.avals_out, equation.params
     numbers: GatherDimensionNumbers = params["dimension_numbers"]

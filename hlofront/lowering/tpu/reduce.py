@@ -1,9 +1,9 @@
-"""The lowering rule of sums for TPUs: factors of a sum multiply the sum, not its elements.
+"""The replacement of sums on TPUs: factors multiply the sum, not its elements.
 
 In the gradient of a normalization, the mean's cotangent is the sum, for each row or channel, of the
 centered elements times a number that is itself a sum over them. So the elements would be read once
-for the number and once more for the products. The number times the sum of the centered elements
-takes one pass: XLA computes sums of the same elements together.
+for the number and again for the products. The number times the sum of the centered elements takes
+one pass, because XLA computes sums of the same elements together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from hlofront.primitives.rules.derivatives import add_any_p
 
 
 class _Product(NamedTuple):
-    """A product of an array with another one, which was broadcast along all the summed axes."""
+    """A product of an array with another one that is broadcast along all summed axes."""
 
     factor: Atom
     # The axes of the product along which the factor varies.
@@ -36,7 +36,7 @@ class _Product(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """Products, and what is added to them, if there is anything."""
+    """Products, and a further summand or None."""
 
     products: list[_Product]
     rest: Atom | None
@@ -44,7 +44,7 @@ class _Sum(NamedTuple):
 
 @replaces(reduce_sum_p, platform="tpu", in_place=True)
 def _(equation: Candidate) -> Emit | None:
-    """Multiply a sum by its factor, not its elements: in float32 no sum overflows before them."""
+    """Factors multiply the sum; for float32, whose sums do not overflow before products do."""
     if equation.avals_in[0].dtype != np.float32:
         return None
     terms = _terms_of(equation)
@@ -77,7 +77,7 @@ def _emit(terms: _Sum, environment: Mapping[Var, Value], build: Builder, x: Valu
 
 
 def _terms_of(equation: Candidate) -> _Sum:
-    """Return the operand as a sum of products and of the rest."""
+    """Return the operand as a sum of products and a rest."""
     products: list[_Product] = []
     (rest,) = equation.operands
     while True:
@@ -96,9 +96,9 @@ def _terms_of(equation: Candidate) -> _Sum:
 
 
 def _as_product(equation: Candidate, x: Atom) -> _Product | None:
-    """Return an operand as a product with a number for each sum; None if it is no such product.
+    """Return an operand as a product with a factor for each sum, or None if it is not one.
 
-    One number for all sums, such as the size of a batch, stays in the product.
+    A number that is the same for all sums, such as the size of a batch, stays in the product.
     """
     summed = frozenset(equation.params["axes"])
     pair = _operands_of(equation, x, e.mul_p)
@@ -112,7 +112,7 @@ def _as_product(equation: Candidate, x: Atom) -> _Product | None:
 
 
 def _broadcasts(equation: Candidate, x: Atom) -> Iterator[tuple[Atom, Sequence[int]]]:
-    """Yield what an operand of a product is broadcast from, with the axes that it has there."""
+    """Yield the arrays from which a product's operand is broadcast, with their axes in it."""
     aval, whole = _aval(x), equation.avals_in[0]
     # Scalars are the same number for all sums.
     if aval.ndim < whole.ndim:
@@ -125,7 +125,7 @@ def _broadcasts(equation: Candidate, x: Atom) -> Iterator[tuple[Atom, Sequence[i
 
 
 def _operands_of(equation: Candidate, x: Atom, *primitives: Primitive) -> Sequence[Atom]:
-    """Return the operands of the equation that makes x; none if it is of other primitives."""
+    """Return the operands of the equation that makes x, or () if its primitive is another one."""
     maker = equation.maker(x)
     return maker.invars if maker is not None and maker.primitive in primitives else ()
 
