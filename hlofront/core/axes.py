@@ -23,8 +23,8 @@ class BatchTag:
     """The identity of a vmap call.
 
     Attributes:
-      closed_over: whether a function with a custom rule, called in a program, closed over a batched
-          value: its rule, which runs later, may close over one as well.
+      closed_over: whether a function with a custom rule that was called in a program closed over a
+          batched value; its rule, which runs later, may then do so as well.
     """
 
     __slots__ = ("closed_over",)

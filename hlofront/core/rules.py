@@ -176,7 +176,7 @@ class LoweringTable(RuleTable[LoweringRule]):
 
         Args:
           primitive: the primitive of the equation.
-          platforms: those that it is lowered for.
+          platforms: the platforms for which it is lowered.
           result: the aval of its first result; None if it has none.
         """
         dtype = getattr(result, "dtype", None)
@@ -260,9 +260,9 @@ class LoweringTable(RuleTable[LoweringRule]):
     ) -> Callable[[LoweringMatch], LoweringMatch]:
         """Return a decorator of a function that chooses the rule of an equation on a platform.
 
-        Each match is asked with the builder until one returns a rule: those that are registered as
-        `first` before the others. If all return None, the equation has the platform's rule, or the
-        general one.
+        The functions are called with the builder until one returns a rule; those registered as
+        `first` come before the others. If all return None, the platform's rule or the general one
+        applies.
         """
         names = _platforms_of(platform)
 

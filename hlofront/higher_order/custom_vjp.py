@@ -187,9 +187,9 @@ class custom_vjp(CustomRule):
         """Set the forward rule, and a backward rule that logs for `f_vjp.with_logs`.
 
         Args:
-          fwd, symbolic_zeros, optimize_remat, generic_batching: as of `defvjp`.
-          bwd: as for `defvjp`, but it returns a pair: the cotangents, and a dict of pytrees by
-            name, or None. A plain call of the VJP function drops the dict.
+          fwd, symbolic_zeros, optimize_remat, generic_batching: see `defvjp`.
+          bwd: like that of `defvjp`, but it returns a pair: the cotangents, and a dict of pytrees
+            by name, or None. A plain call of the VJP function drops the dict.
 
         Example:
           >>> f = jax.custom_vjp(jnp.sin)
@@ -214,7 +214,7 @@ class custom_vjp(CustomRule):
         """Set the forward rule, and a backward rule that adds to accumulators of cotangents.
 
         Args:
-          fwd, symbolic_zeros, optimize_remat, generic_batching: as of `defvjp`.
+          fwd, symbolic_zeros, optimize_remat, generic_batching: see `defvjp`.
           bwd: takes, after its arguments for `defvjp`, a pytree of accumulators per argument of the
             function, whose method `accum` adds a cotangent: ValAccums, or NullAccums if none is
             needed. It returns None, or a dict for `f_vjp.with_logs`.

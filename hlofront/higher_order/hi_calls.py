@@ -2,8 +2,7 @@
 
 from hlofront.core.primitive import Primitive
 
-# The parameter `_prim` is a HiPrim. The operands and results are the low values of those of the
-# HiPrim.
+# The parameter `_prim` is a HiPrim. The operands and results are the low values of the HiPrim's.
 call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, carries_programs=True)
 # The derivative in programs: from primals and tangents to results and their tangents.
 call_hi_primitive_jvp_p = Primitive(

@@ -103,7 +103,7 @@ class Signature:
 
 
 class ArgumentPlan:
-    """The arguments of a function that are static, and those that are donated or program inputs.
+    """A plan of which arguments of a function are static, donated, or program inputs.
 
     Raises:
       ValueError: if a position or name is not one of the function's, or is static and donated.

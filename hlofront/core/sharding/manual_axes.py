@@ -25,7 +25,7 @@ class ManualAxisType:
           values whose maximum or minimum is the result.
 
     Raises:
-      TypeError: if `unreduced_kind` is no UnreducedKind, or a set is a text.
+      TypeError: if `unreduced_kind` is not an UnreducedKind, or a set is a string.
       ValueError: if an axis is in more than one of the sets, or there is a kind without unreduced
         axes.
     """

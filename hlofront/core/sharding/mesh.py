@@ -45,7 +45,7 @@ def _types(axis_types: object, names: tuple[Hashable, ...], what: str) -> tuple[
 
     Raises:
       TypeError: if a type is not an AxisType.
-      ValueError: if there are not as many types as names.
+      ValueError: if the numbers of types and names differ.
     """
     if axis_types is None:
         return (AxisType.Auto,) * len(names)
@@ -205,7 +205,7 @@ class AbstractMesh(NamedAxes):
       abstract_device: the kind of the devices, or None if it is unknown.
 
     Raises:
-      ValueError: if there are not as many names or types as sizes.
+      ValueError: if the numbers of sizes, names and types differ.
       TypeError: if a type is not an AxisType.
     """
 
@@ -342,7 +342,7 @@ class Mesh(NamedAxes):
       axis_types: a tuple of the types of the axes; None is Auto for all.
 
     Raises:
-      ValueError: if there are not as many names or types as axes, or a name is None or repeated.
+      ValueError: if the numbers of axes, names and types differ, or a name is None or repeated.
         JAX accepts a mesh with repeated names, which XLA then rejects or crashes on.
       TypeError: if a type is not an AxisType.
     """

@@ -29,7 +29,7 @@ _CORRECTION = 0.035 * 2.0**52
 # The bits of a number from 2**52 to 2**53 are those of 2**52 plus the distance from it.
 _BIG = 2.0**52
 _BITS_OF_BIG = int(np.float64(_BIG).view(int64))
-# The first guess only needs the upper bits, of which there are fewer than 52.
+# The first guess only needs the upper bits; there are fewer than 52.
 _DROPPED_BITS = 20
 
 

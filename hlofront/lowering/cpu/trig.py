@@ -89,7 +89,7 @@ HALF_PI = _pi(HALF_PI_BITS - 1)
 
 
 def in_parts(x: int, exponent: int, *widths: int) -> list[float]:
-    """Return x * 2**exponent as a sum of numbers, the first of which have these numbers of bits."""
+    """Return x * 2**exponent as a sum of numbers; the first have these numbers of bits."""
     parts: list[int] = []
     for width in widths:
         dropped = max(x.bit_length() - width, 0)

@@ -357,7 +357,7 @@ def scalar_like(x: ArrayLike, value: float) -> ArrayLike:
 def coefficient_like(x: ArrayLike, value: float) -> ArrayLike:
     """Return a scalar of the dtype of `x`, weakly typed if `x` is a weakly typed scalar.
 
-    Derivatives that are multiplied by it are typed as JAX's: the tangents of weakly typed arrays
+    If slopes are multiplied by it, tangents are typed as in JAX: those of weakly typed arrays
     strongly, those of Python scalars weakly.
     """
     aval = typeof(x)
