@@ -182,7 +182,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
     "hlofront_compare_programs": (
         True,
-        "checks at its first run that all processes run the same program",
+        "checks, when a program over several processes first runs, that it is the same in all",
     ),
     "hlofront_compare_programs_timeout_secs": (
         1800.0,

@@ -218,7 +218,8 @@ class ArgumentPlan:
         """Return a hashable key of a call's static arguments, for caches.
 
         Raises:
-          ValueError: if a static argument is unhashable and the key `required`; else it is None.
+          ValueError: if a static argument is unhashable and `required`; if not required, the key is
+            None.
         """
         if not self._static_positions and not self._static_names:
             return ()

@@ -1,6 +1,6 @@
 """The replacement of exp2 on CPUs: a function of the fraction, times a power of two.
 
-XLA's CPU code calls a scalar function for 2**x, as which exp2 is lowered elsewhere. The formula
+Elsewhere exp2 is lowered to a power, for which XLA's CPU code calls a scalar function. The formula
 here is 2**x = 2**n (1 + 2 r / (r / tanh(r log(2) / 2) - r)), where n is the integer next to x, and
 r = x - n. The quotient of r and the hyperbolic tangent is a polynomial of r**2. XLA never computes
 a quotient twice, so the result needs no barrier to be materialized, and can be fused with other

@@ -177,7 +177,7 @@ def _matched_to_inputs(
 def _matched_to_reference(
     primitive: Primitive, args: tuple[ArrayLike, ...]
 ) -> tuple[ArrayLike, ...]:
-    """Return a reference, the value to write, which then varies like it, and indices.
+    """Return a reference, and the other operands as values that vary like the reference.
 
     Raises:
       ValueError: if the written value, or an index, varies along other axes than the reference.
