@@ -103,7 +103,7 @@ class Signature:
 
 
 class ArgumentPlan:
-    """A plan of which arguments of a function are static, donated, or program inputs.
+    """The division of a function's arguments into static ones, donated ones and program inputs.
 
     Raises:
       ValueError: if a position or name is not one of the function's, or is static and donated.
