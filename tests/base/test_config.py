@@ -78,7 +78,7 @@ def test_each_option_has_a_sentence_and_a_default_that_it_takes():
 
 def test_help_shows_what_the_option_does_rather_than_what_options_are():
     text = pydoc.plain(pydoc.render_doc(options["jax_debug_nans"]))
-    assert "The option jax_debug_nans: it raises an error where a result is NaN." in text
+    assert "The option jax_debug_nans: it raises an error if a result is NaN." in text
     assert "new_val: True or False. The default of the option is False." in text
     assert "An option, with a value for the process" in (module.Option.__doc__ or "")
 
