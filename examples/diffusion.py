@@ -1,9 +1,9 @@
-"""Trains a diffusion model on handwritten digits and draws the digits it is asked for.
+"""Trains a diffusion model on handwritten digits, and draws requested digits.
 
 A network learns to predict the noise in a noisy digit; sampling starts from pure noise and removes
 a little in each of a hundred steps (Ho et al., 2020). You see the drawings as text, and how many of
 them are closest to a real digit of the right class. All of them come from one compiled program, or
-`no_recompile` would raise; at the end `cache_report` says why one more call was compiled again.
+`no_recompile` would raise; at the end `cache_report` says why one more call was recompiled.
 
 Run it:   python examples/diffusion.py [STEPS]
 """
@@ -101,7 +101,7 @@ def as_text(images):
 
 
 def main(steps=4000):
-    """Train and draw; return the share of drawings that look like the digit asked for."""
+    """Train and draw; return the share of drawings that look like the requested digit."""
     data = load_digits()
     images, digits = (data.data / 8 - 1).astype(np.float32), data.target.astype(np.int32)
     on_device = jnp.asarray(images), jnp.asarray(digits)

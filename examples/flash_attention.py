@@ -1,8 +1,8 @@
-"""Attention as two kernels of Pallas, the second one for its gradients, as in FlashAttention.
+"""Attention as two Pallas kernels, the second one for its gradients, as in FlashAttention.
 
-You see that values and gradients are those of the textbook's formula, in interpret mode, which
-needs no TPU, though no array of all scores exists. At the end, with libtpu installed, you see what
-that saves on a TPU v5e that is not there: 32 MiB of temporaries for 4,096 tokens instead of 1,024.
+You see that values and gradients are those of the textbook formula, although no array of all scores
+exists; interpret mode needs no TPU. At the end, with libtpu installed, you see what that saves on
+an absent TPU v5e: 32 MiB of temporaries for 4,096 tokens instead of 1,024.
 
 Run it:   python examples/flash_attention.py [LENGTH]
 
@@ -26,7 +26,7 @@ def product(x, y, axes):
 
 
 def attention_kernel(q_ref, k_ref, v_ref, out_ref, log_sum_ref):
-    """A block of queries meets the keys block by block: sums are rescaled to the largest score."""
+    """Attend from a block of queries to each block of keys; rescale sums to the largest score."""
     q = q_ref[...] * q_ref.shape[1] ** -0.5
 
     def step(number, carry):
@@ -45,7 +45,7 @@ def attention_kernel(q_ref, k_ref, v_ref, out_ref, log_sum_ref):
 
 
 def gradient_kernel(q_ref, ct_ref, log_sum_ref, mean_ref, k_ref, v_ref, dq_ref, dk_ref, dv_ref):
-    """The gradients of a block of queries, and what it adds to those of all keys and values."""
+    """The gradient of a block of queries, and its contribution to those of all keys and values."""
 
     @pl.when(pl.program_id(1) == 0)
     def clear():
@@ -67,7 +67,7 @@ def gradient_kernel(q_ref, ct_ref, log_sum_ref, mean_ref, k_ref, v_ref, dq_ref, 
 
 
 def call(kernel, interpret, arrays, kinds, results):
-    """Run a kernel on f32[heads, length, size]: each array by its kind, "block" or "whole"."""
+    """Run a kernel on f32[heads, length, size]; it sees arrays by "block", or "whole"."""
     heads, length, _ = arrays[0].shape
 
     def spec(array, kind):

@@ -1,7 +1,7 @@
 """Writes verse with a small attention model, a character at a time, in programs of a few lengths.
 
-Lines of all lengths are learned, and the text that is written grows at each step: under plain `jit`
-each length would be compiled. With `buckets`, lengths share the program of the next power of two.
+The model learns lines of all lengths, and its text grows at each step: plain `jit` would compile
+a program for each length. With `buckets`, lengths share the program of the next power of two.
 
 Run it:   python examples/generate.py [epochs]
 """
@@ -52,7 +52,7 @@ def initial(key):
 
 
 def logits(params, tokens):
-    """tokens: i32[n]. Returns f32[n, letters]: each row knows the tokens up to its own."""
+    """Scores for the tokens after i32[n], f32[n, letters]: row i sees the tokens up to i."""
     count = tokens.shape[0]  # the true length, in whichever bucket it is
     x = params["letters"][tokens] + params["places"][:count]
     query, key, value = (

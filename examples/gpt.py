@@ -84,7 +84,7 @@ def step(state, windows):
 
 @jax.jit
 def write(params, key, tokens):
-    """Continue the text i32[LENGTH] by 200 characters, each drawn by its score: i32[200]."""
+    """Continue the text i32[LENGTH] by 200 characters, drawn by their scores: i32[200]."""
 
     def one_more(tokens, key):
         drawn = jax.random.categorical(key, logits(params, tokens)[-1] / 0.7).astype(tokens.dtype)

@@ -73,7 +73,7 @@ def sample(key, inputs, targets, count):
         weights, log_size = carry
         key_now = jax.random.fold_in(key, number)
         weights, chance = propose(log_density, key_now, weights, jnp.exp(log_size))
-        # Ever smaller corrections, towards a size at which 80 % of proposals are accepted.
+        # Ever smaller corrections of the step size, until 80 % of proposals are accepted.
         return (weights, log_size + (chance - 0.8) / jnp.sqrt(number + 1.0)), None
 
     def draw(weights, number):

@@ -50,7 +50,7 @@ def joseph(gain, covariance, noise):
 
 @functools.partial(jax.jit, static_argnames="update")
 def run(noise, measurements, update=joseph):
-    """Filter measurements f32[TIMES, 2]: what is known at each time, and the log-likelihood."""
+    """Filter measurements f32[TIMES, 2]: the estimate at each time, and the log-likelihood."""
     process = noise["push"] ** 2 * PUSHED @ PUSHED.T
     blur = noise["blur"] ** 2 * jnp.eye(2)
 
@@ -85,7 +85,7 @@ def smooth(known):
 
 @jax.jit
 def ascend(logs, measurements):
-    """One step of gradient ascent on the mean log-likelihood, for logs of the noise."""
+    """One step of gradient ascent on the mean log-likelihood, for the logarithms of the noise."""
 
     def objective(logs):
         noise = jax.tree.map(jnp.exp, logs)

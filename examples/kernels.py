@@ -1,7 +1,7 @@
-"""Three kernels of Pallas: softmax, RMS norm and a product of matrices, in blocks.
+"""Three Pallas kernels: softmax, RMS norm and a product of matrices, in blocks.
 
 You see that each computes what `jax.numpy` does, here in interpret mode, which needs no TPU. At the
-end, with libtpu installed, they are compiled for a TPU v5e that is not there, and you see how many
+end, with libtpu installed, they are compiled for an absent TPU v5e, and you see how many
 instructions each has, which slots of the core they fill, and what limits them.
 
 Run it:   python examples/kernels.py [ROWS]
@@ -62,8 +62,8 @@ def rms_norm(x, scale, interpret=False):
     )(x, scale[None])
 
 
-# The last axis of the grid runs fastest: the products of blocks are summed in a buffer that stays
-# from step to step, and is cleared when a new block of the result begins.
+# The last axis of the grid varies fastest: the products of blocks are summed in a buffer that
+# persists from step to step, and is cleared when a new block of the result begins.
 
 
 def matmul_kernel(x_ref, y_ref, out_ref, sum_ref):

@@ -46,7 +46,7 @@ def load_points():
 
 
 def fit(points, centers, most_steps=100):
-    """Steps until no point changes its cluster: the clusters i32[n], and the last distance."""
+    """Step until no point changes its cluster; return clusters i32[n] and the last distance."""
     before = None
     for _ in range(most_steps):
         nearest, centers, distance = step(points, centers)

@@ -1,10 +1,10 @@
-"""A training step of a small network, and a faster step with the same result, to try commands on.
+"""A training step of a small network, and a faster step with the same result, for trying commands.
 
     python -m hlofront show examples/model.py:step
     python -m hlofront diff examples/model.py:step examples/model.py:faster_step
 
-`step` takes the mean of the images' gradients, `faster_step` the gradient of the mean loss: the
-same by linearity, for a tenth of the bytes with jaxlib 0.10.2. From 0.11.2 on, XLA finds it too.
+`step` takes the mean of the images' gradients, `faster_step` the gradient of the mean loss: equal
+by linearity, for a tenth of the bytes with jaxlib 0.10.2. Since 0.11.2, XLA finds this by itself.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 
 The solver takes as many steps as its tolerance requires, and is differentiated by solving the
 adjoint equation backwards in time. You see the error on unseen pendulums, over twice the time span
-of the training data. At the end, memory over time: of that gradient, and of the gradient through
-all steps of a fixed-step solver, which keeps what each of them computed.
+of the training data. At the end, you see memory over time: of that gradient, and of the gradient
+through all steps of a fixed-step solver, which keeps the values of each step.
 
 Run it:   python examples/neural_ode.py [STEPS]
 """

@@ -43,7 +43,7 @@ def advance(u, dt, transforms):
     def bend(v):
         return scale * forward(back(v).real ** 2)
 
-    # Runge and Kutta's method for v, in coordinates in which u_xxx does nothing.
+    # The Runge-Kutta method for v, in coordinates in which the term u_xxx vanishes.
     v = forward(u)
     a = bend(v)
     b = bend(half * (v + a / 2))

@@ -1,8 +1,8 @@
 """Trains a deep network whose layers are on different devices, as a pipeline of microbatches.
 
-In `shard_map` the program is that of one device: it applies its own layers to the microbatch that
-it holds and passes the result to the next device with `ppermute`. A scan does so until all
-microbatches have passed all devices, and its derivative passes cotangents back the other way.
+The function in `shard_map` is the program of one device: it applies its layers to the microbatch
+that it holds and passes the result to the next device with `ppermute`. A scan repeats this until
+all microbatches have passed all devices; its derivative passes cotangents in reverse.
 
 Run it on eight CPU devices:      python examples/pipeline.py
 """
@@ -10,7 +10,7 @@ Run it on eight CPU devices:      python examples/pipeline.py
 import os
 from functools import partial
 
-# A CPU is eight devices, unless the user says otherwise.
+# Split the CPU into eight devices, unless the user sets another number.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 
 import numpy as np

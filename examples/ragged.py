@@ -1,9 +1,9 @@
 """Learns from sequences of different lengths, packed end to end, in programs of a few lengths.
 
 Each walk in the plane turns left or right, and has 5 to 60 steps; a batch has the steps of 16 walks
-one after the other, each with the number of its walk. No two batches have as many steps, and the
+end to end, each with the number of its walk. The number of steps differs between batches, and the
 last batch has fewer walks. `buckets` gives both numbers a few sizes; sums over the steps of a walk,
-and the mean over walks, do not see the padding.
+and the mean over walks, ignore the padding.
 
 Run it:   python examples/ragged.py [epochs]
 """
@@ -61,7 +61,7 @@ def loss(params, pairs, owners, labels):
     return -jnp.mean(jnp.take_along_axis(likely, labels[:, None], axis=1))
 
 
-# Pairs and owners have one length, that grows by powers of two; labels have another.
+# Pairs and owners share one length, padded to powers of two; labels have another.
 @partial(jax.jit, buckets={("pairs", "owners"): "auto", "labels": (4, BATCH)})
 def step(params, pairs, owners, labels, rate):
     value, slopes = jax.value_and_grad(loss)(params, pairs, owners, labels)

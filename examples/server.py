@@ -1,9 +1,9 @@
-"""A server that starts from a bundle: it has the model's file, and neither its code nor MLIR.
+"""A server that starts from a bundle: it needs only the model's file, not its code, and no MLIR.
 
-    python examples/server.py build model.hlob    # where the model is made
-    python examples/server.py serve model.hlob    # where requests come, in lines of JSON
+    python examples/server.py build model.hlob    # where the model is trained
+    python examples/server.py serve model.hlob    # where requests arrive, as lines of JSON
 
-The model has two sizes: a request alone is answered at once, and those that wait go as a batch.
+The model has two sizes: a single request is answered immediately, waiting requests as a batch.
 """
 
 import json
@@ -47,7 +47,7 @@ def answers(model, requests):
 
 
 def serve(path):
-    """Answer each line of requests, [{"id": 1, "x": [...]}], by a line for each of them."""
+    """Answer each line of requests, [{"id": 1, "x": [...]}], with a line for each request."""
     model = bundle.load(path, trust=True)  # The file is our own.
     for number, line in enumerate(sys.stdin):
         requests = json.loads(line)

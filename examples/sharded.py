@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-# A CPU is eight devices, unless the user says otherwise.
+# Split the CPU into eight devices, unless the user sets another number.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 
 import numpy as np
@@ -46,7 +46,7 @@ def mesh_of(devices):
 
 
 def jitted(mesh):
-    """The step, whose weights stay split as they are."""
+    """The jitted step, whose results have the shardings of its weights."""
     weights = {name: NamedSharding(mesh, spec) for name, spec in SPLIT.items()}
     examples = NamedSharding(mesh, EXAMPLES)
     return jax.jit(step, in_shardings=(weights, examples, examples), out_shardings=(None, weights))
@@ -59,7 +59,7 @@ def shapes():
 
 
 def sent(compiled):
-    """How often the devices exchange values in a step, by the kind of exchange."""
+    """The number of collectives in a step, by kind."""
     kinds = r"\b(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\("
     return dict(collections.Counter(re.findall(kinds, compiled.as_text())))
 

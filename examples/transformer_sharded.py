@@ -3,8 +3,8 @@
 Each parameter is split along "data" where it is kept, and gathered for use (FSDP); heads and the
 inner layer are split along "model" (tensor parallelism). All axes are Explicit: types say how each
 value is split, and `print(jax.typeof(x))` inside the step shows it. You see the loss fall on a toy
-task, rows of numbers that count. At the end, what the devices send to each other in a step: which
-lines ask for it, along which axis of the mesh, and how many bytes.
+task, rows of counting numbers. At the end, you see what the devices send to each other in a step:
+which lines cause it, along which axis of the mesh, and how many bytes.
 
 Run it on eight CPU devices:      python examples/transformer_sharded.py [STEPS]
 """
@@ -14,7 +14,7 @@ import linecache
 import os
 import sys
 
-# A CPU is eight devices, unless the user says otherwise.
+# Split the CPU into eight devices, unless the user sets another number.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 
 import numpy as np
@@ -27,7 +27,7 @@ from hlofront.sharding import reshard
 LAYERS, WIDTH, HEADS, TOKENS, LENGTH, BATCH = 2, 64, 4, 64, 32, 32
 RATE = 0.3
 
-# Per parameter: how it is kept, and how it is when it is used.
+# The specs of each parameter: as stored, and as used in a layer.
 KEPT = {
     "qkv": P("data", None, "model", None),
     "out": P("model", None, "data"),
@@ -66,7 +66,7 @@ def norm(x):
 
 
 def layer(x, kept):
-    """One layer on f32[BATCH, LENGTH, WIDTH]; sums over "model" are where ROWS is asked for."""
+    """One layer on f32[BATCH, LENGTH, WIDTH]; `out_sharding=ROWS` sums over "model"."""
     p = {name: reshard(value, USED[name]) for name, value in kept.items()}
     qkv = jnp.einsum("btw,wnhd->nbthd", norm(x), p["qkv"])
     scores = jnp.einsum("bqhd,bkhd->bhqk", qkv[0], qkv[1]) / np.sqrt(WIDTH // HEADS)
@@ -99,7 +99,7 @@ def main(steps=60):
     """Train, print how it goes, and return the first loss, the last one, and the collectives."""
     rng = np.random.default_rng(0)
     params = parameters(rng)
-    # Each row counts from somewhere in steps of one to three.
+    # Each row counts from a random start in steps of one to three.
     starts, gaps = rng.integers(0, TOKENS, (BATCH, 1)), rng.integers(1, 4, (BATCH, 1))
     tokens = ((starts + gaps * np.arange(LENGTH + 1)) % TOKENS).astype(np.int32)
     mesh = jax.make_mesh((len(jax.devices()) // 2, 2), ("data", "model"))

@@ -1,4 +1,4 @@
-"""Trains a variational autoencoder that codes a black and white digit as eight numbers.
+"""Trains a variational autoencoder that encodes a black and white digit as eight numbers.
 
 You see the bound on the log-likelihood of held-out digits rise above that of a model of independent
 pixels, and digits decoded from random codes. At the end the loss is written the textbook way, with

@@ -1,4 +1,4 @@
-"""The garbage collector, paused while many objects are made and all are in use."""
+"""The garbage collector, paused while many objects are made that all stay in use."""
 
 import contextlib
 import gc
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def paused_collection() -> Iterator[None]:
-    """Pause the garbage collector: the objects of a module are many, and it would visit all often.
+    """Pause the garbage collector, which would often visit all of a module's many objects.
 
-    It is also a decorator.
+    The result is a context manager and a decorator.
     """
     was_enabled = gc.isenabled()
     gc.disable()

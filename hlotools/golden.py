@@ -31,10 +31,10 @@ def versions(program: object) -> dict[str, str]:
     """Return the versions, and the platform of a program, that its golden file records.
 
     They are those of the library that made the program, hlofront or jax, of jaxlib and of NumPy.
-    Of a text, the library and the platform are not known.
+    For a text, the library and the platform are not known.
     """
     module = type(program).__module__
-    # Where `import jax` gives hlofront, the module's name begins with jax and has its home.
+    # If `import jax` imports hlofront, the module's name begins with jax and contains its home.
     library = getattr(module, "home", module).partition(".")[0]
     recorded: dict[str, str] = {}
     if library in ("hlofront", "jax"):
@@ -49,7 +49,7 @@ def versions(program: object) -> dict[str, str]:
 
 
 def _platform_of(program: object) -> str:
-    """Return the platforms that a Lowered or Compiled is for, or "" where it does not say."""
+    """Return the platforms that a Lowered or Compiled is for, or "" if they are unknown."""
     lowering = getattr(program, "_lowering", program)
     platforms = getattr(lowering, "_platforms", None)
     if platforms:
@@ -90,8 +90,8 @@ def check(
     """Compare a program with its golden file, and write the file if it does not exist.
 
     Args:
-      program: a Lowered, for its StableHLO, a Compiled, for its optimized HLO, a jaxpr, or the
-        text of one; of hlofront or of jax.
+      program: a Lowered, for its StableHLO, a Compiled, for its optimized HLO, a jaxpr, or a
+        program's text; from hlofront or jax.
       path: the path of the golden file.
       update: whether to overwrite the golden file with the program's current text.
       verbose: whether the message lists all changes, including those that follow from others.

@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def cell_of(file: str) -> str | None:
-    """Return the notebook's cell whose code has this file name, as in "cell 4"; None for others."""
+    """Return the notebook cell whose code has this file name, as in "cell 4"; None for others."""
     ipython: Any = sys.modules.get("IPython")
     compiler = getattr(ipython and ipython.get_ipython(), "compile", None)
     # IPython, from version 8 on, labels the code of a cell as ("Cell", "In[4]").

@@ -1,4 +1,4 @@
-"""The syntax colors for code on a terminal, which other outputs do not get."""
+"""The syntax colors for code on a terminal; other outputs have no colors."""
 
 import os
 import re
@@ -74,7 +74,7 @@ class Painter:
         return "\n".join([*heads, *(_SOURCE.sub(_DIMMED, line) for line in lines[1:])])
 
     def code(self, text: str, language: str) -> str:
-        """Return a program's text in colors, and with what controls a terminal as escapes."""
+        """Return a program's text in colors, with characters that control a terminal as escapes."""
         text = visible(text)
         patterns = _PATTERNS.get(language)
         if not self.on or patterns is None:

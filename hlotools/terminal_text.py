@@ -1,7 +1,7 @@
 """Text from files and programs of others, made safe for a terminal.
 
-Names and source files may hold escape sequences, which move a terminal's cursor, set its title or
-hide text, and characters that turn the direction of writing. They are shown as escapes instead.
+Names and source files may contain escape sequences, which move a terminal's cursor, set its title
+or hide text, and characters that reverse the direction of text. They are shown as escapes instead.
 """
 
 import functools
@@ -25,7 +25,7 @@ def visible(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return a name as `visible` does, with line ends as escapes too, which could forge lines."""
+    """Return a name as `visible` does, but with line ends, which could forge lines, as escapes."""
     return _LINE_END.sub(_escape, visible(text))
 
 
@@ -43,7 +43,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def is_visible(function: Callable[_P, str]) -> Callable[_P, str]:
-    """Decorate a function that returns a text for people, which then is as `visible` makes it."""
+    """Decorate a function that returns text for people, so that the text is `visible`."""
 
     @functools.wraps(function)
     def visible_text(*args: _P.args, **kwargs: _P.kwargs) -> str:

@@ -92,7 +92,7 @@ def content(value: int | memoryview) -> memoryview:
 
 
 def text(value: int | memoryview) -> str:
-    """Return the value of a field that is a text; bytes that are no UTF-8 are replaced.
+    """Return the value of a field that is a text; bytes that are not UTF-8 are replaced.
 
     Raises:
       WireError: if it is of another wire type.

@@ -27,7 +27,7 @@ def schools(effects):
 mcmc = MCMC(NUTS(schools), num_warmup=500, num_samples=1000, progress_bar=False)
 mcmc.run(jax.random.key(0), effects)
 samples = mcmc.get_samples()
-# Chains of different compilations drift apart in the last bits: one digit is what they share.
+# Rounding differs between compilations, so chains drift apart: they agree to one digit.
 print(f"mean {samples['mean'].mean():.0f}")
 first = time.perf_counter()
 mcmc.run(jax.random.key(1), effects)

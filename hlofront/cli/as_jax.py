@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
             sys.path[0] = os.path.dirname(os.path.abspath(options.script))
             runpy.run_path(options.script, run_name="__main__")
     except Exception as error:
-        # The error ends the script as it would under `python SCRIPT`.
+        # The error ends the script as under `python SCRIPT`.
         shown = error.with_traceback(_from_script(error.__traceback__))
         sys.excepthook(type(shown), shown, shown.__traceback__)
         return 1

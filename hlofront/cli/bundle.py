@@ -1,4 +1,4 @@
-"""The command `bundle`: a function's programs in one file, which processes start from."""
+"""The command `bundle`: a function's programs in one file, from which processes start quickly."""
 
 import argparse
 from typing import TYPE_CHECKING, TextIO
@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _read(command: str, path: str, out: TextIO) -> int:
-    """Print the listing of a bundle, or which of its executables can be used here."""
+    """List the contents of a bundle, or check which of its executables can be used here."""
     try:
         if command == "ls":
             print(bundle.ls(path), file=out)

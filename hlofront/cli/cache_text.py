@@ -8,7 +8,7 @@ from hlotools.terminal_text import on_one_line
 
 
 def cut(values: list[str], width: int = 72) -> list[str]:
-    """Truncate different texts to `width` characters, from near their first difference if long."""
+    """Truncate differing texts to `width` characters; long ones start near the first difference."""
     shared = 0
     if len(values) > 1:
         while len({value[shared : shared + 1] or "end" for value in values}) == 1:

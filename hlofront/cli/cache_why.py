@@ -19,11 +19,11 @@ _IS_DIGEST = re.compile(r"(?:module )?[0-9a-f]{32,}")
 def to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
     """Return the cache entries to compare, for a program's name or a prefix of a digest.
 
-    A name, or a part of one, selects its entries, latest first; a digest, its entry and the one
-    with the most similar key.
+    A name, or a part of one, selects its entries, latest first; a digest selects its entry and the
+    one with the most similar key.
 
     Raises:
-      UsageError: if several digests have the prefix, or several names the part.
+      UsageError: if several digests begin with the prefix, or several names contain the part.
     """
     file, colon, name = wanted.rpartition(":")
     if colon and name:
@@ -61,7 +61,7 @@ def to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
 
 
 def by_file(entries: list[Entry]) -> list[list[Entry]]:
-    """Return the entries of one name by the file of their function, in the order of the first."""
+    """Group the entries of one name by their function's file, in the order of first occurrence."""
     by_file: dict[str, list[Entry]] = {}
     for entry in entries:
         by_file.setdefault(entry.file, []).append(entry)
@@ -69,7 +69,7 @@ def by_file(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def print_reason(store: Store, entries: list[Entry], out: TextIO) -> None:
-    """Print in one sentence how an entry, the first, differs from the most similar of the rest."""
+    """Print in one sentence how the first entry differs from the most similar of the others."""
     entry, *others = entries
     if not others:
         print_comparison(store, entries, out)
@@ -95,7 +95,7 @@ def print_reason(store: Store, entries: list[Entry], out: TextIO) -> None:
 
 
 def _change(field: str, before: str | None, now: str | None) -> str:
-    """Return how the value of a field changed; of a list of types, how its elements did."""
+    """Return how the value of a field changed, per element for a list of types."""
     old, new = ((value or "").split(", ") for value in (before, now))
     if field == "arguments" and len(old) == len(new):
         return "; ".join(
@@ -110,7 +110,7 @@ def _change(field: str, before: str | None, now: str | None) -> str:
 
 
 def print_others(groups: list[list[Entry]], out: TextIO) -> None:
-    """Print which other files have functions of the name."""
+    """Print which other files have functions of the same name."""
     if not groups:
         return
     listed = [f"{_function(entries[0])} ({counted(len(entries), 'entry')})" for entries in groups]
@@ -171,7 +171,7 @@ def print_comparison(store: Store, entries: list[Entry], out: TextIO) -> None:
 
 
 def _follows(field: str, others: list[str], entries: list[Entry]) -> bool:
-    """Return whether entries that agree in the other fields agree in this one, too."""
+    """Return whether entries that agree in the other fields also agree in this one."""
     seen: dict[tuple[str | None, ...], str] = {}
     return all(
         seen.setdefault(tuple(map(entry.key.get, others)), entry.key[field]) == entry.key[field]

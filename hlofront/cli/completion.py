@@ -45,8 +45,8 @@ class _Words(NamedTuple):
 
     Attributes:
       command: the command.
-      options: its options, each with its values; () if these are not known, None if it has none.
-      first: the values of the first argument; () if that is a file.
+      options: its options, each with its possible values: () if unknown, None if it takes none.
+      first: the possible values of the first argument; () if it is a file.
     """
 
     command: str
@@ -68,7 +68,7 @@ def _words_of(command: str, parser: argparse.ArgumentParser) -> _Words:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the arguments of a command, and those of its own commands."""
+    """Yield the arguments of a command, and those of its subcommands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

@@ -114,7 +114,7 @@ def _profiles(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _setting_of(options: argparse.Namespace) -> tuple[str, list[str]]:
-    """Return the option that says where functions are compiled, and its value for A and for B.
+    """Return the option that determines how functions are compiled, and its values for A and B.
 
     Raises:
       UsageError: if there are several such options, too many values, or no functions for them.
@@ -149,7 +149,7 @@ def status_of(difference: "Diff | Comparison", options: argparse.Namespace) -> i
     """Return the exit status: 1 for a difference, or with `--fail-on` only for an exceeded limit.
 
     Raises:
-      ValueError: if a text is not a limit, or names no total.
+      ValueError: if a text is not a limit, or names an unknown total.
     """
     if not options.fail_on:
         return 0 if difference.equal else 1

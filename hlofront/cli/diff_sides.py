@@ -1,4 +1,4 @@
-"""The functions that the command `diff` compares, compiled where its options say."""
+"""The functions that the command `diff` compares, compiled as its options request."""
 
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ def function_side(text: str, setting: str, name: str, options: argparse.Namespac
 
     Args:
       text: FILE:FUNCTION.
-      setting: the option that says where it is compiled, "" for none.
+      setting: the option that determines how it is compiled, "" for none.
       name: the option's value.
       options: the options of the command.
 

@@ -65,7 +65,7 @@ example:
 
 
 class Finding(NamedTuple):
-    """A line of doctor's report: a value, its state, and for a problem its reason and remedy."""
+    """A line of doctor's report: a value, its state, and the reason and remedy of a problem."""
 
     chapter: str
     name: str
@@ -237,7 +237,8 @@ def _packages(used: Collection[str] | None = None) -> Iterator[Finding]:
     """Yield a finding per package of a plugin that cannot be imported, or has no library.
 
     Args:
-      used: the libraries of the plugins; packages with others are noted. None if they are unknown.
+      used: the libraries of the plugins; packages with other libraries are reported. None if they
+        are unknown.
     """
     chapter = "Plugins"
     for package in platforms.plugin_packages():
@@ -292,7 +293,7 @@ except BaseException as error:
 
 
 def _import_error(reference: str) -> str:
-    """Return the error of importing a plugin's package in a process of its own, "" if none."""
+    """Return the error of importing a plugin's package in a separate process, "" if none."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _IMPORT, json.dumps(sys.path), reference],

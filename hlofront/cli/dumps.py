@@ -82,7 +82,7 @@ def only_program(path: str) -> str:
 
 
 def show_folder(options: argparse.Namespace, out: TextIO) -> int:
-    """Print what a folder of dumps has, and which file or command to read for what."""
+    """Print the contents of a folder of dumps, and the file or command for each question."""
     folder = _dump_folder(options.function)
     print(folder.json() if options.json else folder.text(), file=out)
     return 0
@@ -121,7 +121,7 @@ def wants_kernels(options: argparse.Namespace) -> bool:
 
 
 def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
-    """Print the passes or kernels of a function, which is compiled, or of a folder of dumps.
+    """Print the passes or kernels of a function, which is compiled here, or of a folder of dumps.
 
     Raises:
       UsageError: if options cannot be combined, or name something that the dumps lack.
@@ -156,7 +156,7 @@ def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
 
 @contextlib.contextmanager
 def _folder(options: argparse.Namespace) -> Iterator[pathlib.Path]:
-    """Yield the folder with dumps of the program that the command line names; make it if needed."""
+    """Yield the folder with dumps of the command line's program; create them if needed."""
     name = options.target[0] if options.target else None
     if pathlib.Path(options.function).is_dir():
         if options.args or options.dump or (name and not wants_kernels(options)):
@@ -205,7 +205,7 @@ def _module(options: argparse.Namespace, folder: pathlib.Path) -> DumpedModule:
 
 
 def _is_of_tpu(options: argparse.Namespace, folder: pathlib.Path) -> bool:
-    """Return whether to show the kernels of a TPU: requested, or all that the folder has."""
+    """Return whether to show a TPU's kernels: if requested, or if the folder has nothing else."""
     return has_tpu_kernels(folder) and (wants_kernels(options) or not dumped_modules(folder))
 
 
@@ -245,13 +245,13 @@ def _print_passes(changes: Timeline, options: argparse.Namespace, out: TextIO) -
 
 
 def _print_times(options: argparse.Namespace, out: TextIO) -> None:
-    """Print the time of each pass, for a function that is compiled for the present device."""
+    """Print the time of each pass, for a function that is compiled for the current device."""
     is_folder = pathlib.Path(options.function).is_dir()
     if is_folder or options.target or options.html or options.operation or options.json:
         return
     from hlofront.inspect.pass_times import compile_times
 
-    # Another compilation, as dumps take time.
+    # A second compilation, as dumps take time.
     announce(f"compiling {options.function} without dumps")
     function, args = load_call(options.function, options.args)
     try:
@@ -312,7 +312,7 @@ _NO_KERNELS = (
 
 
 def _code(listed: list[Kernel], name: str, code: str) -> str:
-    """Return the code of the kernel of a name, its own or that of its operation."""
+    """Return the code of a kernel by its own name or by its operation's."""
     for kernel in listed:
         if name in (kernel.name, kernel.operation.name if kernel.operation is not None else None):
             try:

@@ -1,4 +1,4 @@
-"""The command `find-miscompile`: whether XLA compiles a function wrongly, what of it, and why."""
+"""The command `find-miscompile`: whether XLA compiles a function wrongly, which part, and why."""
 
 import argparse
 import dataclasses

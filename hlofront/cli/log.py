@@ -1,4 +1,4 @@
-"""The command `log`: a page about a whole run, from what HLOFRONT_LOG wrote."""
+"""The command `log`: a page about a whole run, made from the files that HLOFRONT_LOG requested."""
 
 import argparse
 import json
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _make_pages(run: RunRecords, summary: RunSummary, most: int) -> None:
-    """Write pages of the optimized HLO of the programs that took longest, next to the HLO."""
+    """Write pages of the programs that took longest, next to the files of their optimized HLO."""
     slowest = summary.slowest[: max(most, 0)]
     for number, record in enumerate(slowest, 1):
         announce(f"making the page of {record.name} ({number} of {len(slowest)})")

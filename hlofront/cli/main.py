@@ -71,7 +71,7 @@ def parser() -> CommandParser:
     ):
         command.add_parser(commands)
     for choice in commands.choices.values():
-        # Errors about arguments that a command does not know show its usage.
+        # Errors about unknown arguments of a command show its usage.
         choice.set_defaults(parser=choice)
     return top
 
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     """
     out = out or sys.stdout
     if argv is None:
-        # The script that an installation puts on the PATH is not the user's program.
+        # The installed script on the PATH is not the user's program.
         register_exclusion(sys.argv[0])
     top = parser()
     options, unknown = top.parse_known_args(argv)
@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         try:
             return options.run(options, out)
         finally:
-            # Errors are printed on lines of their own.
+            # Errors are printed on separate lines.
             progress.finish()
     except (UsageError, HloSyntaxError, TargetError, PluginError) as error:
         print(visible(f"hlofront {options.command}: {error}"), file=sys.stderr)

@@ -10,7 +10,7 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose errors about unknown words suggest known ones."""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Raise the error for a command, or the value of an option, that is not a choice."""
+        """Raise the error for an unknown command or an invalid value of an option."""
         if action.choices is None or value in action.choices:
             return
         choices = list(map(str, action.choices))
@@ -18,7 +18,7 @@ class CommandParser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
     def refuse(self, unknown: list[str]) -> None:
-        """End the process with an error about arguments that the command does not have."""
+        """End the process with an error about unknown arguments."""
         known = self._option_string_actions
         hints = [did_you_mean(word.partition("=")[0], known) for word in unknown]
         self.error(f"unrecognized arguments: {' '.join(unknown)}{''.join(hints)}")
@@ -57,7 +57,7 @@ def add_color(parser: argparse.ArgumentParser) -> None:
 
 
 def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
-    """Add the option `--args`, the specs of a function's arguments, in one call or in several."""
+    """Add the option `--args`, the specs of a function's arguments, for one call or several."""
     again = "; may be given again for calls of other kinds" if repeated else ""
     parser.add_argument(
         "--args",

@@ -35,7 +35,7 @@ def read_program(path: str) -> ProgramText:
 
 @contextlib.contextmanager
 def naming_errors(label: str) -> Iterator[None]:
-    """Prefix errors about program text that cannot be parsed with the name of its file."""
+    """Prefix errors about unparsable program text with the name of its file."""
     try:
         yield
     except HloSyntaxError as error:
@@ -62,14 +62,14 @@ def write_page(
     stage: str,
     target: str | None,
 ) -> None:
-    """Write a function's program to an HTML file; for TPUs that are absent, with their kernels.
+    """Write a function's program to an HTML file, with the kernels of TPUs that are not attached.
 
     Args:
       path: the path of the HTML file.
       function: the function to stage.
       args: the function's arguments.
       stage: "jaxpr", "stablehlo" or "hlo".
-      target: the name of the device to compile and estimate time for; None: the current device.
+      target: the name of the device to compile and estimate time for; None for the current device.
     """
     from hlofront.inspect.program_page import page
 

@@ -18,9 +18,9 @@ def say(text: str) -> None:
 
 
 def announce(text: str) -> None:
-    """Say on stderr what is being done, if it takes long, until the next call or `finish`.
+    """Print on stderr what is being done, if it takes long, until the next call or `finish`.
 
-    On a terminal the line counts the seconds, and is erased at the end. Nothing is said if the
+    On a terminal the line counts the seconds, and is erased at the end. Nothing is printed if the
     option `hlofront_progress` is off.
     """
     global _timer, _line

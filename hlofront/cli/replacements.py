@@ -1,4 +1,4 @@
-"""The command `python -m hlofront replacements`: what is lowered to other code than XLA's."""
+"""The command `python -m hlofront replacements`: operations lowered to other code than XLA's."""
 
 import argparse
 import json

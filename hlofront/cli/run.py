@@ -1,4 +1,4 @@
-"""The command `run`: starts a script as several processes on this machine, one group."""
+"""The command `run`: starts a script as a group of several processes on this machine."""
 
 import argparse
 import contextlib
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 def reserved_port() -> Generator[int, None, None]:
     """Reserve a TCP port of this machine for a group, on which its process 0 may then listen.
 
-    Other groups that start at the same time do not get it.
+    Other groups that start at the same time do not take the port.
     """
     with socket.socket() as reservation:
         reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -69,7 +69,7 @@ def reserved_port() -> Generator[int, None, None]:
 
 
 def free_port() -> int:
-    """Return the number of a TCP port of this machine on which nobody listens."""
+    """Return the number of an unused TCP port of this machine."""
     with reserved_port() as port:
         return port
 
@@ -93,7 +93,7 @@ def run_group(command: Sequence[str], processes: int, devices: int, out: TextIO)
     Args:
       command: the program and its arguments.
       processes: the number of processes.
-      devices: the number of CPU devices of each.
+      devices: the number of CPU devices of each process.
       out: the stream for their output; each line is prefixed with the number of its process.
     """
     with reserved_port() as port:
@@ -152,7 +152,7 @@ def _wait(group: "Sequence[subprocess.Popen[str]]") -> int:
 
 
 def _end(group: "Sequence[subprocess.Popen[str]]") -> None:
-    """Stop the processes that are still running: by SIGTERM, then after a while by SIGKILL."""
+    """Stop the processes that are still running: by SIGTERM, and after a while by SIGKILL."""
     for process in group:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

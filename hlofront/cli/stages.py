@@ -90,7 +90,7 @@ def sections(
             yield StageText("hlo", title, text, "hlo")
     if "sharding" in wanted:
         for (which, lowered), target in zip(made.items(), targets or (None,), strict=True):
-            # Programs for one device have nothing to show, unless only this stage is requested.
+            # For one device there is nothing to show, unless only this stage is requested.
             from hlofront.inspect.sharding import is_split, sharding_text
 
             if is_split(lowered) or len(wanted) == 1:
@@ -105,7 +105,7 @@ def sections(
 
 
 def _style_of_kernels(style: str) -> str:
-    """Return the style of kernels, whose text as it is has a location behind each operation."""
+    """Return the style of kernels: "short" for "raw", which has a location after each operation."""
     return "short" if style == "raw" else style
 
 

@@ -105,7 +105,7 @@ def values_of(texts: Sequence[str], function: Callable[..., object]) -> dict[str
     """Return the values of each keyword argument in texts such as "block_q=128,256".
 
     Raises:
-      UsageError: if there are none, a text has another form, or the function no such parameter.
+      UsageError: if there are none, a text has another form, or the function lacks the parameter.
     """
     found: dict[str, list[object]] = {}
     for text in texts:

@@ -20,10 +20,10 @@ from hlofront.inspect.jitted import jitted
 from hlotools.matching.difference import Diff, diff_of_sides
 
 Tell = Callable[[str], object]
-# Returns whether a program has what is searched for; None if that cannot be said.
+# Returns whether a program has changed; None if that cannot be judged.
 Question = Callable[[Column], bool | None]
 
-# The names that a condition has for the figures of a column.
+# The names of a column's figures in conditions, and the fields that hold them.
 FIGURES = {
     "flops": "flops",
     "bytes": "bytes_accessed",
@@ -43,7 +43,7 @@ _COMPARISONS = {
     "!=": operator.ne,
 }
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|!=|<|>)\s*([\d_.]+(?:[eE][+-]?\d+)?)\s*")
-# The exit status by which a command says that a version cannot be judged, as for `git bisect run`.
+# The exit status of a command that cannot judge a version, as for `git bisect run`.
 _CANNOT_SAY = 125
 # Each Python sees only the wheels of jaxlib that were built for it, so the lists of these two are
 # merged.
@@ -122,10 +122,10 @@ def bisect(
       jaxlib: a range of versions, as in "0.8.3..0.12.0.1", which pip lists, or a list, as in
         "0.10.2,0.11.2". Each compiles in its own environment, which is created once.
       at: a range of git revisions of the function's file, as in "v1..HEAD".
-      when: a condition on a figure, as in "flops>1e9": `FIGURES` has their names. The first
-        version must not meet it.
-      command: a shell command that reads the optimized HLO from standard input; a status other
-        than 0 says that the program has changed, 125 that this version is to be skipped.
+      when: a condition on one of `FIGURES`, as in "flops>1e9". The first version must not meet
+        it.
+      command: a shell command that reads the optimized HLO from standard input; an exit status
+        other than 0 means that the program has changed, 125 that this version is to be skipped.
       file: the function's file and name as "FILE:FUNCTION"; `at` needs it.
       specs: the arguments at those revisions, as text; by default its file's example_args.
       tell: called with a line of text before each slow step.
@@ -133,7 +133,7 @@ def bisect(
     Raises:
       ValueError: if there is not one range, `at` lacks `file`, both `when` and `command` are
         given, the condition is unknown, or a range has fewer than two versions.
-      NoEnvironment: if git or pip do not know the range.
+      NoEnvironment: if git or pip does not know the range.
     """
     if (jaxlib is None) == (at is None):
         raise ValueError("bisect requires one range: of jaxlib versions, or of git revisions")
@@ -162,7 +162,7 @@ def bisect(
     search = _Search(names, compiled, question)
 
     def say(text: str) -> None:
-        # Both ends, and then each version halves those between; skipped ones come on top.
+        # Both ends are tried, then each version halves those between; skipped versions are extra.
         most = 2 + (len(names) - 2).bit_length()
         tell(f"{text} ({len(search.tried) + 1} of about {most})")
 
@@ -170,7 +170,7 @@ def bisect(
 
 
 class _Search:
-    """A binary search for the first version that has changed."""
+    """A binary search for the first version at which the program has changed."""
 
     def __init__(
         self, names: Sequence[str], compiled: Callable[[str], Column], question: Question | None
@@ -182,7 +182,7 @@ class _Search:
         self.tried: list[Tried] = []
 
     def changed(self, number: int) -> bool | None:
-        """Return whether a version has changed; None if it does not compile or cannot be judged."""
+        """Return whether a version's program has changed; None if it cannot be judged."""
         column = self.columns[number] = self.compiled(self.names[number])
         answer = None
         if column.hlo is not None:

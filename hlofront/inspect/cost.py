@@ -23,11 +23,11 @@ def costs(program: object, target: Target | Description | str | None = None) -> 
       program: a result of `compile`; HLO text, the path of an HLO file, or a result of `parse`;
         or a result of `lower`, for the program before optimization.
       target: a result of `hlofront.target`, or the target's name, such as "cuda:h100". By default
-        that for which a result of `compile` is compiled.
+        the device that a result of `compile` is compiled for.
 
     Raises:
       HloSyntaxError: if the text is not HLO.
-      TargetError: if a compiled program is for another platform than the target's.
+      TargetError: if a compiled program is for a platform other than the target's.
       TypeError: if the program is of another type.
     """
     described = description_of(target)
@@ -61,7 +61,7 @@ def description_for(compiled: Compiled, described: Description | None) -> Descri
     """Return the description of the device that a program is compiled for, if it has rates.
 
     Raises:
-      TargetError: if the program is compiled for another platform than that of the description.
+      TargetError: if the program is compiled for a platform other than the description's.
     """
     device = compiled._first_device
     if described is None:

@@ -42,7 +42,7 @@ def dumped(
 
     Args:
       function: the function to compile, jitted or not.
-      folder: the folder for the files, which is made if there is none. It must be empty, as the
+      folder: the folder for the files, created if it does not exist. It must be empty, as the
           dumps of two compilations cannot be distinguished.
       target: the device to compile for: a result of `hlofront.target`, or its name; by default the
         current device.
@@ -86,10 +86,10 @@ def dumped(
 def tpu_kernels(
     folder: str | os.PathLike[str], target: Target | Description | str | None = None
 ) -> TpuKernels:
-    """Return the kernels of a TPU's program: bundles, slots, spills, memory, and what bounds them.
+    """Return the kernels of a TPU's program: bundles, slots, spills, memory, and their bottlenecks.
 
-    A folder with dumps of several programs, such as that of a whole process, has the kernels of the
-    largest one. docs/reference/costs.md says what the figures are.
+    If the folder has dumps of several programs, such as those of a whole process, the kernels are
+    those of the largest. docs/reference/costs.md explains the figures.
 
     ```python
     dumped(step, "dumps", "tpu:v5e:1x1")(params, x)
@@ -100,8 +100,8 @@ def tpu_kernels(
 
     Args:
       folder: the folder of `dumped`; or of LIBTPU_INIT_ARGS="--xla_jf_dump_to=FOLDER
-        --xla_jf_dump_llo_text=true", with which any program that uses libtpu dumps, jax's too.
-      target: a result of `hlofront.target`, or its name, whose rates bound the times; by default
+        --xla_jf_dump_llo_text=true", which works in any process that uses libtpu, jax's too.
+      target: a result of `hlofront.target`, or its name, whose rates give the times; by default
         there are no times.
 
     Raises:
@@ -118,7 +118,7 @@ def dump_tpu_kernels(
     Args:
       program: a result of `lower` for the target; or text of StableHLO.
       target: the TPU.
-      folder: the folder for the files, which is made if there is none.
+      folder: the folder for the files, created if it does not exist.
 
     Raises:
       FileExistsError: if the folder has files in it.
@@ -133,8 +133,8 @@ def dump_tpu_kernels(
 
 
 def _compile_anew(lowered: Lowered, folder: str | os.PathLike[str]) -> Compiled:
-    """Compile a program though its executable may be in memory, as that would have no dumps."""
-    # An option without effect, whose value no executable in memory has.
+    """Compile a program even if its executable is in memory, as that one comes without dumps."""
+    # An option without effect, with a value that no executable in memory was compiled with.
     return lowered.compile({"xla_dump_hlo_pipeline_re": str(folder)})
 
 
@@ -179,7 +179,7 @@ def _compile_text(text: str, target: Target) -> None:
 
 
 def empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
-    """Return the absolute path of a folder for dumps, which is made if there is none.
+    """Return the absolute path of an empty folder for dumps, created if it does not exist.
 
     Raises:
       FileExistsError: if the folder has files in it.

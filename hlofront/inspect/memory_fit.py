@@ -78,7 +78,7 @@ def fits(
     target: str | Target | None = None,
     margin: float = 0.0,
 ) -> Fits:
-    """Compile a program for a device, and return whether the device's memory fits it.
+    """Compile a program for a device, and return whether it fits into the device's memory.
 
     Args:
       f: a function of arrays, jitted or not.
@@ -128,8 +128,8 @@ def _refused(
 ) -> Fits:
     """Return the answer for a program that is too large to be compiled; raise any other error.
 
-    The compiler of TPUs rejects programs that do not fit, and says what they need. That of GPUs
-    fails to allocate the operands of the kernels that it tries out.
+    The compiler for TPUs rejects programs that do not fit, and its error has their size. The one
+    for GPUs fails to allocate the operands of the kernels that it tries out.
     """
     name, available = _device_memory(lowered, target, margin)
     use = memory_use(_before_xla(lowered))
@@ -162,7 +162,7 @@ def _refused(
 
 
 def vmem_exceeded(refusal: str) -> str:
-    """Return what needs more vector memory than a TPU has, "" for other reasons of a compiler.
+    """Return what needs more vector memory than a TPU has; "" for other errors of the compiler.
 
     Args:
       refusal: the text of the compiler's error.

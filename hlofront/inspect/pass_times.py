@@ -19,15 +19,15 @@ _whole_disk_cache = options["jax_enable_compilation_cache"]
 def compile_times(function: Callable[..., object]) -> Callable[..., CompileTimes]:
     """Return a function that compiles `function`, and returns the time of each of XLA's passes.
 
-    It compiles for the present device and does not run. Executables in caches on disk are not used.
-    XLA tells the time of its passes over HLO and, for CPUs, of MLIR's passes over each kernel, and
-    of LLVM as a whole.
+    It compiles for the current device and does not run. Executables in caches on disk are not used.
+    XLA reports the time of its passes over HLO and, for CPUs, of MLIR's passes over each kernel,
+    and of LLVM as a whole.
 
     Args:
       function: the function to compile, jitted or not.
 
     Raises:
-      ProfileError: if the compiler does not tell its passes, such as libtpu's.
+      ProfileError: if the compiler does not report its passes, as libtpu's does not.
 
     Example:
       >>> from hlofront.inspect import compile_times

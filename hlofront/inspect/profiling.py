@@ -60,7 +60,7 @@ def profile(
 
     Raises:
       ProfileError: if the profiler recorded no operation of the program.
-      TargetError: if the target is of another platform than the device that the function runs on.
+      TargetError: if the function runs on a device of another platform than the target's.
       ValueError: if there are no runs.
 
     Example:
@@ -119,7 +119,7 @@ def profiles_in(
 ) -> list[Profile]:
     """Return the measured times of all programs in a file of XLA's profiler, the longest first.
 
-    The file has the programs' HLO, so that those that ran under jax can be read as well.
+    The file has the programs' HLO, so programs that ran under jax can be read as well.
 
     Args:
       path: a file `HOST.xplane.pb`, or a folder that `jax.profiler.trace` wrote to, whose last
@@ -128,7 +128,7 @@ def profiles_in(
 
     Raises:
       OSError: if the file cannot be read.
-      ProfileError: if the file is not a profile, or has no operation of a program of known HLO.
+      ProfileError: if the file is not a profile, or lacks operations of programs with known HLO.
     """
     space = read_xplane(path)
     described = description_of(target)
@@ -164,7 +164,7 @@ def with_values(tree: PyTree) -> PyTree:
         if issubdtype(leaf.dtype, floating) or issubdtype(leaf.dtype, complexfloating):
             made = array(generator.standard_normal(leaf.shape), dtype=leaf.dtype)
         else:
-            # Zeros are indices and labels of any array.
+            # Zeros are valid indices and labels.
             made = full(leaf.shape, 0, leaf.dtype)
         return made if leaf.sharding is None else device_put(made, leaf.sharding)
 

@@ -1,6 +1,6 @@
 """The mesh that a lowered or compiled program's shardings refer to.
 
-It is apart from the description of shardings, which needs MLIR: pages of text need a mesh, too.
+It is separate from the description of shardings, which needs MLIR: pages of text need a mesh, too.
 """
 
 from hlofront.runtime.dispatch.stages import Compiled, Lowered

@@ -31,10 +31,10 @@ def page(
     Args:
       program: a result of `trace`, `lower`, `compile` or `parse`; a ClosedJaxpr; text of HLO,
         StableHLO or a jaxpr, or the path of a file of such text.
-      target: the device that time is estimated for: a result of `hlofront.target`, or its name,
-        such as "cuda:h100". For HLO and lowered programs.
+      target: for HLO and lowered programs, the device that time is estimated for: a result of
+        `hlofront.target`, or its name, such as "cuda:h100".
       title: the title of the page; by default the program's name.
-      kernels: the kernels of the compiled program, from `tpu_kernels`; they have a tab of the page.
+      kernels: the kernels of the compiled program, from `tpu_kernels`, shown on a tab of the page.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.

@@ -34,7 +34,7 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     Raises:
       HloSyntaxError: if the text is not HLO.
       TypeError: if the program is of another type.
-      ValueError: if the text of the mesh is wrong.
+      ValueError: if the text is not that of a mesh.
     """
     if not isinstance(program, Compiled):
         return text_collectives(program, mesh)
@@ -114,8 +114,8 @@ def sharding_text(
 
     Args:
       lowered, compiled: the program.
-      target: the target that it is compiled for; of its devices the program may use only one.
-      tries_specs: whether to compile with other specs, to say which ones the devices send less by.
+      target: the target that it is compiled for; the program may use only one of its devices.
+      tries_specs: whether to compile with other specs, to find those by which devices send less.
     """
     mesh = mesh_of(lowered)
     where = lowered._where

@@ -57,7 +57,7 @@ def _load(path: pathlib.Path) -> ModuleType:
         raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # The file may import its neighbors, as when it is run as a script.
+    # The file may import its neighbors, as when run as a script.
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
@@ -97,7 +97,7 @@ def arguments_for(
             raise UsageError(f"--args: {error}") from error
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # Some callables of C have none.
+    except (TypeError, ValueError):  # Some callables implemented in C have no signature.
         return args
     try:
         signature.bind(*args)

@@ -28,10 +28,10 @@ from hlotools.terminal_text import counted, is_visible
 FORMAT = "hlofront.tuning/1"
 _in_subprocess = options["hlofront_compile_apart"]
 _warn_recompiles = options["hlofront_warn_recompiles"]
-# What a user's function and the compiler raise for sizes that do not go together.
+# What a user's function and the compiler raise for sizes that are incompatible.
 _REFUSALS = (RuntimeError, ValueError, TypeError, AssertionError)
 _MAX_REASON = 200
-# What a slot is for, by its name in libtpu's profile.
+# The purpose of each slot, by its name in libtpu's profile.
 _SLOTS = {
     "MXU": "products of matrices (MXU)",
     "XLU": "transposes and reductions across lanes (XLU)",
@@ -65,12 +65,12 @@ class TuningCandidate(NamedTuple):
 
     @property
     def is_at_least(self) -> bool:
-        """Whether a loop with unknown trips counts as one trip, so that it takes more cycles."""
+        """Whether `cycles` is a lower bound, as a loop of unknown length counts as one trip."""
         return any(trips is None for kernel in self.kernels for trips in kernel.trips)
 
     @property
     def seconds(self) -> float | None:
-        """The bound of its time by cycles and by transfers, None if there are no rates."""
+        """The lower bound of its time by cycles and by transfers, None if there are no rates."""
         known = [kernel.seconds for kernel in self.kernels if kernel.seconds is not None]
         return sum(known) if known else None
 
@@ -125,7 +125,7 @@ class Tuning:
 
     @is_visible
     def text(self) -> str:
-        """Return the ranking as a table, with what limits the best candidate in words."""
+        """Return the ranking as a table, and a sentence on what limits the best candidate."""
         count = len(self.candidates) + len(self.refused)
         lines = [f"{self.name} on {self.target.title}, {counted(count, 'candidate')}"]
         if self.best is not None:
@@ -178,8 +178,8 @@ def tune(
     """Rank block sizes, or other choices, by the static cycles of a TPU that is not attached.
 
     Each candidate is compiled, in as many processes at a time as there are cores. Those that the
-    compiler refuses, as they exceed VMEM, are listed with the reason. Static cycles are those of
-    the kernels' bundles by the trips of their loops: docs/reference/costs.md says what they count.
+    compiler refuses, such as those that exceed VMEM, are listed with the reason. Static cycles are
+    the kernels' bundles times the trips of their loops: see docs/reference/costs.md.
 
     ```python
     print(tune(attention, q, k, v, over={"block_q": (128, 256, 512)}, target="tpu:v6e:1x1"))
@@ -187,19 +187,20 @@ def tune(
     ```
 
     Args:
-      program: a function, which gets each combination of the values in `over` as keyword arguments;
-        or paths of files of StableHLO, as `jit(f).trace(x).lower(lowering_platforms=("tpu",))
-        .as_text()` is in jax, or of folders that libtpu dumped kernels into.
+      program: a function that takes each combination of the values in `over` as keyword arguments;
+        or paths of files of StableHLO, such as that of `jit(f).trace(x).lower(lowering_platforms=
+        ("tpu",)).as_text()` in jax, or of folders that libtpu dumped kernels into.
       args: the function's other arguments: arrays, or objects with a shape and dtype.
       over: the values of each keyword argument.
       target: a TPU: a result of `hlofront.target`, or its name.
-      folder: a folder that keeps the dumps, those of each candidate in a folder of its name.
+      folder: a folder to keep the dumps in, those of each candidate in a folder of its name.
       tell: called with a line of text whenever a candidate is done.
 
     Raises:
       FileExistsError: if the folder has files in it.
-      TargetError: if the target is no TPU.
-      ValueError: if there is nothing to rank. If nothing could be lowered or read, the first error.
+      TargetError: if the target is not a TPU.
+      ValueError: if there is nothing to rank. If no candidate can be lowered or read, the first
+        one's error is raised.
     """
     device = find_target(target) if isinstance(target, str) else target
     if device.platform != "tpu":

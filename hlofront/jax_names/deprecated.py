@@ -1,4 +1,4 @@
-"""Names that JAX has with a warning that they go away, and names that it has removed, by module."""
+"""Names that JAX deprecates with a warning, and names that it has removed, by module."""
 
 # pyright: strict
 
@@ -52,7 +52,7 @@ _IN_EXTEND = "AbstractToken TraceTag call_impl mapped_aval set_current_trace sub
 _DEVICE_PUT = "is deprecated and was removed; use jax.device_put instead."
 _SHARD_MAP = "was removed in JAX v0.10.0. Please use `jax.shard_map` instead of `jax.pmap`."
 
-# Module -> its removed names -> how the message of their AttributeError continues after the name.
+# Module -> its removed names -> the part of their AttributeError's message after the name.
 REMOVED: dict[str, dict[str, str]] = {
     "jax": dict.fromkeys(("device_put_replicated", "device_put_sharded"), _DEVICE_PUT),
     "jax.core": {

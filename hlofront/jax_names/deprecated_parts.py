@@ -37,12 +37,12 @@ class JaxprPpSettings(NamedTuple):
 
 
 class JaxprPpContext:
-    """The names that JAX's printing has used.
+    """The names that JAX's printing of jaxprs has used.
 
     Attributes:
       var_names: the name of each variable.
-      shared_jaxprs: the name of each jaxpr that is printed once.
-      shared_jaxpr_names: those names.
+      shared_jaxprs: the name of each jaxpr that is used several times and printed once.
+      shared_jaxpr_names: the names of these jaxprs.
     """
 
     def __init__(self):
@@ -126,7 +126,7 @@ def are_hlo_shardings_equal(hc1: HloSharding, hc2: HloSharding) -> bool:
 def op_sharding_to_indices(
     op_sharding: HloSharding, shape: Shape, num_devices: int
 ) -> tuple[tuple[slice, ...], ...]:
-    """Return the part of an array that each device has.
+    """Return the part of an array that each device holds.
 
     Args:
       op_sharding: the sharding.
@@ -134,7 +134,7 @@ def op_sharding_to_indices(
       num_devices: the number of devices.
 
     Returns:
-      A tuple of slices for each device.
+      A tuple of slices per device.
     """
     sharding: Any = op_sharding
     whole = (slice(None),) * len(shape)
@@ -181,10 +181,10 @@ global_result_handlers: dict[type[AbstractValue], ResultHandler] = {ShapedArray:
 def global_aval_to_result_handler(
     aval: AbstractValue, out_sharding: object, committed: bool
 ) -> Callable[[Sequence[Array]], Any]:
-    """Return the function that makes a result from its parts on the devices.
+    """Return the function that makes a result from its shards.
 
     Raises:
-      TypeError: if no handler knows the class of the type.
+      TypeError: if there is no handler for the class of the type.
     """
     handler = global_result_handlers.get(type(aval))
     if handler is None:
@@ -207,7 +207,7 @@ class _ResultsHandler:
 def global_avals_to_results_handler(
     global_out_avals: Sequence[AbstractValue], shardings: Sequence[object], committed: bool
 ) -> _ResultsHandler:
-    """Return the function that makes several results from their parts on the devices."""
+    """Return the function that makes several results from their shards."""
     handlers = [
         global_aval_to_result_handler(aval, sharding, committed)
         for aval, sharding in zip(global_out_avals, shardings, strict=True)

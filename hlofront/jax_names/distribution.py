@@ -1,4 +1,4 @@
-"""The distribution "jax", by which `importlib.metadata` answers questions about its version."""
+"""The distribution "jax", from which `importlib.metadata` takes its version."""
 
 # pyright: strict
 
@@ -19,7 +19,7 @@ _TEXTS = {
 
 
 class _Distribution(importlib.metadata.Distribution):
-    """jax as hlofront provides it: a name and a version, without any files."""
+    """The jax that hlofront provides: a name and a version, without files."""
 
     def read_text(self, filename: str) -> str | None:
         return _TEXTS.get(filename)
@@ -33,8 +33,8 @@ def distributions(
 ) -> Iterator[importlib.metadata.Distribution]:
     """Yield jax if the context requests it or all, unless that version of it is installed.
 
-    An installed jax of another version comes after this one: a caller that asks for the version
-    needs to know what `import jax` gives.
+    This one comes before an installed jax of another version: callers need the version of what
+    `import jax` imports.
     """
     context = context or importlib.metadata.DistributionFinder.Context()
     if context.name not in (None, "jax"):

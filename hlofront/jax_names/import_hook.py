@@ -1,4 +1,4 @@
-"""How `import jax` is made to give hlofront: for a block, or for the rest of the process."""
+"""How `import jax` is made to import hlofront: for a block, or for the rest of the process."""
 
 # pyright: strict
 
@@ -19,7 +19,7 @@ _finder = JaxFinder()
 
 
 def open_names() -> None:
-    """Make `import jax` and its public submodules give hlofront from now on.
+    """Make `import jax`, and the imports of its submodules, import hlofront from now on.
 
     No module of jax is imported and no device is used before the program needs one. Nothing happens
     if the names are already open.
@@ -30,7 +30,7 @@ def open_names() -> None:
     with _lock:
         if _finder in sys.meta_path:
             return
-        # jaxlib's C++ imports some of the modules, which are the same ones from now on.
+        # jaxlib's C++ imports some of these modules, which are now hlofront's.
         with shims_installed.excluded():
             if _TOP in sys.modules:
                 raise ImportError(

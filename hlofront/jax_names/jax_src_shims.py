@@ -45,7 +45,7 @@ def reconstruct_array(
     state: Any,
     aval_state: dict[str, bool],
 ) -> Array:
-    """Return an array from a pickle that JAX has written, on the default device.
+    """Return an array from a pickle that JAX wrote, on the default device.
 
     Args:
       reconstruct: the function that makes an empty NumPy array.
@@ -64,7 +64,7 @@ def trace_state_clean() -> bool:
 
 
 def full_lower(x: Value) -> Value:
-    """Return the simplest value that a tracer stands for, and all other values as they are."""
+    """Return the simplest value that a tracer stands for, and any other value unchanged."""
     return x.full_lower() if isinstance(x, Tracer) else x
 
 
@@ -116,7 +116,7 @@ def to_element(trace: BatchTrace, get_idx: Callable[[], Value], x: Value, spec: 
 
     Args:
       trace: the trace of the vmap.
-      get_idx: a function that returns the index of the example; values of registered types get it.
+      get_idx: a function that returns the example's index, for values of registered types.
       x: the batched value.
       spec: the batch axis of an array, or None.
     """
@@ -124,16 +124,16 @@ def to_element(trace: BatchTrace, get_idx: Callable[[], Value], x: Value, spec: 
 
 
 def supports_inf(dtype: DTypeLike) -> bool:
-    """Return whether a dtype of floats has infinities, which some of 8 bits and fewer lack."""
+    """Return whether a floating-point dtype has infinities; some of 8 bits or fewer have none."""
     return bool(np.isinf(np.array(np.inf).astype(finfo(dtype).dtype)))
 
 
 def prefix_errors(
     prefix_tree: PyTree, full_tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Callable[[str], ValueError]]:
-    """Return a function for each node that keeps `prefix_tree` from being a prefix of `full_tree`.
+    """Return a function for each node where `prefix_tree` is not a prefix of `full_tree`.
 
-    Each function takes the name of the prefix and returns the error, which is not raised.
+    Each function takes the name of the prefix and returns the error, without raising it.
 
     Args:
       prefix_tree: the prefix, whose leaves stand for whole subtrees.
@@ -155,7 +155,7 @@ def infer_argnums_and_argnames(
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return positions and names of arguments; those that are None follow from the others.
+    """Return positions and names of arguments; if one of them is None, it is inferred.
 
     Args:
       sig: the signature of the function whose arguments they are.
@@ -205,13 +205,13 @@ def check_close(
     rtol: _Tolerance = None,
     err_msg: str = "",
 ) -> None:
-    """Check that the arrays of two pytrees are close: each to tolerances times its size.
+    """Check that the arrays of two pytrees are close, within absolute and relative tolerances.
 
     Args:
       xs, ys: pytrees of equal structure.
       atol, rtol: the absolute and relative tolerance, for all dtypes or by dtype; by default the
           typical rounding errors of a dtype.
-      err_msg: what the message of the error begins with.
+      err_msg: the beginning of the error's message.
 
     Raises:
       AssertionError: if two arrays differ by more.
@@ -231,12 +231,12 @@ def check_close(
 
 
 def include_frame(frame: FrameType) -> bool:
-    """Return whether a frame belongs to the user's code, and to filtered tracebacks."""
+    """Return whether a frame is of the user's code, and therefore shown in filtered tracebacks."""
     return source.is_user_file(frame.f_code.co_filename)
 
 
 class _ExcludedPaths:
-    """A mutable list of path prefixes: files with one of them are not the user's."""
+    """A mutable list of path prefixes: files under one of them are not the user's."""
 
     def __contains__(self, path: str) -> bool:
         return path in source.exclusions()
@@ -248,7 +248,7 @@ class _ExcludedPaths:
         return len(source.exclusions())
 
     def append(self, path: str) -> None:
-        """Exclude the files whose names begin with `path`."""
+        """Exclude the files whose paths begin with `path`."""
         source.register_exclusion(path)
 
     def remove(self, path: str) -> None:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class JaxFinder:
     """The finder of `jax`, its public modules that hlofront has, and the listed private ones.
 
-    A module comes into being when it is first imported. Modules that are not listed do not exist,
-    even if an installed jax has them.
+    A module is created when it is first imported. Modules that are not listed do not exist, even if
+    an installed jax has them.
     """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module of JAX's names, or None for another or absent module."""
+        """Return the spec of a module of JAX's names; None for other modules and absent ones."""
         if name in private.MODULES:
             is_package = private.is_package(name)
             return _spec(name, _PrivateLoader(), is_package, private.__file__)
@@ -54,14 +54,14 @@ class JaxFinder:
 def _spec_of(home: str) -> ModuleSpec | None:
     try:
         return importlib.util.find_spec(home)
-    except ModuleNotFoundError:  # A package of JAX that is a single file here.
+    except ModuleNotFoundError:  # JAX has a package here, hlofront a single file.
         return None
 
 
 def _spec(name: str, loader: object, is_package: bool, origin: str | None) -> ModuleSpec:
     # Loaders need no base class at run time, and importing it would take time.
     spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)  # pyright: ignore[reportArgumentType]
-    # The module gets the file of its home as `__file__`, where its source is found.
+    # The module's `__file__` is that of its home, where its source is.
     spec.has_location = origin is not None
     return spec
 
@@ -107,7 +107,7 @@ def _lazy_names(
     """Return `__getattr__` and `__dir__` of a public module.
 
     They cover its submodules, the lazy names of `home` except those in `absent`, and the names in
-    `moved`, which maps each to the module that it has moved to.
+    `moved`, which maps names to the modules that they have moved to.
     """
     name = module.__name__
     replaced, removed = deprecated.DEPRECATED.get(name, {}), deprecated.REMOVED.get(name, {})
@@ -163,7 +163,7 @@ def _submodule(name: str, missing: AttributeError) -> ModuleType:
 class _PrivateModule(ModuleType):
     """A private module of JAX. Its names are read from, and set in, the modules that define them.
 
-    They can be set because libraries change what JAX does by replacing its private functions.
+    Libraries set them to change JAX's behavior by replacing its private functions.
     """
 
     def __init__(self, name: str):

@@ -1,4 +1,4 @@
-"""Gives what hlofront defines a `__module__` that begins with `jax`, while JAX's names are open.
+"""Gives hlofront's definitions a `__module__` that begins with `jax`, while JAX's names are open.
 
 Libraries choose between array libraries by the first word of `type(x).__module__`. Under JAX's
 names, a class or function of `hlofront.numpy.arrays.creation` belongs to `jax.numpy` if it is
@@ -19,7 +19,7 @@ from hlofront.jax_names import public
 
 _OURS = "hlofront"
 _ALIAS = "jax._src.hlofront"
-# The renamed objects: they get their old names back when `import jax` no longer gives hlofront.
+# The renamed objects, whose names are restored when `import jax` no longer imports hlofront.
 _renamed: list[Any] = []
 
 
@@ -68,8 +68,7 @@ _finder = _NamingFinder()
 
 
 def rename_all() -> None:
-    """Rename the definitions of hlofront's modules: of those that are loaded now, and of others
-    when they are loaded."""
+    """Rename the definitions of hlofront's modules: now if loaded, the others when loaded."""
     if _finder in sys.meta_path:
         return
     sys.meta_path.insert(0, _finder)  # pyright: ignore[reportArgumentType]
@@ -79,7 +78,7 @@ def rename_all() -> None:
 
 
 def restore_all() -> None:
-    """Give all that was renamed its own name again."""
+    """Restore the own names of all renamed objects."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)  # pyright: ignore[reportArgumentType]
     for value in _renamed:
@@ -122,13 +121,13 @@ def _rename(values: Iterable[object]) -> None:
                 _rename([member for member in vars(value).values() if not isinstance(member, type)])
 
 
-# Objects of these classes have a `__module__` themselves; since Python 3.12 that of type variables
+# Objects of these classes have their own `__module__`; since Python 3.12 that of type variables
 # is not in a `__dict__`.
 _WITH_MODULE = FunctionType | type | TypeVar | ParamSpec | TypeVarTuple
 
 
 def _with_wrapped(values: Iterable[object]) -> Iterator[Any]:
-    """Yield the values that have a `__module__` themselves, each followed by what it wraps."""
+    """Yield the values that have their own `__module__`, each followed by those that it wraps."""
     for value in values:
         while isinstance(value, _WITH_MODULE) or "__module__" in getattr(value, "__dict__", ()):
             yield value

@@ -27,7 +27,7 @@ def foreach(f: Callable[..., object], *args: Iterable[Any]) -> None:
 
 
 def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the tuples of first and of second elements of pairs; empty ones for no pairs."""
+    """Return the tuple of the first and the tuple of the second elements of pairs."""
     pairs = list(xys)
     return tuple([x for x, _ in pairs]), tuple([y for _, y in pairs])
 
@@ -35,14 +35,14 @@ def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, 
 def unzip3(
     xyzs: Iterable[tuple[Any, Any, Any]],
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """Return the tuples of first, second and third elements of triples."""
+    """Return the tuples of the first, second and third elements of triples."""
     triples = list(xyzs)
     first, second, third = ([triple[i] for triple in triples] for i in range(3))
     return tuple(first), tuple(second), tuple(third)
 
 
 def subvals(lst: Sequence[T], replace: Iterable[tuple[int, T]]) -> tuple[T, ...]:
-    """Return a sequence as a tuple, with other values at some positions."""
+    """Return a sequence as a tuple, with the values at some positions replaced."""
     values = list(lst)
     for position, value in replace:
         values[position] = value
@@ -50,7 +50,7 @@ def subvals(lst: Sequence[T], replace: Iterable[tuple[int, T]]) -> tuple[T, ...]
 
 
 def split_list(args: Sequence[T], ns: Sequence[int]) -> list[list[T]]:
-    """Split a sequence into lists of these lengths, and one of the remaining elements."""
+    """Split a sequence into lists of the given lengths, and one of the remaining elements."""
     parts: list[list[T]] = []
     rest = list(args)
     for length in ns:
@@ -68,7 +68,7 @@ def partition_list(bs: Sequence[bool], l: Sequence[T]) -> tuple[list[T], list[T]
 
 
 def merge_lists(bs: Sequence[bool], l0: Sequence[T], l1: Sequence[T]) -> list[T]:
-    """Return the list that `partition_list` has split: of `l1` where `bs` is true, else `l0`."""
+    """Undo `partition_list`: take elements of `l1` where `bs` is true, else of `l0`."""
     if len(l0) + len(l1) != len(bs) or len(l1) != sum(map(bool, bs)):
         raise ValueError(
             f"{len(l0)} and {len(l1)} elements do not fit {len(bs)} booleans, {sum(map(bool, bs))} "
@@ -84,7 +84,7 @@ def concatenate(xs: Iterable[Sequence[T]]) -> list[T]:
 
 
 def tuple_insert(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
-    """Return a tuple with one more element at a position that is not negative."""
+    """Return a tuple with one more element at a nonnegative position."""
     return (*t[:idx], val, *t[idx:])
 
 
@@ -94,12 +94,12 @@ def tuple_delete(t: tuple[T, ...], idx: int) -> tuple[T, ...]:
 
 
 def tuple_update(t: tuple[T, ...], idx: int, val: T) -> tuple[T, ...]:
-    """Return a tuple with another element at a position that is not negative."""
+    """Return a tuple with the element at a nonnegative position replaced."""
     return (*t[:idx], val, *t[idx + 1 :])
 
 
 def canonicalize_axis(axis: Any, num_dims: int) -> int:
-    """Return an axis counted from the first.
+    """Return an axis as a nonnegative number, counted from the first.
 
     Raises:
       ValueError: if it is out of range.
@@ -147,7 +147,7 @@ def curry(f: Callable[..., T]) -> Callable[..., Callable[..., T]]:
 
 
 def fun_name(f: object, default_name: str = "<unnamed function>") -> str:
-    """Return the name of a function, also of one whose first arguments are given."""
+    """Return the name of a function or of a partial one."""
     while isinstance(f, functools.partial):
         f = cast("functools.partial[Any]", f).func
     return getattr(f, "__name__", default_name)
@@ -181,7 +181,7 @@ def as_hashable_function(closure: object) -> Callable[[Callable[..., Any]], Hash
 
 
 class HashablePartial:
-    """A function with its first arguments; it equals another one with the same code and equals."""
+    """A function with its first arguments; it equals another with the same code and arguments."""
 
     def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any):
         self.f = f
@@ -203,7 +203,7 @@ class HashablePartial:
 
 
 def set_module(module: str) -> Callable[[T], T]:
-    """Return a decorator that states the module of a function or class."""
+    """Return a decorator that sets the `__module__` of a function or class."""
 
     def decorate(value: T) -> T:
         value.__module__ = module

@@ -23,7 +23,7 @@ def apply_excluded(
 
     Args:
       func: a function.
-      excluded: the positions and names of the arguments that it always gets as they are.
+      excluded: the positions and names of the arguments that are not vectorized.
       args: all arguments by position.
       kwargs: all arguments by name.
     """
@@ -51,8 +51,8 @@ def parse_input_dimensions(
     """Return the shape to which the other axes broadcast, and the size of each core axis.
 
     Raises:
-      TypeError: if there are not as many arguments as in the signature.
-      ValueError: if shapes do not fit.
+      TypeError: if the number of arguments is not the signature's.
+      ValueError: if shapes do not match it.
     """
     if len(args) != len(input_core_dims):
         raise TypeError(
@@ -76,8 +76,8 @@ def check_output_dims(
     """Return a function whose results are checked against a signature's core axes.
 
     Raises:
-      TypeError: at a call, if it does not return as many results.
-      ValueError: at a call, if their shapes do not fit.
+      TypeError: at a call, if the number of results is not the signature's.
+      ValueError: at a call, if their shapes do not match it.
     """
 
     @functools.wraps(func)

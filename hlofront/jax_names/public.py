@@ -1,4 +1,4 @@
-"""The public modules of JAX, by which a module of hlofront is also known as one of JAX's."""
+"""The public modules of JAX, and the modules of hlofront that they stand for."""
 
 # pyright: strict
 
@@ -61,8 +61,8 @@ MODULES = frozenset(
     }
 )
 
-# Names of hlofront's modules that JAX does not have there. Libraries choose between versions of
-# JAX by asking whether a name exists, so JAX's own names must be absent where JAX moved them away.
+# Names of hlofront's modules that JAX does not have there. Libraries distinguish versions of JAX
+# by whether a name exists, so JAX's own names must be absent where JAX moved them away.
 ABSENT = {
     "jax": frozenset(
         {"ad", "bundle", "fits", "inspect", "max_compiles", "no_recompile", "target", "targets"}
@@ -83,7 +83,7 @@ ABSENT = {
     ),
 }
 
-# Names that JAX still has in one module, with a warning that they have moved to another.
+# Names that JAX still has in one module, with a warning that they have moved to another one.
 MOVED: dict[str, dict[str, str]] = {
     "jax.core": dict.fromkeys(
         """

@@ -1,6 +1,6 @@
 """The version of JAX whose API hlofront has: the contents of `jax.version`.
 
-The option hlofront_jax_api decides, as it is when `import jax` first gives hlofront.
+It is the value of the option hlofront_jax_api when `import jax` first imports hlofront.
 """
 
 # pyright: strict

@@ -23,7 +23,7 @@ from hlofront.primitives.linalg.dot_general import dot_general
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.vmap import vmap
 
-# Masked scores get this fraction of the dtype's least number: sums with it must stay finite.
+# Masked scores are this fraction of the dtype's least number, so that sums with it stay finite.
 _SHARE = 0.7
 
 
@@ -81,9 +81,9 @@ def dot_product_attention(
       local_window_size: the number of keys before and after its own position that a query attends
         to: a number or a pair of numbers.
       implementation: None and "xla" both compile operations of XLA. "cudnn" calls cuDNN's fused
-        kernels on NVIDIA's GPUs, which have no array of scores in memory: for float16 and bfloat16,
+        kernels on NVIDIA's GPUs, which do not store the array of scores: for float16 and bfloat16,
         heads of a multiple of 8 up to 128 elements (256 from Hopper on), and windows that end at
-        the query. They have first derivatives, in reverse mode.
+        the query. They have only first derivatives, in reverse mode.
       return_residual: whether to also return the logsumexp of the scores.
 
     Returns:
@@ -93,7 +93,7 @@ def dot_product_attention(
     Raises:
       ValueError: if shapes or dtypes do not match, or the implementation is unknown.
       TypeError: if a bias or mask does not broadcast to the shape of the scores.
-      RuntimeError: if the implementation is "cudnn" and programs are not for a GPU of NVIDIA's.
+      RuntimeError: if the implementation is "cudnn" and programs are not for an NVIDIA GPU.
       NotImplementedError: if cuDNN has no kernel for the dtype, the head size or the lengths.
 
     Example:
@@ -202,7 +202,7 @@ def _attention(
         sums = transpose(stop_gradient(logsumexp(scores, axis=-1)), (0, 2, 1))
         return result, convert(sums, dtype, False)
 
-    # Heads that share a key head are a batch, so that whoever replaces einsum sees four axes.
+    # Heads that share a key head are a batch, so that replacements of einsum see four axes.
     result, sums = vmap(of_group, (3, *map(_group_axis, (bias, seen))), 3)(
         reshape(query, (batch, length, shared, heads // shared, size)),
         *map(_without_group_of_one, (bias, seen)),
@@ -287,7 +287,7 @@ def _seen(
     is_causal: bool,
     window: tuple[int, int] | None,
 ) -> Array | None:
-    """Return a mask that broadcasts to the scores, True for those to use, or None for all."""
+    """Return a mask that broadcasts to the scores, True for those to use, or None to use all."""
     conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]
     if is_causal or window is not None:

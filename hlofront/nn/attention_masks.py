@@ -1,4 +1,4 @@
-"""Masks of attention, which say where a query may look without holding an array of all pairs."""
+"""Attention masks, which compute where a query may look without storing an array of all pairs."""
 
 # pyright: strict
 
@@ -110,7 +110,7 @@ class NumpyMask(Mask):
 
 
 class _MaskByPosition(Mask):
-    """A mask of shape (queries, keys) that follows from the numbers of a query and a key."""
+    """A mask of shape (queries, keys) that is a function of the positions of query and key."""
 
     def __init__(self, shape: tuple[int, int], shard_count: int = 1):
         if shape[0] % shard_count**2:
@@ -215,7 +215,7 @@ class LocalMask(_MaskByPosition):
 
 
 class MultiHeadMask(Mask):
-    """The mask of shape (heads, queries, keys) that has one of (queries, keys) per head."""
+    """The mask of shape (heads, queries, keys) that has one mask (queries, keys) per head."""
 
     def __init__(self, masks: Sequence[Mask]):
         if not masks:
@@ -256,7 +256,7 @@ def _check_chunk_size(chunk_size: int) -> None:
 
 
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> NumPyArray:
-    """Return the booleans of shape (queries, keys) that say which keys are not after a query.
+    """Return a boolean mask of shape (queries, keys), true for keys that are not after the query.
 
     `offset` is the number of the key that is aligned with the first query.
 
@@ -270,7 +270,7 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> NumPyArray:
 def make_local_attention_mask(
     shape: tuple[int, int], window_size: tuple[int | None, int | None], *, offset: int = 0
 ) -> NumPyArray:
-    """Return the booleans of shape (queries, keys) that say which keys are near a query.
+    """Return a boolean mask of shape (queries, keys), true for keys that are near the query.
 
     Args:
       shape: the numbers of queries and keys.
@@ -282,7 +282,7 @@ def make_local_attention_mask(
 
 
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> NumPyArray:
-    """Return booleans of shape (queries, keys): which keys of its chunk are not after a query.
+    """Return a mask (queries, keys), true for keys of the query's chunk that are not after it.
 
     A chunk is `chunk_size` consecutive positions.
 
@@ -293,7 +293,7 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> NumPyA
 
 
 def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> NumPyArray:
-    """Return booleans of a shape that are false with probability `sparsity`.
+    """Return an array of random booleans that are false with probability `sparsity`.
 
     NumPy's older generator draws them: the same seed gives the same mask.
     """

@@ -1,6 +1,6 @@
 """Attention by cuDNN's fused kernels, which XLA's compiler for CUDA calls by their names.
 
-The kernels never have the scores in memory (Dao et al., FlashAttention, 2022). Their options are
+The kernels never store the scores in memory (Dao et al., FlashAttention, 2022). Their options are
 JSON: CudnnfMHABackendConfig of XLA's xla/service/gpu/backend_configs.proto.
 """
 
@@ -104,7 +104,7 @@ def cudnn_attention(
       scale: the factor of the scores.
       is_causal: whether a query attends only to keys up to its own position.
       window: the numbers of keys before and after its own position that a query attends to.
-      residual: whether to return the logsumexp of the scores too.
+      residual: whether to also return the logsumexp of the scores.
 
     Returns:
       The results, an array with the shape of `query`, and the logsumexps, of shape (batch,
@@ -112,7 +112,7 @@ def cudnn_attention(
 
     Raises:
       NotImplementedError: if cuDNN has no kernel for the dtype, the head size or the lengths.
-      ValueError: if a window reaches behind the query, as no kernel of cuDNN's does.
+      ValueError: if a window reaches past the query, which no cuDNN kernel supports.
     """
     dtype, (batch, count, heads, size) = typeof(query).dtype, typeof(query).shape
     _check_kernel(dtype, size)
@@ -142,7 +142,7 @@ def cudnn_attention(
 
 
 def runs_on_cuda() -> bool:
-    """Return whether programs are compiled for CUDA's GPUs, attached ones or a target's."""
+    """Return whether programs are compiled for CUDA GPUs, attached ones or those of a target."""
     return clients.lowering_platform(_device()) == "cuda"
 
 

@@ -107,7 +107,7 @@ def _full(value: ArrayLike, shape: Shape, dtype: DType, out_sharding: OutShardin
 def _initializer(
     own: DTypeLike | None, make: Callable[[Array, Shape, DType, OutSharding], Array]
 ) -> Initializer:
-    """Return an initializer that calls `make` with a dtype: by default its own one."""
+    """Return an initializer that calls `make` with a dtype, by default the dtype `own`."""
 
     def init(
         key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
@@ -481,7 +481,7 @@ def orthogonal(
 
     Args:
       scale: the factor of the orthonormal matrix.
-      column_axis: the axis of columns; the other axes together are that of rows.
+      column_axis: the axis of columns; the other axes together form the rows.
       dtype: the default dtype of the initial values.
 
     Returns:

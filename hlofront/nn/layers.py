@@ -1,8 +1,8 @@
 """Layers of neural networks as pairs of functions, and their combinations.
 
 A layer is a pair: `init_fun(rng, input_shape)` returns the shape of its result and its parameters,
-and `apply_fun(params, inputs, **kwargs)` its result. Layers that need random numbers take the
-keyword `rng`.
+and `apply_fun(params, inputs, **kwargs)` returns its result. Layers that need random numbers take
+the keyword `rng`.
 
     init_fun, apply_fun = serial(Dense(32), Relu, Dense(10), LogSoftmax)
     output_shape, params = init_fun(jax.random.key(0), (-1, 784))
@@ -466,7 +466,7 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
-    """Make a layer that is made for each shape of inputs.
+    """Make a layer that depends on the shape of its inputs.
 
     Args:
       make_layer: a function from the shape of the inputs to a layer.

@@ -234,7 +234,7 @@ def logmeanexp(
     count = count_over(aval, reduced_axes(axis, aval.ndim), dtype, keepdims, where)
     if where is None:
         count = np.asarray(count, dtype)
-        # For no elements -inf is the right result, without a warning.
+        # The mean of no elements is -inf, without a warning.
         with np.errstate(divide="ignore"):
             return result - np.log(count)
     return result - jnp.log(count)

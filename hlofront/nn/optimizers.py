@@ -1,7 +1,7 @@
 """Optimizers by steepest descent, for pytrees of parameters: sgd, adam and others; schedules.
 
 An optimizer is three functions: `init_fn(params)` returns its state, `update_fn(i, grads, state)`
-the state after step i, and `params_fn(state)` the parameters.
+returns the state after step i, and `params_fn(state)` returns the parameters.
 
     opt = adam(1e-3)
     state = opt.init_fn(params)
@@ -25,10 +25,10 @@ State = PyTree
 Updates = PyTree
 # The number of a step, counted from 0.
 Step = int
-# From the number of a step to its size.
+# A function from the number of a step to its size.
 Schedule = Callable[[ArrayLike], ArrayLike]
 
-# A size that every step has, or the size of each.
+# A step size for all steps, or a function of the step number.
 StepSize = ArrayLike | Schedule
 
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
@@ -138,7 +138,7 @@ def _value(state: State) -> Array:
 
 @optimizer
 def sgd(step_size: StepSize) -> ArrayOptimizer:
-    """Make an optimizer that steps along the gradient.
+    """Make an optimizer that steps against the gradient.
 
     Args:
       step_size: a number, or a function from the number of a step to its size.
@@ -403,7 +403,7 @@ def piecewise_constant(
     """Return the schedule of steps of `values[k]`, where k boundaries are less than the step.
 
     Raises:
-      ValueError: if these are not sequences, or there are not as many boundaries as values but one.
+      ValueError: if these are not sequences, or there is not one boundary less than values.
     """
     boundaries, values = jnp.asarray(boundaries), jnp.asarray(values)
     if boundaries.ndim != 1 or values.ndim != 1:

@@ -85,10 +85,9 @@ def unpack_lstm_weights(
       bidirectional: whether each layer runs in both directions.
 
     Returns:
-      Four dicts, W_ih, W_hh, b_ih and b_hh, whose keys are numbers: that of a layer, or with two
-        directions twice that, and one more for the reverse direction. Rows are those of the input,
-        forget, cell
-      and output gate.
+      Four dicts, W_ih, W_hh, b_ih and b_hh, whose keys are layer numbers; with two directions they
+      are twice the layer number, plus one for the reverse direction. Rows are those of the input,
+      forget, cell and output gate.
     """
     unpacked: dict[str, dict[int, Array]] = {"W_ih": {}, "W_hh": {}, "b_ih": {}, "b_hh": {}}
     start = 0

@@ -1,7 +1,7 @@
 """Masked attention of heads, by the interface of JAX's splash attention kernels for TPUs.
 
-The results are those of the kernels. Here they are plain operations, which XLA compiles on every
-platform. All scores of queries and keys are therefore in memory together, which the kernels avoid.
+The results are those of the kernels, but are computed by plain operations, which XLA compiles on
+every platform. So the scores of all queries and keys are in memory; the kernels avoid that.
 """
 
 # pyright: strict
@@ -49,10 +49,10 @@ class QKVLayout(enum.IntEnum):
 class BlockSizes:
     """The sizes of the tiles of JAX's kernels for TPUs, which change no result.
 
-    XLA chooses tiles itself; sizes are checked as in JAX and not used.
+    XLA chooses tiles itself; sizes are checked as in JAX, but not used.
 
     Raises:
-      ValueError: if there are sizes for a kernel of dq that a fused kernel replaces.
+      ValueError: if there are sizes for a dq kernel that a fused kernel replaces.
     """
 
     block_q: int
@@ -119,7 +119,7 @@ def attention_reference(
       sinks: a scalar, the score of an additional key that has no value, or None.
       mask_value: the score of masked pairs.
       save_residuals: whether to return the logarithms of the softmax's denominators as well.
-      attn_logits_soft_cap: a bound towards which scores are bent by tanh, or None.
+      attn_logits_soft_cap: a bound to which tanh limits scores, or None.
 
     Returns:
       A float32 array of shape (queries, size of values); with save_residuals, a tuple of it and a
@@ -162,8 +162,8 @@ def attention_of_heads(
     """Return the attention of several heads: for each query a mean of values, weighted by the keys.
 
     Queries have shape (heads, queries, size), masks (heads, queries, keys) and sinks (heads,); a
-    mask of one head is for all. Keys and values have an axis of heads too, which divide those of
-    the queries, unless `is_mqa` says that all heads share them.
+    mask of one head is used for all. Keys and values also have an axis of heads, whose number
+    divides that of the queries, unless `is_mqa`: then all heads share them.
 
     Raises:
       ValueError: if the heads of keys, values and masks do not fit those of the queries.
@@ -309,12 +309,12 @@ def _make_splash_attention(
       is_mqa: whether all heads share keys and values, which then have no axis of heads.
       save_residuals: whether results come with the logarithms of the softmax's denominators.
       mask_value: the score of masked pairs.
-      attn_logits_soft_cap: a bound towards which scores are bent by tanh, or None.
+      attn_logits_soft_cap: a bound to which tanh limits scores, or None.
       downcast_smem_data: an option of JAX's kernels, which has no effect.
       head_shards: the number of parts that heads are split into.
       q_seq_shards: the number of parts that queries are split into.
       residual_checkpoint_name: the name of the results for policies of `jax.checkpoint`, or None.
-      interpret: an option of JAX's kernels where there is no TPU, which has no effect.
+      interpret: an option of JAX's kernels for machines without a TPU, which has no effect.
 
     Raises:
       ValueError: if the mask does not have three axes, or shards do not divide them.
@@ -359,8 +359,8 @@ def make_masked_mha_reference(
 ) -> Callable[..., Array | Residuals]:
     """Return a function of (q, k, v, segment_ids, sinks) that computes attention under a mask.
 
-    Queries, keys and values have shape (heads, positions, size); the heads of keys and values
-    divide those of the queries. The function is `attention_of_heads` with the mask.
+    Queries, keys and values have shape (heads, positions, size); the number of heads of keys and
+    values divides that of the queries. The function is `attention_of_heads` with the mask.
     """
     return partial(attention_of_heads, _array_of(mask), is_mqa=False)
 

@@ -402,12 +402,12 @@ def einsum(
     Args:
       subscripts: one letter per axis of each operand, and after an arrow those of the result;
         "..." stands for axes that broadcast. Without an arrow the result has the letters that occur
-        once. Or operands and lists of labels in turn: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
+        once. Or alternating operands and lists of labels: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
       *operands: arrays.
       out: must be None.
       optimize: the order in which three or more operands are multiplied: "auto", "optimal",
         "greedy" or another name that opt_einsum knows; True for the best order, False for the
-        written one; or a path, a list of pairs of positions, each product put last.
+        written one; or a path, a list of pairs of positions, with each product appended.
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result; by default the operands'
         common one.
@@ -455,7 +455,7 @@ def einsum_path(
 
     Args:
       subscripts: as for `einsum`.
-      *operands: arrays; of them only shapes matter.
+      *operands: arrays; only their shapes matter.
       optimize: as for `einsum`.
 
     Returns:

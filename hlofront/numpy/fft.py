@@ -211,8 +211,8 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
       a: an array; real numbers are made complex.
       n: the transform size: the axis is cut off, or padded with zeros.
       axis: the axis.
-      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
-        both by its root.
+      norm: which direction divides by n: "backward" (the default) or "forward"; "ortho" divides
+        both by the root of n.
 
     Raises:
       ValueError: if n is not positive, or there is no such axis or norm.
@@ -243,8 +243,8 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       a: an array of real numbers.
       n: the transform size: the axis is cut off, or padded with zeros.
       axis: the axis, which has n // 2 + 1 elements in the result.
-      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
-        both by its root.
+      norm: which direction divides by n: "backward" (the default) or "forward"; "ortho" divides
+        both by the root of n.
 
     Returns:
       An array of complex numbers.
@@ -267,8 +267,8 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       a: the first half of a transform, along the axis: real numbers are made complex.
       n: the size of the axis in the result, by default 2 (m - 1) for m elements of `a`.
       axis: the axis.
-      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
-        both by its root.
+      norm: which direction divides by n: "backward" (the default) or "forward"; "ortho" divides
+        both by the root of n.
 
     Returns:
       An array of real numbers.
@@ -369,7 +369,7 @@ def fft2(
       a: an array; real numbers are made complex.
       s: the transform sizes along the axes.
       axes: the axes.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
@@ -395,7 +395,7 @@ def ifft2(
       a: an array; real numbers are made complex.
       s: the transform sizes along the axes.
       axes: the axes.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
@@ -421,7 +421,7 @@ def rfft2(
       a: an array of real numbers.
       s: the transform sizes along the axes.
       axes: the axes; the last has n // 2 + 1 elements in the complex result.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
@@ -446,7 +446,7 @@ def irfft2(
       a: an array; real numbers are made complex.
       s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
       axes: the axes; the last one was halved.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
@@ -497,7 +497,7 @@ def ifftn(
       a: an array; real numbers are made complex.
       s: the transform sizes along the axes.
       axes: the axes: by default all, or the last ones if `s` is passed.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
@@ -523,7 +523,7 @@ def rfftn(
       s: the transform sizes along the axes.
       axes: the axes: by default all, or the last ones if `s` is passed. The last of them has
         n // 2 + 1 elements in the complex result.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.
@@ -548,7 +548,7 @@ def irfftn(
       a: an array; real numbers are made complex.
       s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
       axes: the axes: by default all, or the last ones if `s` is passed. The last one was halved.
-      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+      norm: which direction divides by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
       ValueError: if an axis is repeated or out of range, or sizes do not fit the axes.

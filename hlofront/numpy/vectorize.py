@@ -62,10 +62,9 @@ def vectorize(
 
     Args:
       pyfunc: the function.
-      excluded: positions and names of arguments that are passed unchanged, as arguments that are
-        None always are.
-      signature: the core axes that the function works on, as "(n,m),(m)->(n)"; by default it
-        takes scalars. With it, arguments by name are passed unchanged.
+      excluded: positions and names of arguments that are passed unchanged, as None always is.
+      signature: the core axes that the function works on, such as "(n,m),(m)->(n)"; by default it
+        takes scalars. With a signature, keyword arguments are passed unchanged.
 
     Returns:
       A function of arrays with any axes before the core ones.
@@ -234,7 +233,7 @@ def apply_along_axis(
       An array in which the axes of what the function returns replace the axis.
 
     Raises:
-      TypeError: if `arr` is not an array, or `axis` no integer.
+      TypeError: if `arr` is not an array, or `axis` is not an integer.
       ValueError: if there is no such axis.
 
     Example:
@@ -267,7 +266,7 @@ def apply_over_axes(
 
     Args:
       func: a function of an array and an axis. Its result has as many axes as the array, or lacks
-        that one.
+        that axis.
       a: an array.
       axes: the axes.
 
@@ -275,7 +274,7 @@ def apply_over_axes(
       An array with as many axes as `a`.
 
     Raises:
-      TypeError: if `a` is not an array, or `axes` no sequence of integers.
+      TypeError: if `a` is not an array, or `axes` is not a sequence of integers.
       ValueError: if there is no such axis, or the function returns another number of axes.
 
     Example:

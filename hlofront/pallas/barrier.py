@@ -32,16 +32,16 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
 
 
 def get_barrier_semaphore(tag: Hashable = None) -> RefLike:
-    """Return a reference to a semaphore that the same kernels on other devices have too.
+    """Return a reference to a semaphore that instances of the kernel on all devices share.
 
     They signal it, and wait for it, before they write to one another's memory. The kernel's
-    `CompilerParams` need a `collective_id`, which kernels that run at the same time do not share.
+    `CompilerParams` need a `collective_id`; kernels that run at the same time need different ones.
 
     Args:
       tag: must be None: the semaphore is that of the kernel's `collective_id`.
 
     Raises:
-      ValueError: if a tag is given.
+      ValueError: if `tag` is not None.
     """
     if tag is not None:
         raise ValueError(

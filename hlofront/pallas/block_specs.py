@@ -28,7 +28,7 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """An axis whose blocks have one element, and which the kernel's reference does not have."""
+    """An axis whose blocks have one element, and which the kernel's reference lacks."""
 
 
 squeezed = Squeezed()
@@ -36,10 +36,10 @@ squeezed = Squeezed()
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """An axis of a pipeline whose index map returns a `pl.ds(start, size)` of at most a size.
+    """An axis of a pipeline whose index map returns a `pl.ds(start, size)` of bounded size.
 
     Attributes:
-      block_size: the greatest size, which buffers have.
+      block_size: the maximum size, which is that of the buffers.
     """
 
     block_size: int
@@ -60,7 +60,7 @@ BlockDim = Blocked | Element | Squeezed | BoundedSlice | Indirect
 
 
 class RevisitMode(enum.Enum):
-    """When a buffer of a block that is visited again is copied."""
+    """When the buffer of a block that is visited several times is copied."""
 
     IMMEDIATE = "immediate"
     ANY = "any"
@@ -68,13 +68,13 @@ class RevisitMode(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Buffered:
-    """The number of buffers by which blocks are copied while the kernel computes others.
+    """The number of buffers for copying blocks while the kernel computes with others.
 
     Attributes:
-      buffer_count: the number of buffers, or a pair of them: for reading, and for writing.
+      buffer_count: the number of buffers, or a pair: for reading, and for writing.
       use_lookahead: whether the next block that differs is copied as soon as a buffer is free.
-      revisit: when a block that is visited again is copied.
-      prefetched_count: the number of blocks that are there before the pipeline starts.
+      revisit: when a block that is visited several times is copied.
+      prefetched_count: the number of blocks that are already copied when the pipeline starts.
     """
 
     buffer_count: int | tuple[int, int]
@@ -97,8 +97,8 @@ class BlockSpec:
       index_map: the function from the indices of the grid to the index of the block, with an entry
         per axis; None for zeros.
       pipeline_mode: `Buffered(n)`: the number of buffers of blocks.
-      memory_space: the memory of the block, such as `pltpu.SMEM`; `pl.ANY` leaves the array where
-        it is.
+      memory_space: the memory of the block, such as `pltpu.SMEM`; `pl.ANY` does not move the
+        array.
     """
 
     block_shape: Sequence[BlockDim | int | None] | None = None
@@ -113,7 +113,7 @@ class BlockSpec:
 
 
 class NoBlockSpec:
-    """The class of `no_block_spec`, which stands for specs that were not given."""
+    """The class of `no_block_spec`, the default of specs that are not given."""
 
     def __repr__(self) -> str:
         return "NoBlockSpec"
@@ -124,13 +124,13 @@ no_block_spec = NoBlockSpec()
 
 @dataclasses.dataclass(frozen=True)
 class CostEstimate:
-    """What a kernel costs, for the compiler's scheduling.
+    """An estimate of a kernel's cost, for the compiler's scheduling.
 
     Attributes:
-      flops: the number of operations on numbers.
-      transcendentals: the number of those that are transcendental.
+      flops: the number of arithmetic operations.
+      transcendentals: the number of evaluations of transcendental functions.
       bytes_accessed: the number of bytes that are read and written.
-      remote_bytes_transferred: the number of bytes that other devices receive.
+      remote_bytes_transferred: the number of bytes that are sent to other devices.
     """
 
     flops: int
@@ -148,7 +148,7 @@ def block_dim(entry: object, origin: str, in_pipeline: bool = False) -> BlockDim
     """Return an entry of a block shape as a BlockDim.
 
     Args:
-      entry: what the user gave.
+      entry: the user's entry.
       origin: the operand or result, for messages.
       in_pipeline: whether it is a block of emit_pipeline, rather than of pallas_call.
 

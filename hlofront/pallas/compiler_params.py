@@ -11,7 +11,7 @@ class GridDimensionSemantics(enum.Enum):
 
     # In any order, and on any core.
     PARALLEL = "parallel"
-    # On the cores of a chip, each of which runs a part.
+    # On the cores of a chip, each of which runs a part of the steps.
     CORE_PARALLEL = "core_parallel"
     SUBCORE_PARALLEL = "subcore_parallel"
     # One after another.
@@ -25,13 +25,13 @@ ARBITRARY = GridDimensionSemantics.ARBITRARY
 
 
 class SideEffectType(enum.Enum):
-    """What a kernel does apart from its results, which decides whether it may be left out."""
+    """The side effects of a kernel, which determine whether a call may be removed."""
 
-    # Nothing: it may be left out, repeated, and moved.
+    # None: a call may be removed, repeated and moved.
     PURE = "pure"
-    # It is left out if no result is used, and is not repeated.
+    # A call is removed if no result is used, and is never repeated.
     DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
-    # It is never left out.
+    # A call is never removed.
     SIDE_EFFECTING = "side_effecting"
 
 
@@ -46,18 +46,18 @@ class CompilerParams:
       dimension_semantics: per axis of the grid, how its steps may run: "parallel", "arbitrary", or
         a GridDimensionSemantics.
       allow_input_fusion: per operand, whether XLA may fuse its computation into the kernel.
-      vmem_limit_bytes: the size of VMEM that the kernel may use.
+      vmem_limit_bytes: the amount of VMEM that the kernel may use.
       collective_id: the number of the barrier semaphore, for kernels on several devices.
-      has_side_effects: what the kernel does apart from its results; True if it is never left out.
+      has_side_effects: the kernel's side effects; True if a call is never removed.
       flags: options of the compiler by name.
       internal_scratch_in_bytes: the size of the compiler's own buffer.
-      serialization_format: the version of the format in which the kernel is handed to XLA.
+      serialization_format: the version of the format in which the kernel is passed to XLA.
       disable_bounds_checks: whether accesses are not checked on the device.
       disable_semaphore_checks: whether semaphores are not checked at the kernel's end.
       skip_device_barrier: whether the kernel starts without waiting for other devices.
       allow_collective_id_without_custom_barrier: whether `collective_id` may be given to a kernel
         without a barrier.
-      shape_invariant_numerics: whether the numbers of an operation do not depend on shapes.
+      shape_invariant_numerics: whether the results of operations are independent of shapes.
       use_tc_tiling_on_sc: whether SparseCores see the tiles of TensorCores.
       needs_layout_passes: whether the compiler infers layouts of vectors.
       fuse_transposed_lhs_in_matmul: whether a transposed left operand of a product is not copied.

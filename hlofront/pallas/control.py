@@ -41,7 +41,7 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
 
 
 def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
-    """Return a decorator that runs a function without arguments at once, if a condition is true.
+    """Return a decorator that immediately runs a function of no arguments if a condition is true.
 
     Args:
       condition: a scalar. The branch is traced whether or not it is true, unless it is known.
@@ -79,18 +79,18 @@ def loop(
     step: ArrayLike = 1,
     unroll: int | bool | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that runs a function at once for each index of a range.
+    """Return a decorator that immediately runs a function for each index of a range.
 
     Args:
       lower: the first index.
       upper: the exclusive end of the range.
-      init_carry: a pytree of arrays; if it is given, the function takes the carry after the index,
-        and returns the next one.
+      init_carry: the initial carry, a pytree of arrays; with it, the function takes the index and
+        the carry, and returns the next carry.
       step: the distance between indices.
       unroll: how many iterations the compiled loop runs at a time, or True for all.
 
     Returns:
-      A decorator, whose result is the last carry.
+      A decorator that returns the final carry.
 
     Raises:
       TypeError: if the function returns a carry of another structure or other types.
@@ -145,7 +145,7 @@ def align_to(a: Any, alignment: Any) -> Any:
 
     Args:
       a: an integer, or an array of integers.
-      alignment: the integer whose multiples are searched.
+      alignment: the integer that divides the result.
 
     Examples:
       >>> pl.align_to(13, 8)
@@ -173,7 +173,7 @@ def next_power_of_2(x: int) -> int:
 
 
 def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return per axis of an array in row-major order the distance between neighbors.
+    """Return the strides, in elements, of an array in row-major order.
 
     Args:
       shape: the shape of the array.

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # Operands of both: the leaves of a CopyOperands, whose structure is the parameter `tree`.
 dma_start_p = Primitive("dma_start", multiple_results=True)
-# Waits until as many bytes have arrived as the destination has; for `is_wait_send` as have been
-# read from the source.
+# Waits until all bytes of the destination have arrived; with `is_wait_send`, until all bytes of
+# the source have been read.
 dma_wait_p = Primitive("dma_wait", multiple_results=True)
 
 for _primitive in (dma_start_p, dma_wait_p):
@@ -54,9 +54,9 @@ class CopyOperands(NamedTuple):
 
     Attributes:
       src: the reference that is read.
-      src_transforms: the indexers of what is read of it.
+      src_transforms: the indexers of the part that is read.
       dst: the reference that is written to.
-      dst_transforms: the indexers of where.
+      dst_transforms: the indexers of the part that is written.
       dst_sem: the reference to the semaphores that the destination's device signals; None if the
         compiler allocates one.
       dst_sem_transforms: the indexers of one of them.
@@ -108,7 +108,7 @@ class AsyncCopyDescriptor:
         )
 
     def wait(self) -> None:
-        """Wait for the copy, and if it has a semaphore for that, until the source has been read."""
+        """Wait for the copy, and if it has a source semaphore, until the source has been read."""
         if self.operands.src_sem is not None:
             self._wait(is_wait_send=True)
         self._wait(is_wait_send=False)
@@ -134,7 +134,7 @@ class AsyncCopyDescriptor:
         self._wait(is_wait_send=False)
 
     def wait_read(self) -> None:
-        """Wait until the source has been read, and may be written to.
+        """Wait until the source has been read and may be overwritten.
 
         Raises:
           ValueError: if the copy has no semaphore for that.
@@ -175,7 +175,7 @@ def make_async_copy(
     *,
     src_sem: RefLike | None = None,
 ) -> AsyncCopyDescriptor:
-    """Return a copy from one reference to another, which is not started yet.
+    """Return a copy from one reference to another, without starting it.
 
     Args:
       src_ref: the reference that is read, or a view `ref.at[...]`.
@@ -208,7 +208,7 @@ def async_copy(
     priority: int = 0,
     add: bool = False,
 ) -> AsyncCopyDescriptor:
-    """Start a copy from one reference to another, and return it, to wait for.
+    """Start a copy from one reference to another, and return it as an object to wait for.
 
     Args:
       src_ref: the reference that is read, or a view `ref.at[...]`.
@@ -346,7 +346,7 @@ def _places(equation: Equation) -> CopyOperands:
 def _signaled(
     equation: Equation, copy: CopyOperands, number: int, *names: str
 ) -> dict[Atom, ArrayLike]:
-    """Return the new arrays of semaphores, some of which count a number more.
+    """Return the new arrays of semaphores, with some counts increased by a number.
 
     Args:
       equation: the equation.
@@ -388,7 +388,7 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
 
 
 def _destination(copy: CopyOperands, printing: "Printing") -> str:
-    """Return the text of what a copy writes to, and of its semaphore."""
+    """Return the text of a copy's destination and of its semaphore."""
     text = reference_text(printing, copy.dst, copy.dst_transforms)
     if copy.dst_sem is None:
         return text

@@ -48,7 +48,7 @@ class TensorCoreMesh:
 
     Attributes:
       axis_name: the name of the axis of cores, for `jax.lax.axis_index`.
-      num_cores: the number of cores; by default that of the default device, and 1 elsewhere.
+      num_cores: the number of cores; by default that of the default device if it is a TPU, else 1.
     """
 
     axis_name: str
@@ -83,7 +83,7 @@ def kernel(
 ) -> Callable[..., Any]:
     """Return a function of arrays that each core of a mesh runs, on references to whole arrays.
 
-    The arrays stay where they are, mostly in HBM: the kernel copies parts to buffers of its own.
+    The arrays are not moved, and are mostly in HBM: the kernel copies parts to its own buffers.
 
     Args:
       body: a function of references: to inputs, outputs and scratch buffers. Without it, the result
@@ -92,12 +92,12 @@ def kernel(
       mesh: the cores. `jax.lax.axis_index` of its axis is the number of the core.
       scratch_types: the types of buffers of each core, such as `pltpu.VMEM((8, 128), jnp.float32)`.
       compiler_params: options of the compiler, without `dimension_semantics`.
-      interpret: True if XLA's operations do what the cores would, one after another; a
+      interpret: True to run the work of the cores in sequence, as XLA's operations; a
         `pltpu.InterpretParams` for a model of a TPU.
-      cost_estimate: what a call costs, for the compiler's scheduling.
+      cost_estimate: the cost of a call, for the compiler's scheduling.
       debug: whether the compiler prints the kernel.
       name: the name of the kernel, for profiles; by default the function's.
-      metadata: strings by name, which tools read.
+      metadata: strings by name, for tools.
 
     Returns:
       A function of pytrees of arrays, with a result of the structure of `out_type`.
@@ -131,7 +131,7 @@ def kernel(
     grid = ((mesh.axis_name, mesh.num_cores),)
 
     def make(body: Body) -> Callable[..., Any]:
-        # A call keeps its traced kernels, and is of one structure of operands.
+        # A call caches its traced kernels, and is for one structure of operands.
         calls: dict[PyTreeDef, Callable[..., Any]] = {}
 
         def run(*args: Any) -> Any:
@@ -162,7 +162,7 @@ def _out_spec(result: Any) -> BlockSpec:
 
 
 def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
-    """Return a decorator that runs a function without arguments at once, on the first core.
+    """Return a decorator that immediately runs a function of no arguments, on the first core.
 
     Args:
       core_axis_name: the name of the axis of cores of a `pl.kernel`.
@@ -173,7 +173,7 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 
 
 def core_barrier(sem: RefLike, *, core_axis_name: str) -> None:
-    """Wait until all cores of a mesh are here.
+    """Wait until all cores of a mesh have reached this point.
 
     Args:
       sem: a reference to a semaphore of type REGULAR, which each core has.

@@ -1,4 +1,4 @@
-"""estimate_cost: what a function of arrays costs, for the cost estimate of a kernel."""
+"""estimate_cost: the cost of a function of arrays, for the cost estimate of a kernel."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,19 +17,19 @@ from hlofront.transforms.make_jaxpr import make_jaxpr
 _ARITHMETIC = frozenset("add ceil div floor max min mul neg round sub".split())
 _TRANSCENDENTAL = frozenset("acos asin atan cos exp log logistic sin sinh sqrt tan tanh".split())
 
-# The numbers of operations, and of those that are transcendental.
+# The number of operations, and the number of transcendental ones.
 _Counts = tuple[int, int]
 
 
 @boundary
 def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
-    """Return what a call of a function of arrays costs, for `pallas_call(cost_estimate=...)`.
+    """Return the cost of a call of a function of arrays, for `pallas_call(cost_estimate=...)`.
 
-    Products of matrices, and the most frequent elementwise operations, are counted: those of loops
-    as often as they run, and of branches those of the most expensive one.
+    Products of matrices and the most frequent elementwise operations are counted: in loops once per
+    iteration, and of branches only the most expensive one.
 
     Args:
-      fun: the function, such as a plain one that computes what a kernel does.
+      fun: the function, such as a plain one that computes the same as a kernel.
       *args: its arguments: pytrees of arrays or of `jax.ShapeDtypeStruct`s.
       **kwargs: its keyword arguments, which are not traced.
 

@@ -1,7 +1,7 @@
 """Checks that kernels make on request: debug_check, and the bounds of blocks and indices.
 
-With the option jax_pallas_enable_debug_checks, kernels that XLA's operations interpret check where
-blocks begin, and each index of a reference that is computed. The models of TPUs always do.
+With the option jax_pallas_enable_debug_checks, kernels that are interpreted as XLA's operations
+check where blocks begin, and each computed index of a reference. The models of TPUs always do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ def makes_checks() -> bool:
 
 
 class Complaint(NamedTuple):
-    """The function that the host calls with the numbers of a check that failed.
+    """The function that the host calls with the numbers of a failed check.
 
     Attributes:
       error: the class of the exception.
@@ -52,11 +52,11 @@ class Complaint(NamedTuple):
 
 
 def require(condition: ArrayLike, complaint: Complaint, *numbers: ArrayLike) -> None:
-    """Let a program raise an exception on the host if a condition is False.
+    """Make a program raise an exception on the host if a condition is False.
 
     Args:
       condition: a boolean scalar.
-      complaint: what is raised.
+      complaint: the function that raises it.
       *numbers: the numbers of its message.
     """
 
@@ -73,8 +73,8 @@ def _nothing() -> None:
 def debug_check(condition: ArrayLike, message: str) -> None:
     """Check a condition in a kernel, if `pl.enable_debug_checks` is set.
 
-    Kernels that are interpreted raise a RuntimeError with the line. Functions passed to `checkify`
-    check it in any case.
+    Interpreted kernels raise a RuntimeError with the line. Functions passed to `checkify` always
+    check it.
 
     Args:
       condition: a boolean scalar.
@@ -101,7 +101,7 @@ def message_of(equation: Equation) -> str:
 
 @contextmanager
 def checking_indices(is_on: bool) -> Iterator[None]:
-    """Let the indices of references be checked in the kernel that is traced, or not."""
+    """Turn checks of reference indices on or off in the kernel that is being traced."""
     token = index_check.set(_check_index if is_on else None)
     try:
         yield
@@ -110,7 +110,7 @@ def checking_indices(is_on: bool) -> Iterator[None]:
 
 
 def _check_index(ref: RefLike, indexer: NDIndexer) -> None:
-    """Check that an index selects elements of a reference, as far as it is computed."""
+    """Check that the computed parts of an index are within the bounds of a reference."""
     line = source.summarize(source.current())
     for axis, (index, size) in enumerate(zip(indexer.indices, indexer.shape, strict=True)):
         start, count = (index.start, index.size) if isinstance(index, Slice) else (index, 1)
@@ -118,7 +118,7 @@ def _check_index(ref: RefLike, indexer: NDIndexer) -> None:
             continue
         stride = index.stride or 1 if isinstance(index, Slice) else 1
         last = size - (count - 1) * stride - 1
-        # A single index that is negative counts from the end.
+        # A single negative index counts from the end.
         part, lowest = ("{}", -size) if count == 1 else (f"{{}}:{{}}+{count}", 0)
         text = (
             f"Out-of-bounds index {part} along axis {axis} of a reference of shape "
@@ -129,7 +129,7 @@ def _check_index(ref: RefLike, indexer: NDIndexer) -> None:
 
 
 def within(index: ArrayLike, lowest: int, highest: int) -> Array:
-    """Return whether an index is in a range, whose end is included."""
+    """Return whether an index is in a range that includes its end."""
     index = convert(index, int32, False)
     return bitwise_and(ge(index, np.int32(lowest)), le(index, np.int32(highest)))
 
@@ -141,7 +141,7 @@ def check_block(
     shape: Sequence[int],
     step: Sequence[ArrayLike],
 ) -> None:
-    """Let a program raise an exception on the host if a block is outside of its array.
+    """Make a program raise an exception on the host if a block is outside of its array.
 
     Args:
       what: the operand or result, and the call.

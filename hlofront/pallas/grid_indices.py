@@ -39,7 +39,7 @@ class _Kernel(NamedTuple):
     Attributes:
       trace: the interpreter that writes the kernel's jaxpr.
       grid: the sizes of the grid.
-      own: references to buffers that no parameter of the kernel names, by what they are for.
+      own: references to buffers that are not parameters of the kernel, by their purpose.
       indices: the index of the step along each axis of a pipeline; None for the kernel's own grid.
     """
 
@@ -56,12 +56,12 @@ _kernel: ContextVar[_Kernel | None] = ContextVar("the kernel that is being trace
 def tracing_kernel(
     trace: StagingTrace, grid: GridSizes, names: Sequence[Hashable]
 ) -> Iterator[None]:
-    """Let `program_id` be an operation of the kernel whose jaxpr an interpreter writes.
+    """Make `program_id` an operation of the kernel whose jaxpr an interpreter writes.
 
     Args:
       trace: the interpreter.
       grid: the sizes of the grid that the kernel sees.
-      names: the names of its axes, whose `axis_index` is the `program_id`; None for others.
+      names: the names of its axes, for `axis_index`; None for axes without names.
     """
 
     def index(axis: int) -> Array:
@@ -81,7 +81,7 @@ def tracing_kernel(
 
 @contextmanager
 def tracing_pipeline(grid: tuple[Any, ...], indices: tuple[Any, ...]) -> Iterator[None]:
-    """Let `program_id` give the index of a step of a pipeline inside of the current kernel.
+    """Make `program_id` return the index of a step of a pipeline inside the current kernel.
 
     Raises:
       ValueError: outside of kernels.
@@ -97,13 +97,13 @@ def tracing_pipeline(grid: tuple[Any, ...], indices: tuple[Any, ...]) -> Iterato
 
 
 def own_reference(purpose: str, aval: AbstractRef) -> JitTracer:
-    """Return a reference to a buffer of the current kernel, which is made when it is first asked.
+    """Return a reference to a hidden buffer of the current kernel, created when first requested.
 
-    It is a scratch buffer after those that the kernel takes, so that it keeps its contents from
-    step to step.
+    It is a scratch buffer after those that the kernel takes, so it keeps its contents from step to
+    step.
 
     Args:
-      purpose: the function that asks, for messages; each has a buffer of its own.
+      purpose: the function that requests it, for messages; each function has its own buffer.
       aval: the type of the reference.
 
     Raises:
@@ -139,7 +139,7 @@ def _kernel_of(name: str, axis: int) -> _Kernel:
 def program_id(axis: int) -> Array:
     """Return the index of the current step along an axis of the kernel's grid.
 
-    It is computed where the kernel begins, so that branches and loops of the kernel may read it.
+    It is computed at the beginning of the kernel, so branches and loops of the kernel may read it.
 
     Args:
       axis: the number of the axis.

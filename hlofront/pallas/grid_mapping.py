@@ -27,7 +27,7 @@ from hlofront.transforms.stage import stage
 
 
 class DynamicGridDim:
-    """The class of `dynamic_grid_dim`, which stands for a size of a grid that is an operand."""
+    """The class of `dynamic_grid_dim`, the placeholder of a grid's size that is an operand."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class BlockMapping(NamedTuple):
         scalars, to an index per axis of the array.
       array_aval: the type of the whole array.
       origin: the operand or result, for messages: `args[0]`.
-      pipeline_mode: the number of buffers, if it was given.
+      pipeline_mode: the number of buffers; None for the compiler's choice.
     """
 
     block_shape: tuple[BlockDim, ...]
@@ -95,8 +95,8 @@ class BlockMapping(NamedTuple):
 class GridMapping(NamedTuple):
     """The grid of a traced kernel, and the blocks of its operands and results.
 
-    Operands of the call are sizes of the grid that are dynamic, prefetched scalars, and inputs. The
-    kernel's references are those to prefetched scalars, inputs, outputs and scratch buffers.
+    The operands of the call are dynamic sizes of the grid, prefetched scalars, and inputs. The
+    kernel's references are to prefetched scalars, inputs, outputs and scratch buffers.
 
     Attributes:
       grid: the sizes, each an integer or `dynamic_grid_dim`.
@@ -243,7 +243,7 @@ def _index_map_jaxpr(
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = tree.tree_unflatten(index_map_tree, leaves)
         indices = function(*args, **kwargs)
-        # A block of one axis may have an index that is not in a tuple.
+        # The index of a block of one axis need not be in a tuple.
         entries = list(indices) if isinstance(indices, tuple | list) else [indices]
         if len(entries) != len(dims):
             raise ValueError(
@@ -269,7 +269,7 @@ def _index_map_jaxpr(
 
 
 def _as_index(entry: Any) -> Any:
-    """Return an index of a block; Python's and NumPy's integers as int32."""
+    """Return an index of a block, with Python's and NumPy's integers as int32."""
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_):
         return np.int32(entry)
     return entry

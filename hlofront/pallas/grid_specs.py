@@ -12,7 +12,7 @@ from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import bullets, different_structures
 from hlofront.pallas.block_specs import BlockSpec, NoBlockSpec, no_block_spec
 
-# What users pass: a size or a tuple of sizes, which may be traced.
+# A size or a tuple of sizes, which may be traced.
 Grid = Any
 # A pytree of BlockSpecs.
 BlockSpecTree = Any
@@ -32,7 +32,7 @@ class GridSpec:
       scratch_shapes: the types of buffers that the kernel takes after its outputs.
 
     Raises:
-      ValueError: if the grid is not of integers.
+      ValueError: if a size of the grid is not an integer.
     """
 
     grid: tuple[Any, ...]
@@ -56,10 +56,10 @@ class GridSpec:
 
 @dataclasses.dataclass(init=False, kw_only=True)
 class PrefetchScalarGridSpec(GridSpec):
-    """A GridSpec whose first operands are scalars that index maps read too.
+    """A GridSpec whose first operands are scalars that index maps can also read.
 
-    They are in scalar memory before the kernel starts. Index maps take references to them after
-    the indices of the grid, and the kernel takes these references first.
+    They are copied to scalar memory before the kernel starts. Index maps take references to them
+    after the indices of the grid, and the kernel takes these references first.
 
     Attributes:
       num_scalar_prefetch: the number of operands that are prefetched.
@@ -96,7 +96,7 @@ def _is_named(entry: object) -> bool:
 
 
 def _grid_and_names(grid: Grid) -> tuple[tuple[Any, ...], tuple[Hashable, ...] | None]:
-    """Return the sizes of a grid, and their names if it was given as pairs of both."""
+    """Return the sizes of a grid, and the names of its axes if it is a tuple of (name, size)."""
     entries: tuple[Any, ...] = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     names = None
     if entries and all(map(_is_named, entries)):
@@ -128,9 +128,9 @@ def specs_for(
 
     Args:
       name: the name of the parameter, for messages.
-      specs: the pytree of BlockSpecs that the user gave.
+      specs: the user's pytree of BlockSpecs.
       values: the pytree of operands or results.
-      values_name: what they are, for messages.
+      values_name: a word for them, for messages.
 
     Raises:
       ValueError: if the pytrees differ, or a leaf is not a BlockSpec.

@@ -20,7 +20,7 @@ delay_p = Primitive("delay", multiple_results=True)
 # The operand is a reference.
 touch_p = Primitive("add_dependency", multiple_results=True)
 touch_p.ref_primitive = True
-# The operand is a scalar, which profiles show under the parameter `label`.
+# The operand is a scalar, which profiles show under the name in the parameter `label`.
 trace_value_p = Primitive("trace_value", multiple_results=True)
 
 for _primitive in (delay_p, trace_value_p):
@@ -28,7 +28,7 @@ for _primitive in (delay_p, trace_value_p):
 
 
 class KernelEffect(OwnEffect):
-    """The effect of an operation of a kernel, which is not removed; a call of the kernel has none.
+    """An effect that keeps an operation of a kernel from being removed; calls do not have it.
 
     Attributes:
       name: its name, as in jaxprs.
@@ -50,7 +50,7 @@ rules.effects(touch_p)(lambda *_, **__: frozenset((read_effect, write_effect)))
 
 
 def delay(nanos: ArrayLike) -> None:
-    """Let the core wait for some time; kernels that are interpreted go on at once.
+    """Make the core wait for some time; interpreted kernels do not wait.
 
     Args:
       nanos: the number of nanoseconds: a scalar of integers.
@@ -66,7 +66,7 @@ def _(nanos: ShapedArray) -> list[ShapedArray]:
 
 
 def touch(ref: PyTree) -> None:
-    """Let the compiler assume that references are read and written here, though they are not.
+    """Make the compiler assume that references are read and written here.
 
     Args:
       ref: a pytree of references, or of views `ref.at[...]`.
@@ -89,14 +89,14 @@ def _(equation: Equation, operands: object) -> Discharged:
 
 
 def trace_value(label: str, value: ArrayLike) -> None:
-    """Let profiles of a TPU show a scalar of a kernel.
+    """Show a scalar of a kernel in profiles of a TPU.
 
     Args:
       label: the name under which it is shown.
       value: a scalar of int32 or float32.
 
     Raises:
-      ValueError: if it is another value.
+      ValueError: if `value` is anything else.
     """
     trace_value_p.bind(value, label=str(label))
 

@@ -11,26 +11,26 @@ from hlofront.base.option import Option, OptionKind, Override, Refused, optional
 class InterpretParams:
     """Options of the interpreter that models a TPU: its memories, copies, semaphores and cores.
 
-    A kernel runs on the host, step by step, if `pallas_call` gets `interpret=InterpretParams()`.
+    With `pallas_call(..., interpret=InterpretParams())`, a kernel runs on the host, step by step.
 
     Attributes:
       detect_races: whether to look for reads and writes of the same elements that no semaphore
         orders.
-      on_race: "raise" to stop at the first race, "warn" to log each.
-      out_of_bounds_reads: what a read outside of a buffer does: "raise" an IndexError, or give
+      on_race: "raise" to stop at the first race, "warn" to log each race.
+      out_of_bounds_reads: what a read outside of a buffer does: "raise" an IndexError, or return
         "uninitialized" elements.
-      skip_floating_point_ops: whether operations whose results are all floating point give
+      skip_floating_point_ops: whether operations whose results are all floating point return
         infinities instead of being computed.
-      uninitialized_memory: what memory holds before it is written to: "nan" for NaN, the greatest
-        integer or True; "zero"; "raise" for "nan", and an error where a kernel reads it, which JAX
-        does not have.
-      num_cores_or_threads: the number of cores of a device, among which the steps along the leading
-        parallel axes of the grid are divided.
-      vector_clock_size: accepted if it is greater than the number of all cores; clocks grow as they
-        need to.
+      uninitialized_memory: the contents of memory before it is written to: "nan" for NaN, the
+        maximum integer or True; "zero"; "raise" as "nan", but with an error where a kernel reads
+        it, which JAX does not have.
+      num_cores_or_threads: the number of cores of a device, which share the steps along the leading
+        parallel axes of the grid.
+      vector_clock_size: accepted if it is greater than the number of all cores; clocks grow as
+        needed.
       logging_mode: must be None: the interpreter logs nothing but races.
-      dma_execution_mode: when copies happen: "eager" for when they start, "on_wait" for when a core
-        waits for them, "random" for some moment in between, which JAX does not have.
+      dma_execution_mode: when copies happen: "eager" when they start, "on_wait" when a core waits
+        for them, "random" at some moment in between, which JAX does not have.
       random_seed: the seed of the order of steps along parallel axes, and of "random" copies.
       grid_point_recorder: a function that is called at each step with a token, which it returns,
         the step's indices, and the number of its core.
@@ -39,7 +39,7 @@ class InterpretParams:
         to whole tiles, whose other elements are uninitialized.
 
     Raises:
-      ValueError: if an option has no such value.
+      ValueError: if an option's value is invalid.
     """
 
     detect_races: bool = False
@@ -119,7 +119,7 @@ def forced_params() -> InterpretParams | None:
 
 
 def force_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> Override:
-    """Return a context in which all kernels run with `interpret=params`, on this thread.
+    """Return a context manager that runs all kernels of this thread with `interpret=params`.
 
     Args:
       params: the options of the interpreter.
@@ -137,7 +137,7 @@ def force_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> Ove
 
 
 def set_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> None:
-    """Let all kernels of the process run with `interpret=params`.
+    """Run all kernels of the process with `interpret=params` from now on.
 
     Args:
       params: the options of the interpreter; None ends the mode.
@@ -146,8 +146,8 @@ def set_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Forget what the interpreter has modeled so far, which is nothing.
+    """Do nothing: the interpreter keeps no state between calls.
 
     Each call of a kernel models its own memories and semaphores. They end with the call, even if it
-    raises an error, so that programs need not call this function, as those for JAX do.
+    raises an error, so programs need not call this function, unlike with JAX.
     """

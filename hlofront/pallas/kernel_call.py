@@ -83,7 +83,7 @@ def _(
     aliased = {position - scalars for position, _ in aliases}
     inputs = mapping.num_inputs
     of_inputs = tangents[sizes + scalars :]
-    # An output starts with the value of an input that shares its memory, and its tangent likewise.
+    # An output starts with the value of the input that shares its memory; so does its tangent.
     moving_in = [
         type(tangent) is not Zero or (number in aliased and has_tangent(typeof(primal)))
         for number, (primal, tangent) in enumerate(
@@ -152,7 +152,7 @@ def _kernel_of_tangents(
     moving_out: Sequence[bool],
     moving_scratch: Sequence[bool],
 ) -> Jaxpr:
-    """Return a kernel of references to primals and tangents: of inputs, outputs and scratch."""
+    """Return a kernel of references to primals and tangents of inputs, outputs and scratch."""
     flags = [*[False] * scalars, *moving_in, *moving_out, *moving_scratch]
     program, _ = jvp_program(ClosedJaxpr(kernel), flags)
     refs = program.jaxpr.invars
@@ -180,7 +180,7 @@ def _of_tangent(mapping: BlockMapping) -> BlockMapping:
 
 
 def _times(cost: CostEstimate | None, number: int) -> CostEstimate | None:
-    """Return what several equal calls cost."""
+    """Return the cost of several equal calls."""
     if cost is None:
         return None
     fields = {name: value * number for name, value in vars(cost).items()}
@@ -243,7 +243,7 @@ def _one_after_another(
     axes: Sequence[BatchAxis],
     params: dict[str, Any],
 ) -> list[ArrayLike]:
-    """Return the results of a call for each example of a batch, whose grid or scalars differ."""
+    """Return the results of one call per example of a batch that has its own grids or scalars."""
     is_batched = [batch_axis is not None for batch_axis in axes]
     batched = [
         to_front(value, batch_axis, axis.size)
@@ -265,7 +265,7 @@ _INDEX = ShapedArray((), "int32")
 
 
 def _over_batch(mapping: GridMapping, size: int, is_batched: Sequence[bool]) -> GridMapping:
-    """Return the grid of a batch, whose first axis is that of the examples."""
+    """Return the grid of a batch, whose first axis counts the examples."""
     args, _ = mapping.index_map_tree.unflatten(mapping.index_map_avals)
     avals, structure = tree.tree_flatten(((_INDEX, *args), {}))
     flags = [*is_batched, *[True] * mapping.num_outputs]

@@ -43,7 +43,7 @@ rules.effects(masked_swap_p)(lambda *_, **__: frozenset((write_effect,)))
 
 
 def load(ref: RefLike, *, mask: ArrayLike | None = None) -> Array:
-    """Return the elements of a reference, which are undefined where a mask is False.
+    """Return the elements of a reference; they are undefined where a mask is False.
 
     Args:
       ref: a reference, or a view `ref.at[...]`.
@@ -133,7 +133,7 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
     array, transforms, value, mask = equation.params["args_tree"].unflatten(operands)
     old = read_at(array, transforms)
     new = value if mask is None else select_n(mask, old, value)
-    # What a masked store returns where it does not write is the new value, as on devices.
+    # Where it does not write, a masked store returns the new value, as on devices.
     result = old if mask is None else select_n(mask, value, old)
     return [write_at(array, transforms, new), *[None] * len(operands[1:])], result
 

@@ -77,7 +77,7 @@ _DTYPE_OF_CLASS: dict[object, SemaphoreDType] = {
 
 
 def is_semaphore(dtype: object) -> bool:
-    """Return whether a dtype is that of semaphores."""
+    """Return whether a dtype is one of semaphores."""
     return type(dtype) is SemaphoreDType
 
 
@@ -122,14 +122,14 @@ def buffer_type(shape: Sequence[int], dtype: DTypeLike, memory_space: object) ->
 class KernelMemorySpace(enum.Enum):
     """The memories of kernels for any kind of device.
 
-    A member is called with a shape and a dtype for the type of a buffer there.
+    Calling a member with a shape and a dtype returns the type of a buffer there.
     """
 
-    # Any memory: the compiler leaves the array where it is, and the kernel copies from it.
+    # Any memory: the compiler does not move the array, and the kernel copies from it.
     ANY = "any"
     # The memory that kernels of a platform compute in.
     DEFAULT = "default"
-    # A code of an error that a kernel found.
+    # The code of an error that a kernel found.
     ERROR = "error"
     # Scalars that index maps read.
     INDEX = "index"
@@ -146,19 +146,19 @@ class KernelMemorySpace(enum.Enum):
 class TpuMemorySpace(enum.Enum):
     """The memories of a TPU.
 
-    A member is called with a shape and a dtype for the type of a buffer there, as in
+    Calling a member with a shape and a dtype returns the type of a buffer there, as in
     `VMEM((8, 128), jnp.float32)`.
     """
 
-    # The memory of the vectors that a core computes with: some tens of MB.
+    # The memory of a core's vectors: tens of MB.
     VMEM = "vmem"
     VMEM_SHARED = "vmem_shared"
     # The memory of scalars.
     SMEM = "smem"
-    # A memory between VMEM and HBM, which some chips have.
+    # A memory between VMEM and HBM that some chips have.
     CMEM = "cmem"
     SEMAPHORE = "semaphore_mem"
-    # The main memory: some tens of GB.
+    # The main memory: tens of GB.
     HBM = "hbm"
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class SemaphoreType(enum.Enum):
     REGULAR = "regular"
     # Counts the bytes of copies that have arrived.
     DMA = "dma"
-    # Is shared by devices, which wait for one another.
+    # Shared by devices that wait for one another.
     BARRIER = "barrier"
 
     @property
@@ -217,14 +217,14 @@ _DTYPE_OF_TYPE = {
 
 
 def ref_aval_of(scratch: Any, what: str) -> AbstractRef:
-    """Return the aval of a reference to what a scratch shape describes.
+    """Return the aval of a reference to the buffer or semaphores that a scratch shape describes.
 
     Args:
       scratch: a MemoryRef, a SemaphoreType, or another object with the method `get_ref_aval`.
-      what: where it was given, for messages.
+      what: the parameter that it is from, for messages.
 
     Raises:
-      TypeError: if it describes no buffer.
+      TypeError: if it does not describe a buffer.
     """
     get_ref_aval = getattr(scratch, "get_ref_aval", None)
     if get_ref_aval is None or isinstance(scratch, type):
@@ -237,7 +237,7 @@ def ref_aval_of(scratch: Any, what: str) -> AbstractRef:
 
 
 def empty_like(x: PyTree) -> PyTree:
-    """Return arrays of undefined elements, of the shapes and dtypes of others.
+    """Return arrays of undefined elements with the shapes and dtypes of others.
 
     Args:
       x: a pytree of arrays, or of other objects with a shape and a dtype.
@@ -257,13 +257,13 @@ def empty_ref_like(x: MemoryRef | ShapedArray) -> RefLike:
 
 
 def run_state(f: Callable[[PyTree], None]) -> Callable[[PyTree], PyTree]:
-    """Return a function of arrays that lets another one change them, as references.
+    """Return a function of arrays that runs a function of references to them.
 
     Args:
       f: a function of a pytree of references.
 
     Returns:
-      A function of a pytree of arrays, whose result is what the references hold in the end.
+      A function of a pytree of arrays that returns the final values of the references.
 
     Example:
       >>> def double_first(refs):
@@ -281,7 +281,7 @@ def run_state(f: Callable[[PyTree], None]) -> Callable[[PyTree], PyTree]:
 
 
 def uninitialized(aval: ShapedArray) -> Array:
-    """Return what interpreted kernels read where nothing has been written.
+    """Return the values that interpreted kernels read where nothing has been written.
 
     Elements are NaN, the lowest integer, or False; semaphores are 0.
     """

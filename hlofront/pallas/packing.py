@@ -19,7 +19,7 @@ _INT2, _INT4, _INT8, _UINT2, _UINT4 = map(
     canonicalize_dtype, ("int2", "int4", "int8", "uint2", "uint4")
 )
 
-# Operands: as many arrays as elements of `packed_dtype` fit in one of theirs; the first are lowest.
+# Operands: one array per element of `packed_dtype` that fits in theirs, from the lowest bits on.
 pack_elementwise_p = Primitive("pack_elementwise")
 # The elements of `packed_dtype` at the place `index` in those of the operand, counted from the
 # lowest bits, as `unpacked_dtype`.
@@ -53,7 +53,7 @@ def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Arr
       An array of unsigned integers, as wide as the elements of the arrays.
 
     Raises:
-      ValueError: if shapes or dtypes differ, or there are not as many arrays as fit.
+      ValueError: if shapes or dtypes differ, or the number of arrays is not that which fits.
     """
     return pack_elementwise_p.bind(*xs, packed_dtype=canonicalize_dtype(packed_dtype))
 
@@ -88,7 +88,7 @@ def _(*xs: ShapedArray, packed_dtype: DType) -> ShapedArray:
 def unpack_elementwise(
     x: ArrayLike, *, index: int, packed_dtype: DTypeLike, unpacked_dtype: DTypeLike
 ) -> Array:
-    """Return one of the arrays that `pack_elementwise` has packed.
+    """Return one of the arrays that were packed by `pack_elementwise`.
 
     Args:
       x: the packed array.
@@ -124,11 +124,11 @@ def _(x: ShapedArray, *, index: int, packed_dtype: DType, unpacked_dtype: DType)
 
 
 def stochastic_round(x: ArrayLike, random_bits: ArrayLike, *, target_dtype: DTypeLike) -> Array:
-    """Return numbers in a narrower dtype, rounded up as often as they are close to the upper one.
+    """Return numbers in a narrower dtype, rounded up or down at random, more often to the nearer.
 
     Args:
       x: an array of float32.
-      random_bits: an array of uint32 of its shape, such as of `prng_random_bits`.
+      random_bits: an array of uint32 of its shape, such as a result of `prng_random_bits`.
       target_dtype: the dtype of the result, such as bfloat16.
 
     Raises:
@@ -156,7 +156,7 @@ def _(x: ShapedArray, random_bits: ShapedArray, *, target_dtype: DType) -> Shape
 
 
 def join_bits(*, two_bits: Array | None = None, four_bits: Array | None = None) -> Array:
-    """Return an array of int8 whose lowest bits are those of narrower integers.
+    """Return an array of int8 whose lowest bits are joined from narrower integers.
 
     Args:
       two_bits: an array of int2 or uint2: bits 4 and 5, or the lowest without `four_bits`.
@@ -195,7 +195,7 @@ def split_bits(x: Array, bitwidths: tuple[int, ...]) -> tuple[Array, ...]:
       An array of int2 or int4 per width.
 
     Raises:
-      ValueError: if the array is not of bytes, or a width is not one of these, or they exceed 8.
+      ValueError: if the array is not of bytes, a width is not 2 or 4, or their sum exceeds 8.
     """
     if bit_width(x.dtype) != 8:
         raise ValueError(f"Expected 8-bit array, got {x.dtype}")
@@ -216,7 +216,7 @@ def split_bits(x: Array, bitwidths: tuple[int, ...]) -> tuple[Array, ...]:
 
 
 def unpack_fp6(two_bits: Array, four_bits: Array) -> Array:
-    """Return numbers of six bits, in bytes, whose bits two arrays hold.
+    """Return six-bit numbers, in bytes, joined from two arrays of their bits.
 
     Args:
       two_bits: an array of int2 or uint2: bits 4 and 5.
@@ -226,7 +226,7 @@ def unpack_fp6(two_bits: Array, four_bits: Array) -> Array:
 
 
 def pack_fp6(fp6_in_8b: Array) -> tuple[Array, Array]:
-    """Return the bits of numbers of six bits, in bytes, as an array of int2 and one of int4.
+    """Return the bits of six-bit numbers, in bytes, as an array of int2 and one of int4.
 
     Args:
       fp6_in_8b: an array of bytes, each with a number in its lower six bits.

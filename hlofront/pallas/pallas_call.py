@@ -79,20 +79,20 @@ def pallas_call(
       out_shape: a pytree of the shapes and dtypes of the results: `jax.ShapeDtypeStruct`s.
       grid_spec: the grid with all specs, instead of the parameters below.
       grid: the sizes of the grid: an integer or a tuple, whose entries may be traced. Steps run in
-        order, the last axis first.
+        order; the last axis varies fastest.
       in_specs: a pytree of BlockSpecs for the operands; by default each step sees whole arrays.
       out_specs: a pytree of BlockSpecs for the results.
       scratch_shapes: the types of buffers that keep their contents from step to step, such as
         `pltpu.VMEM((8, 128), jnp.float32)`; a dictionary gives parameters by name.
-      input_output_aliases: a dictionary from the numbers of operands to those of results that
-        share their memory, and start with their values.
+      input_output_aliases: a dictionary from the numbers of operands to those of the results that
+        share their memory and start with their values.
       debug: whether the compiler prints the kernel.
-      interpret: True if XLA's operations do what a compiled kernel would, on any device; a
+      interpret: True to run the kernel as XLA's operations, on any device; a
         `pltpu.InterpretParams` for a model of a TPU on the host, which finds races and deadlocks.
       name: the name of the kernel, for profiles; by default the function's.
       compiler_params: options of the compiler, such as a `pltpu.CompilerParams`.
-      cost_estimate: what a call costs, for the compiler's scheduling.
-      metadata: strings by name, which tools read.
+      cost_estimate: the cost of a call, for the compiler's scheduling.
+      metadata: strings by name, for tools.
 
     Returns:
       A function of pytrees of arrays, with a result of the structure of `out_shape`.
@@ -100,7 +100,7 @@ def pallas_call(
     Raises:
       ValueError: if specs or aliases do not fit the arrays, or the kernel returns a value or
         captures an array.
-      TypeError: if the kernel cannot be called.
+      TypeError: if the kernel is not callable.
 
     Example:
       >>> def double(x_ref, o_ref):
@@ -172,14 +172,14 @@ class _Call:
         self.grid_spec = grid_spec
         self.aliases = aliases
         self.signature = Signature(kernel)
-        # The traced kernels of former calls, by the types of the operands.
+        # The kernels traced by earlier calls, by the types of the operands.
         self.table = caches.CacheTable()
 
     def __call__(self, args: tuple[PyTree, ...], params: Mapping[str, Any]) -> PyTree:
         leaves, in_tree = tree.tree_flatten(args)
         avals = tuple([ShapedArray(aval.shape, aval.dtype) for aval in map(typeof, leaves)])
         interpret = forced_params() or params["interpret"]
-        # Models of TPUs check by themselves.
+        # Models of TPUs make their own checks.
         checks = interpret is True and makes_checks()
         key = (in_tree, avals, checks, _trace_context())
         traced = self.table.get(key)
@@ -254,7 +254,7 @@ class _Call:
         blocks = [each.block_aval for each in mappings]
         in_refs = tree.tree_structure(inputs).unflatten(blocks[: len(in_avals)])
         out_refs = self.out_tree.unflatten(blocks[len(in_avals) :])
-        # A tuple of results is as many parameters of the kernel.
+        # The kernel has a parameter for each result of a tuple.
         out_args = out_refs if isinstance(out_refs, tuple) else (out_refs,)
         positional = (*scalar_refs, *in_refs, *out_args, *scratch)
         jaxpr = self._kernel_jaxpr(positional, named_scratch, mapping)
@@ -306,7 +306,7 @@ class _Call:
                 )
             return []
 
-        # vmap adds axes to the grids of traced kernels only, so that these are all.
+        # vmap adds axes only to the grids of traced kernels, so these are all axes.
         with tracing_kernel(trace, mapping.grid, mapping.grid_names or ()):
             program = stage(flat, avals, info, trace=trace)
         if program.consts:
@@ -355,7 +355,7 @@ def _scalar_ref(aval: ShapedArray) -> AbstractRef:
 
 
 def _captures(where: str, program: ClosedJaxpr) -> str:
-    """Return the message that a kernel captures arrays, with the lines that read them."""
+    """Return the error message for captured arrays, with the lines that read them."""
     constvars = program.jaxpr.constvars
     types = ", ".join(var.aval.str_short(True) for var in constvars)
     lines = [

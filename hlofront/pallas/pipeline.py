@@ -1,4 +1,4 @@
-"""emit_pipeline: a loop inside of a kernel that copies blocks while others are computed."""
+"""emit_pipeline: a loop inside a kernel that copies blocks while computing with others."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ Indices = Sequence[Any]
 
 
 class _Window:
-    """A reference that the steps of a pipeline see in blocks, which are copied to buffers.
+    """A reference that the steps of a pipeline see in blocks, through buffers.
 
     Attributes:
       ref: the reference.
@@ -70,7 +70,7 @@ class _Window:
         return buffer_type(shape, self.ref.dtype, space), SemaphoreType.DMA((self.slots,))
 
     def _entries(self, indices: Indices) -> list[Any]:
-        """Return what the index map gives for a step: a Slice for a BoundedSlice."""
+        """Return the index map's entries for a step, with a Slice for a BoundedSlice."""
         if self.spec.index_map is None:
             return [
                 Slice(0, dim.block_size) if isinstance(dim, BoundedSlice) else 0
@@ -100,7 +100,7 @@ class _Window:
         return TransformedRef(self.ref, [NDIndexer(parts, self.ref.shape, ())])
 
     def filled(self, buffer: TransformedRef, indices: Indices) -> TransformedRef:
-        """Return a view of what the block of a step fills of a buffer."""
+        """Return a view of the part of a buffer that the block of a step fills."""
         sizes = [
             entry.size if isinstance(entry, Slice) else block_size(dim)
             for dim, entry in zip(self.dims, self._entries(indices), strict=True)
@@ -147,16 +147,16 @@ class _Buffers:
         self.semaphores = semaphores
 
     def at(self, slot: Any) -> Any:
-        """Return a view of the buffer of a number."""
+        """Return a view of the buffer with this number."""
         return self.buffer.at[slot]
 
     def read(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
-        """Return the copy of the block of a step to a buffer."""
+        """Return the copy from the block of a step to a buffer."""
         buffer = self.window.filled(self.at(slot), indices)
         return make_async_copy(self.window.block(indices), buffer, self.semaphores.at[slot])
 
     def write(self, indices: Indices, slot: Any) -> AsyncCopyDescriptor:
-        """Return the copy of a buffer to the block of a step."""
+        """Return the copy from a buffer to the block of a step."""
         buffer = self.window.filled(self.at(slot), indices)
         return make_async_copy(buffer, self.window.block(indices), self.semaphores.at[slot])
 
@@ -179,11 +179,11 @@ def emit_pipeline(
     """Return a function of references that runs a body at each step of a grid, inside a kernel.
 
     The blocks of the next step are copied to buffers while the body computes. A block that the next
-    step sees too stays where it is.
+    step also sees is not copied again.
 
     Args:
-      body: a function of references to the buffers of inputs and outputs. `program_id` gives it the
-        index of the step.
+      body: a function of references to the buffers of inputs and outputs. Within it, `program_id`
+        returns the index of the step.
       grid: the sizes of the grid, which may be traced.
       in_specs: a BlockSpec per input; blocks divide arrays.
       out_specs: a BlockSpec per output.
@@ -192,15 +192,16 @@ def emit_pipeline(
       core_axis_name: must be None.
       dimension_semantics: accepted; the steps run in order.
       trace_scopes: accepted; profiles have no scopes of the pipeline.
-      no_pipelining: whether copies are waited for at once.
+      no_pipelining: whether copies are waited for immediately.
       output_wait_read_only: accepted; the pipeline waits until outputs are written.
 
     Returns:
-      A function of references to inputs and outputs, and `scratches`, which the body takes last.
+      A function of references to inputs and outputs, and of `scratches`, which are passed to the
+      body last.
 
     Raises:
-      ValueError: if blocks do not divide an array, the grid is empty, or an option has another
-        value than it must have.
+      ValueError: if blocks do not divide an array, the grid is empty, or an option that must be
+        None is not.
     """
     options = {
         "tiling": tiling,
@@ -278,7 +279,7 @@ def _run(
         ]
         for each, slot, count in zip(outputs, out_slots, started, strict=True):
             is_new = each.window.differs(indices, before) | (number == 0)
-            # The buffer is free when the copy of what it held before has ended.
+            # The buffer is free when the copy of its previous contents has ended.
             is_used = is_new & (count >= each.window.slots)
             when(is_used)(lambda e=each, s=slot: e.write(indices, s).wait())
         views = [
@@ -310,7 +311,7 @@ def _run(
 
 
 def _indices(number: Any, grid: tuple[Any, ...]) -> list[Any]:
-    """Return the indices of the step of a number: the last axis of the grid is the fastest."""
+    """Return the indices of a step by its number: the last axis of the grid varies fastest."""
     indices: list[Any] = []
     for size in reversed(grid):
         size = _int32(size)
@@ -320,5 +321,5 @@ def _indices(number: Any, grid: tuple[Any, ...]) -> list[Any]:
 
 
 def _int32(number: Any) -> Any:
-    """Return an integer or boolean as int32, with 64-bit dtypes too."""
+    """Return an integer or boolean as int32, even if 64-bit dtypes are on."""
     return convert(number, int32, False)

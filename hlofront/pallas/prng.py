@@ -1,8 +1,7 @@
 """Random bits in kernels of TPUs: prng_seed and prng_random_bits.
 
-A core of a TPU has a generator with a state, which steps of a grid change one after another.
-Kernels that are interpreted have it in a scratch buffer: a key of Threefry, and how often it has
-been used.
+A core of a TPU has a generator with a state, which the steps of a grid change in order. Interpreted
+kernels have the state in a scratch buffer: a key of Threefry, and how many times it has been used.
 """
 
 from collections.abc import Sequence
@@ -40,7 +39,7 @@ for _primitive in (prng_seed_p, prng_random_bits_p):
     rules.effects(_primitive)(lambda *_, **__: frozenset((read_effect, write_effect)))
 no_derivative(prng_seed_p, prng_random_bits_p)
 
-# The two words of a key, and how often it has been used.
+# The two words of a key, and how many times it has been used.
 _STATE = AbstractRef(ShapedArray((3,), uint32), TpuMemorySpace.SMEM)
 
 
@@ -49,16 +48,16 @@ def _state() -> Tracer:
 
 
 def prng_seed(*seeds: ArrayLike) -> None:
-    """Seed the generator of the core, on which the kernel runs.
+    """Seed the generator of the core on which the kernel runs.
 
-    Steps of a grid that draw the same numbers in any order seed it by their indices, too, as in
-    `prng_seed(seed, pl.program_id(0))`.
+    To draw numbers that do not depend on the order of the steps of a grid, seed it by their
+    indices, too, as in `prng_seed(seed, pl.program_id(0))`.
 
     Args:
-      *seeds: scalars of integers, which are mixed.
+      *seeds: integer scalars, which are combined.
 
     Raises:
-      ValueError: without seeds, for one that is not a scalar of integers, and outside of kernels.
+      ValueError: without seeds, for a seed that is not an integer scalar, and outside of kernels.
     """
     for seed in seeds:
         aval = typeof(seed)
@@ -72,9 +71,9 @@ def prng_seed(*seeds: ArrayLike) -> None:
 
 
 def prng_random_bits(shape: ShapeLike) -> Array:
-    """Return random bits of the generator of the core, as int32.
+    """Return random bits from the core's generator, as int32.
 
-    The bits of a seed are those of the device: interpreted kernels have others than TPUs.
+    The bits that follow from a seed depend on the device: interpreted kernels differ from TPUs.
 
     Args:
       shape: the shape of the result.

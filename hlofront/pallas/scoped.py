@@ -1,4 +1,4 @@
-"""Buffers that a kernel allocates for a part of it: run_scoped."""
+"""Buffers that a kernel allocates for a part of its run: run_scoped."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -41,7 +41,7 @@ def run_scoped(
     """Call a function of references to new buffers, which exist until it returns.
 
     Args:
-      f: the function; it may read and write the kernel's references too.
+      f: the function; it may also read and write the kernel's references.
       *types: the types of its arguments, such as `pltpu.VMEM((8, 128), jnp.float32)`.
       collective_axes: the axes of a mesh whose devices allocate the buffers together.
       **kw_types: the types of its keyword arguments.
@@ -92,7 +92,7 @@ def with_scoped(
       **kw_types: the types of its keyword arguments.
 
     Returns:
-      A decorator, whose results are functions without arguments.
+      A decorator that returns functions of no arguments.
     """
 
     def decorator(f: Callable[..., PyTree]) -> Callable[[], PyTree]:

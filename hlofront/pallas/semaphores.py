@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class DeviceIdType(enum.Enum):
-    """How another device is named: by its coordinates in the mesh, or by one number."""
+    """How another device is named: by its coordinates in the mesh, or by a single number."""
 
     MESH = "mesh"
     LOGICAL = "logical"
 
 
-# What users give for a device: its number, or its coordinates in the mesh, by axis or by name.
+# A device as users name it: its number, or its coordinates in the mesh, in order or by axis name.
 DeviceId = ArrayLike | Sequence[ArrayLike] | Mapping[Hashable, ArrayLike]
 
 # Operands: the leaves of (semaphore, indexers, increment, device, core), whose structure is the
@@ -51,7 +51,7 @@ for _primitive in (semaphore_signal_p, semaphore_wait_p, semaphore_read_p):
 
 
 def semaphore_at(ref: RefLike, function: str) -> tuple[RefLike, tuple[NDIndexer, ...]]:
-    """Return the reference to semaphores behind a reference or view, and the indexers of one.
+    """Return the reference to semaphores behind a reference or view, and the view's indexers.
 
     Raises:
       ValueError: if it is not a reference to one semaphore.
@@ -73,10 +73,10 @@ def semaphore_at(ref: RefLike, function: str) -> tuple[RefLike, tuple[NDIndexer,
 def _counting_semaphore_at(
     ref: RefLike, function: str, instead: str
 ) -> tuple[RefLike, tuple[NDIndexer, ...]]:
-    """Return `semaphore_at` of a semaphore that is not one of copies.
+    """Return `semaphore_at` of a semaphore that kernels signal themselves.
 
     Raises:
-      ValueError: if it is one, which only copies may change.
+      ValueError: if it is a semaphore of copies, which only copies may change.
     """
     ref, transforms = semaphore_at(ref, function)
     if ref.dtype == DMA_SEMAPHORE_DTYPE:
@@ -105,7 +105,7 @@ def semaphore_signal(
       core_index: the core whose semaphore it is; None for the kernel's own.
 
     Raises:
-      ValueError: if it is not one semaphore, or one of copies.
+      ValueError: if it is not one semaphore, or it is a semaphore of copies.
     """
     ref, transforms = _counting_semaphore_at(
         sem_or_view, "semaphore_signal", "a copy signals it when it arrives"
@@ -125,7 +125,7 @@ def semaphore_wait(sem_or_view: RefLike, value: ArrayLike = 1, *, decrement: boo
       decrement: whether to subtract it.
 
     Raises:
-      ValueError: if it is not one semaphore, or one of copies.
+      ValueError: if it is not one semaphore, or it is a semaphore of copies.
     """
     ref, transforms = _counting_semaphore_at(
         sem_or_view, "semaphore_wait", "use the method wait of the copy"
@@ -162,7 +162,7 @@ def _(*avals: AbstractValue, args_tree: PyTreeDef) -> ShapedArray:
 
 
 def added(array: ArrayLike, transforms: Sequence[NDIndexer], number: ArrayLike) -> Array:
-    """Return an array of semaphores, one of whose counts is greater by a number."""
+    """Return an array of semaphores with one count increased by a number."""
     dtype = typeof(array).dtype
     count = convert(read_at(array, transforms), int32, False)
     total = add(count, convert(number, int32, False))

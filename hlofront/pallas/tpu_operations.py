@@ -13,7 +13,7 @@ from hlofront.core.references import is_known_integer
 roll_p = Primitive("roll")
 # The operand's elements as those of the dtype `ty`, packed or unpacked along the axis `dim`.
 bitcast_p = Primitive("bitcast")
-# For `approx` within a few bits; for `full_range` also of subnormal numbers.
+# With `approx` accurate only to some bits; with `full_range` also right for subnormal numbers.
 reciprocal_p = Primitive("reciprocal")
 
 for _primitive in (roll_p, bitcast_p, reciprocal_p):
@@ -28,14 +28,14 @@ def roll(
     stride: int | None = None,
     stride_axis: int | None = None,
 ) -> Array:
-    """Return an array with its elements moved along an axis; what leaves at the end comes first.
+    """Return an array rolled along an axis: elements moved past the end reappear at the start.
 
     Args:
       x: the array.
       shift: the number of places, not negative.
       axis: the axis.
-      stride: the number of places by which a row along `stride_axis` is moved further than the one
-        before it.
+      stride: the number of places by which each row along `stride_axis` is moved further than the
+        previous one.
       stride_axis: an axis other than `axis`.
 
     Raises:
@@ -72,8 +72,8 @@ def _(x: ShapedArray, shift: ShapedArray, **_: object) -> ShapedArray:
 def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Array:
     """Return the bits of an array as elements of another dtype.
 
-    Elements of a narrower dtype are so many along an axis as are packed into one: the lowest bits
-    come first.
+    Each element of a wider dtype corresponds to several of a narrower one along the axis: the
+    lowest bits come first.
 
     Args:
       x: the array.
@@ -81,7 +81,8 @@ def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Array:
       dim: the axis along which elements are packed or unpacked.
 
     Raises:
-      ValueError: if the array has no such axis, or its size is not a multiple of what is packed.
+      ValueError: if the array has no such axis, or its size is not a multiple of the elements that
+        are packed into one.
     """
     aval: Any = typeof(x)
     dtype = canonicalize_dtype(ty)
@@ -112,8 +113,8 @@ def reciprocal(x: ArrayLike, *, approx: bool = False, full_range: bool = True) -
 
     Args:
       x: an array of floats.
-      approx: whether some bits may be wrong, for speed.
-      full_range: whether reciprocals of subnormal numbers are right.
+      approx: whether the result may be less accurate, for speed.
+      full_range: whether reciprocals of subnormal numbers must be right.
     """
     return reciprocal_p.bind(x, approx=approx, full_range=full_range)
 

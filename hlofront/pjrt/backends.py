@@ -23,7 +23,7 @@ class Clearable(Protocol):
 
 
 def backends() -> dict[str, Client]:
-    """Return the clients of this process by platform, the default one among them."""
+    """Return the clients of this process by platform, including the default one."""
     clients.client_for()
     for name in factories.keys() - failures.keys():
         with contextlib.suppress(RuntimeError):  # A platform that cannot start is left out.
@@ -47,10 +47,10 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 
 
 def register_backend_cache(cache: Clearable, for_what: str) -> None:
-    """Have a cache emptied whenever the clients are forgotten, as it refers to their devices.
+    """Register a cache to be cleared whenever the clients are forgotten, as it refers to devices.
 
     Args:
-      cache: a function with a cache, or the cache.
+      cache: a cache, or a function with one.
       for_what: what the cache is for, in words.
 
     Raises:
@@ -73,18 +73,18 @@ def get_compile_options(
     """Return the options that XLA compiles a program with.
 
     Args:
-      num_replicas: how many copies of the program run, each on data of its own.
+      num_replicas: how many copies of the program run, each on its own data.
       num_partitions: how many devices a copy is split over.
-      device_assignment: the numbers of devices, a row of partitions per replica; a flat list is
+      device_assignment: the numbers of devices, a row of partitions per replica; a flat list has
         one partition per replica. By default XLA chooses.
       env_options_overrides: XLA's flags by name.
       fdo_profile: a profile of an earlier run, which guides the optimization.
       detailed_logging: whether XLA logs what it compiles.
       backend: the client that will compile; None for that of the default platform. The options
-        have its guards against known faults of XLA.
+        include its guards against known faults of XLA.
 
     Raises:
-      ValueError: if the device assignment is of another size.
+      ValueError: if the device assignment has the wrong size.
     """
     options = options_of_size(num_replicas, num_partitions)
     override(options, env_options_overrides or {})
@@ -119,10 +119,10 @@ def create_compile_options(
 
     Args:
       computation: the program, an MLIR module. The option jax_compiler_detailed_logging_min_ops
-        says how large a program is logged in detail.
+        is the least size of programs that are logged in detail.
       tuple_args: whether the program takes all its arguments in one tuple.
       allow_prop_to_inputs: per argument, whether XLA may choose how it is split over the devices.
-      allow_prop_to_outputs: the same per result.
+      allow_prop_to_outputs: per result, whether XLA may choose how it is split.
       backend: the client that will compile.
       np_dev: the devices, an array of any shape.
       compiler_options: options of the build, and XLA's flags, by name.

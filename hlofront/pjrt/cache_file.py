@@ -26,7 +26,7 @@ HEAD = 1 << 16
 
 
 class DamagedEntry(Exception):
-    """The error of bytes that are not a complete cache entry; `reason` says why, to follow "it"."""
+    """The error for bytes that are not a complete cache entry; `reason` continues "it ..."."""
 
     def __init__(self, reason: str):
         super().__init__(reason)
@@ -34,7 +34,7 @@ class DamagedEntry(Exception):
 
 
 class NewerEntry(DamagedEntry):
-    """The error of a complete entry in a newer hlofront's format, which must not be set aside."""
+    """The error for a complete entry in a newer hlofront's format, which must not be set aside."""
 
 
 def pack(fields: Mapping[str, bytes]) -> bytes:

@@ -94,7 +94,7 @@ def read(path: str) -> tuple[dict[str, bytes], Status]:
 
     Raises:
       FileNotFoundError: if there is no file.
-      Unfit: if the file is not a complete entry, or not one of ours.
+      Unfit: if the file is not a complete entry, or was not written by hlofront.
       NewerEntry: if a newer hlofront has written it.
       OSError: if the file cannot be read.
     """

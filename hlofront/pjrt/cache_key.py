@@ -46,10 +46,10 @@ def compiler_fields(
     options: bridge.CompileOptions,
     overrides: Mapping[str, object],
 ) -> Key:
-    """Return the fields of cache keys that are the same for all programs: how they are compiled.
+    """Return the fields of cache keys that do not depend on the program: how it is compiled.
 
     Args:
-      devices: the devices that they are compiled for, in order, of one client.
+      devices: the devices to compile for, in order, of one client.
       options: the CompileOptions for the devices of `numbers_in_key`, before lowering adds to them.
       overrides: the user's compiler options, which the key shows by name.
     """
@@ -63,9 +63,9 @@ def compiler_fields(
 
 
 def machine_fields(devices: Sequence[Any]) -> Key:
-    """Return the fields of what compiles for devices, and of the devices: one client's, in order.
+    """Return the cache key fields of a client's devices, in order, and of their compiler.
 
-    Machine code runs where these are equal.
+    Machine code can run where these are equal.
     """
     first = devices[0]
     client = first.client
@@ -92,8 +92,8 @@ def options_text(overrides: Mapping[str, object]) -> str:
 def numbers_in_key(devices: Sequence[Device]) -> list[int]:
     """Return the numbers of a program's devices that its key contains.
 
-    Executables for CPUs run on any devices of the same number and order, so that these are counted
-    from the first: what one device or process has compiled, the others load.
+    Executables for CPUs run on any devices in the same number and order, so these are counted from
+    the first: other devices and processes can load what one has compiled.
     """
     numbers = [device.id for device in devices]
     if devices[0].platform != "cpu":

@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file that defines the program's function; empty if the entry does not say it."""
+        """The file that defines the program's function; empty if the entry does not record it."""
         return str(self.about.get("file") or "")
 
     def differing(self, key_fields: Mapping[str, str]) -> list[str]:
@@ -88,7 +88,7 @@ class NearestEntry(NamedTuple):
     differing: list[str]
 
     def distance(self, file: str) -> tuple[bool, int]:
-        """Return a key that sorts entries by how near they are to a function of a file."""
+        """Return a key that sorts entries by their similarity to a function of a file."""
         return self.entry.file != file, len(self.differing)
 
 
@@ -118,7 +118,7 @@ class Store:
     Args:
       folder: the folder of the entries, created on the first write, accessible only to its owner.
       max_bytes: the size limit, beyond which the least recently used entries are evicted; -1: none.
-      raises_errors: whether an OSError of reading or writing an entry reaches the caller after all.
+      raises_errors: whether an OSError of reading or writing an entry reaches the caller anyway.
     """
 
     def __init__(
@@ -473,7 +473,7 @@ class Store:
         limit: int = 2000,
         file: str = "",
     ) -> NearestEntry | None:
-        """Return the entry of the same program whose key differs in the fewest fields.
+        """Return the entry of the same program whose key differs in the fewest fields, or None.
 
         Args:
           key_fields: the key that was missed.
@@ -492,7 +492,7 @@ class Store:
             candidate = NearestEntry(entry, differing)
             nearest = min(nearest or candidate, candidate, key=lambda each: each.distance(file))
             if nearest.distance(file) <= (False, 1):
-                break  # No entry can be nearer.
+                break  # No entry can be more similar.
         return nearest
 
     @property

@@ -22,7 +22,7 @@ _mock_processes = options["mock_num_gpu_processes"]
 
 
 class GroupMember(Protocol):
-    """A protocol of what clients are made with: this process as a member of a group."""
+    """The protocol of this process as a member of a group, with which clients are created."""
 
     process_id: int
     process_count: int

@@ -87,7 +87,7 @@ def join(group: GroupMember | None) -> None:
 
 
 def check_processes(processes: Iterable[int]) -> None:
-    """Raise ProcessFailureError if one of some processes of this one's group has failed."""
+    """Raise ProcessFailureError if one of these processes of this process's group has failed."""
     if _group is not None:
         _group.check(processes)
 
@@ -123,11 +123,11 @@ def register_backend_factory(
     Args:
       name: the platform's name. It replaces an earlier platform of that name.
       factory: returns the client; None if there is none here.
-      priority: the platform with the highest is the default one. CPUs have 0.
+      priority: the platform with the highest priority is the default one. CPUs have 0.
       fail_quietly: whether the platform is passed over as the default one if its client cannot be
         made; otherwise that is an error.
       experimental: whether a warning is logged when the client is made.
-      make_topology: returns jaxlib's topology of a name and options, for `get_topology_desc`.
+      make_topology: returns jaxlib's topology for a name and options, for `get_topology_desc`.
       c_api: jaxlib's handle of the plugin, from which topologies are made without `make_topology`.
 
     Raises:
@@ -303,7 +303,7 @@ def number_of_gpu(address: int) -> int | None:
 
 
 def lowering_platform(device: Device) -> str:
-    """Return the platform that programs for a device are lowered for; of GPUs "cuda" or "rocm"."""
+    """Return the platform that programs for a device are lowered for; for GPUs "cuda" or "rocm"."""
     platform = device.platform
     return raw_platform_of(device.client) if platform == "gpu" else platform
 

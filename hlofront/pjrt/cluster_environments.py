@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 # Ports are chosen from this many above the first, by the number of the job, so that two jobs on one
-# machine are unlikely to meet.
+# machine are unlikely to use the same one.
 _FIRST_PORT, _PORTS = 61440, 4096
 
 
@@ -197,7 +197,7 @@ ENVIRONMENTS: tuple[ClusterEnvironment, ...] = (
 
 
 def detected(method: str | None, variables: Mapping[str, str]) -> ClusterEnvironment | None:
-    """Return the launcher of this process, or None if there is none or `method` says so.
+    """Return the launcher of this process, or None without one or with method "deactivate".
 
     Args:
       method: the name of a launcher; "deactivate" for none; None for the first that is present.

@@ -25,8 +25,8 @@ Executable = TypeVar("Executable")
 
 
 # XLA's CPU compiler drops optimization barriers in the first pass, before fusion, which defeats
-# them. (tests/lowering checks that they stay: a new jaxlib may rename it.) The second pass makes
-# one kernel of a small loop, which aborts the process if it meets a barrier there.
+# them. (tests/lowering checks that they stay: a new jaxlib may rename the pass.) The second pass
+# makes a small loop one kernel, and aborts the process if it meets a barrier there.
 _DROPPING_BARRIERS = "cse_barrier_expander"
 _MAKING_KERNELS_OF_LOOPS = "small-while-loop-hoisting"
 _DISABLED_PASSES = "xla_disable_hlo_passes"
@@ -37,8 +37,8 @@ _REMATERIALIZATION = "rematerialization"
 class CompilerEffortLevel(enum.Enum):
     """A level of the effort that XLA spends on optimization, with XLA's number for it.
 
-    It is the value of `optimization_level` and `memory_fitting_level` among the `compiler_options`
-    of `jit`, which also take its name.
+    `optimization_level` and `memory_fitting_level` among the `compiler_options` of `jit` accept a
+    level or its name.
     """
 
     UNKNOWN = 0
@@ -136,7 +136,7 @@ def guard(
 
 
 def options_of_size(replica_count: int, partition_count: int) -> bridge.CompileOptions:
-    """Return what the config options say of a program of this many replicas and partitions."""
+    """Return XLA's compile options for this many replicas and partitions, by the config options."""
     options = bridge.CompileOptions()
     options.num_replicas = replica_count
     options.num_partitions = partition_count
@@ -145,7 +145,7 @@ def options_of_size(replica_count: int, partition_count: int) -> bridge.CompileO
 
 
 def override(options: bridge.CompileOptions, overrides: Mapping[str, object]) -> None:
-    """Write a user's values into compile options: those of build options, and flags of XLA's."""
+    """Write a user's values into compile options: build options, and flags of XLA."""
     build = options.executable_build_options
     flags: list[tuple[str, object]] = []
     for name, value in overrides.items():
@@ -160,10 +160,10 @@ def override(options: bridge.CompileOptions, overrides: Mapping[str, object]) ->
 
 
 def _effort_level(name: str, value: object) -> CompilerEffortLevel:
-    """Return the level that a compiler option says by itself, by its name or its number.
+    """Return the effort level that the value of a compiler option gives by name or number.
 
     Raises:
-      ValueError: if it says no level.
+      ValueError: if the value is not a level.
     """
     if isinstance(value, str) and value in CompilerEffortLevel.__members__:
         return CompilerEffortLevel[value]
@@ -254,7 +254,7 @@ def compile_beside_others(
         own_context = mlir.take_context()
         own_module = mlir.copied_to(own_context, ir_module)
     executable = compiled(own_module)
-    # The traceback of an exception has the module: the context is not used again after one.
+    # The traceback of an exception refers to the module, so the context is not reused after one.
     del own_module
     mlir.return_context(own_context)
     return executable

@@ -1,4 +1,4 @@
-"""The disk stores of executables: that of small executables, and that of all, which is optional."""
+"""The disk stores of executables: one of small executables, and an optional one of all."""
 
 import functools
 import os
@@ -20,7 +20,7 @@ _store = functools.lru_cache(maxsize=16)(Store)
 
 
 def small_store() -> Store | None:
-    """Return the disk store of small executables by the current options; None if there is none.
+    """Return the disk store of small executables that the current options select, or None.
 
     Its folder is hlofront_cache_dir, by default hlofront/executables in the user's cache folder.
     There is none if hlofront_cache is off or the user has no home.
@@ -33,7 +33,7 @@ def small_store() -> Store | None:
 
 
 def folder_is_named() -> bool:
-    """Return whether an option names the folder of a disk store, so that users know of it."""
+    """Return whether an option names the folder of a disk store, so that users know about it."""
     return bool(_whole_folder.value or _folder.value)
 
 

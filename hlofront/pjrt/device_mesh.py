@@ -98,7 +98,7 @@ def create_device_mesh(
 
     Args:
       mesh_shape: the number of devices along each axis.
-      devices: the devices, by default all; also those of a target or topology.
+      devices: the devices, by default all; may be those of a target or topology.
       contiguous_submeshes: whether the devices of each process must be a block of the mesh.
       allow_split_physical_axes: whether a torus axis may be split over several mesh axes.
 
@@ -248,7 +248,7 @@ def _has_blocks(mesh: np.ndarray) -> bool:
 
 
 def _axis_size(size: SupportsIndex | float | str) -> int:
-    """Return an integer, or what is equal to one: 2.0, or "2"."""
+    """Return a size as an integer; 2.0 and "2" are accepted too."""
     if isinstance(size, float | str):
         if int(size) != float(size):
             raise ValueError(size)
@@ -291,12 +291,12 @@ def make_mesh(
       axis_names: the name of each axis.
       axis_types: the type of each axis; as in JAX, all are Explicit by default. Arrays are
         split along axes of type Auto: pass `(AxisType.Auto,) * len(axis_names)`.
-      devices: the devices, by default all; also those of a target. The mesh uses the first of
-        them, as many as it needs.
+      devices: the devices, by default all; may be those of a target. The mesh uses as many of the
+        first as it needs.
       axis_shapes: the name of `axis_sizes` before jax 0.12.
 
     Raises:
-      TypeError: if sizes or names are missing, or sizes are given twice.
+      TypeError: if sizes or names are missing, or sizes are passed twice.
       ValueError: if there are too few devices, the numbers of names or types and of axes differ, or
           a size is not an integer.
     """
@@ -341,8 +341,8 @@ def create_hybrid_device_mesh(
       mesh_shape: the shape of each slice's part.
       dcn_mesh_shape: the number of slices along each of those axes.
       devices: the devices, by default all.
-      process_is_granule: whether the parts are processes and not slices.
-      should_sort_granules_by_key: whether the parts are in the order of their numbers, and not of
+      process_is_granule: whether the parts are processes instead of slices.
+      should_sort_granules_by_key: whether the parts are ordered by their numbers instead of by
         their first devices.
       allow_split_physical_axes: see `create_device_mesh`.
 
@@ -350,7 +350,7 @@ def create_hybrid_device_mesh(
       An array whose shape is the product of both shapes, axis by axis.
 
     Raises:
-      ValueError: if the shapes differ in length, or there are not as many parts.
+      ValueError: if the shapes differ in length, or the number of parts is not that of the shape.
     """
     devices = clients.devices() if devices is None else list(devices)
     mesh_shape, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)

@@ -1,4 +1,4 @@
-"""The cost analysis of an executable, including plugins that have none."""
+"""The cost analysis of an executable, even for plugins that have none."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ def cost_of(loaded: "LoadedExecutable", unoptimized: "HloModule | None" = None) 
 
     Args:
       loaded: jaxlib's executable. GPU plugins have no estimate; it is computed from their HLO.
-      unoptimized: the HLO module before optimization, whose flops count where the optimized one
+      unoptimized: the HLO module before optimization, whose flops are used if the optimized one
         calls libraries.
     """
     try:

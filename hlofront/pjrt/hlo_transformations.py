@@ -30,13 +30,13 @@ def register_hlo_module_transformation(
     Functions of one stage are called in the order in which they were registered.
 
     Args:
-      callback: takes an HloModuleProto as bytes, and returns a changed one or None.
+      callback: takes an HloModuleProto as bytes, and returns a changed one, or None for no change.
       name: the name of the pass.
       stage: where in the pipeline the pass runs.
       platforms: a platform, or several, whose programs are transformed; by default all.
 
     Raises:
-      TypeError: if `stage` is no PipelineStage.
+      TypeError: if `stage` is not a PipelineStage.
     """
     number = _number(stage)
     listed = _listed(platforms)
@@ -58,7 +58,7 @@ def clear_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> bool:
-    """Remove the functions that were registered by a name; return whether there was one.
+    """Remove the functions that were registered under a name; return whether there were any.
 
     Args:
       name: the name of the pass.
@@ -66,7 +66,7 @@ def clear_hlo_module_transformation(
       platforms: a platform, or several, whose programs are no longer transformed; by default all.
 
     Raises:
-      TypeError: if `stage` is no PipelineStage.
+      TypeError: if `stage` is not a PipelineStage.
     """
     number = _number(stage)
     listed = _listed(platforms)

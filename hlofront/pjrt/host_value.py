@@ -7,7 +7,7 @@ from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, 
 from hlofront.bridge.members import cache_numpy_value, cached_numpy_value, sharding_of
 from hlofront.pjrt.deletion import check_not_deleted, deleted
 
-# NumPy gets the array's memory from C++, which on a CPU shares it for dtypes of the buffer
+# NumPy reads the array's memory through C++, which on a CPU shares it for dtypes of the buffer
 # protocol; otherwise NumPy calls `__array__`, which is `fetched`.
 host_value = np.asarray
 
@@ -36,7 +36,7 @@ def fetched(array: Array) -> NumPyArray:
             raise _elsewhere(array) from None
         raise
     value.flags.writeable = False
-    # A view of the device's own memory is not cached: it would prevent the donation of that.
+    # A view of the device's own memory is not cached: it would prevent donation of that memory.
     if copied:
         cache_numpy_value(array, value)
     return value

@@ -12,7 +12,7 @@ from hlofront.pjrt.process_group import ProcessGroup, current_group
 
 # The key under which processes meet to agree on which of them are alive.
 _MEETINGS = "hlofront/live"
-# How long a process waits for the agreement before it looks again who must come to it.
+# How long a process waits for the agreement before it checks again which processes must take part.
 _WAIT_MILLISECONDS = 1000
 _POLL_SECONDS = 0.02
 
@@ -36,10 +36,10 @@ class _Agreement:
         self.latest: frozenset[int] | None = None
 
     def meet(self) -> frozenset[int]:
-        """Wait until all processes that are alive come; return who they are, the same for all.
+        """Wait for all live processes; return which they are, the same in each process.
 
         Raises:
-          ProcessFailureError: if the others take this process for dead.
+          ProcessFailureError: if the others consider this process dead.
         """
         group, client = self._group, self._group.client
         meeting = f"{self._name}/{self._meetings}"
@@ -89,17 +89,17 @@ _agreements: dict[tuple[ProcessGroup, frozenset[int]], _Agreement] = {}
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Device]) -> Generator[list[Device], None, None]:
-    """Run a block with those of some devices whose processes are alive.
+    """Run a block with those of these devices whose processes are alive.
 
-    All processes that have some of the devices enter the block together, and get the same devices;
-    those that have failed are not waited for. They also leave it together: if one has failed in
-    between, all others get a ProcessFailureError, and the next block excludes its devices.
+    All processes that have some of the devices enter the block together, without waiting for failed
+    ones, and receive the same devices. They also leave it together: if one has failed in between,
+    all others raise a ProcessFailureError, and the next block excludes its devices.
 
-    Where CPUs exchange values, a failure breaks the connections of all processes: a program may
-    run over the devices that are alive if none has run over exactly these before.
+    Where CPUs exchange values, a failure breaks the connections of all processes: afterwards, a
+    program may run over the live devices only if none has run over exactly these before.
 
     Args:
-      devices: the devices, some of them of this process.
+      devices: the devices, including some of this process.
 
     Yields:
       The devices of processes that are alive, by their ids.
@@ -156,12 +156,12 @@ def live_devices(devices: Sequence[Device]) -> Generator[list[Device], None, Non
 def reached_preemption_sync_point(step_id: int) -> bool:
     """Return whether all processes should save their state at this step, because one will be ended.
 
-    Every process calls this function at every step. When one of them gets SIGTERM, all agree on a
-    step that none has reached yet, and at that step the function returns True in each. A process
-    that gets SIGTERM before its first call of this function ends immediately.
+    Every process calls this function at every step. When one of them receives SIGTERM, all agree on
+    a step that none has reached yet, and at that step the function returns True in each. A process
+    that receives SIGTERM before its first call of this function ends immediately.
 
     Args:
-      step_id: the number of the step, which grows from call to call.
+      step_id: the number of the step, which increases from call to call.
 
     Raises:
       RuntimeError: if the option jax_enable_preemption_service is off.

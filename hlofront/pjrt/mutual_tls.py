@@ -23,12 +23,12 @@ def mutual_tls(
 ) -> dict[str, str]:
     """Return the settings of mutual TLS by jaxlib's names; empty for connections without it.
 
-    Arguments that are None are those of the options of their names.
+    The options with the names of arguments replace those that are None.
 
     Raises:
-      ValueError: if only some of the three files are given, or the prefix does not end with "/".
+      ValueError: if only some of the three files are passed, or the prefix does not end with "/".
       JaxRuntimeError: if a file cannot be read.
-      RuntimeError: if this jaxlib has no mutual TLS, or it is required and no files are given.
+      RuntimeError: if this jaxlib has no mutual TLS, or it is required and no files are passed.
     """
     given = {
         "mtls_cert_file": (cert_file, options["jax_mtls_cert_file"]),

@@ -3,7 +3,7 @@
 A plugin is one shared library. Packages install them (libtpu, jax-cuda13-pjrt and similar ones),
 an environment variable names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_plugin` does. The
 Python modules next to the libraries import jax, and are not run here: only `doctor` tries to import
-them, in a process of their own.
+them, in separate processes.
 """
 
 import glob
@@ -106,7 +106,8 @@ def register_plugin(
       name: the platform's name. It replaces a discovered plugin of that name.
       path: the shared library, which has the function GetPjrtApi.
       options: the options of the plugin's client, or a function that returns them.
-      priority: the platform with the highest is the default one. CPUs have 0, TPUs 300, GPUs 500.
+      priority: the platform with the highest priority is the default one. CPUs have 0, TPUs 300,
+        GPUs 500.
 
     Raises:
       ValueError: if the name is that of the CPU, or is not a valid name.
@@ -212,7 +213,7 @@ def _installed() -> dict[str, Plugin]:
 
 
 class PluginPackage(NamedTuple):
-    """A Python package by which JAX finds a plugin: of jax_plugins, or named by an entry point."""
+    """A Python package by which JAX finds a plugin: in jax_plugins, or named by an entry point."""
 
     reference: str
     """The package's name, as imports have it; of an entry point, "module" or "module:object"."""
@@ -226,9 +227,9 @@ class PluginPackage(NamedTuple):
 
 
 def plugin_packages() -> list[PluginPackage]:
-    """Return the installed packages of plugins, also those that `find_plugins` finds no plugin in.
+    """Return the installed plugin packages, even those in which `find_plugins` finds no plugin.
 
-    None is imported. It reads the entry points of all distributions, which takes a while.
+    None is imported. The entry points of all distributions are read, which takes a while.
     """
     import importlib.metadata
 
@@ -240,7 +241,7 @@ def plugin_packages() -> list[PluginPackage]:
     for parent in _folders_of("jax_plugins"):
         for path in sorted(glob.glob(os.path.join(parent, "[!_]*"))):
             name, ending = os.path.splitext(os.path.basename(path))
-            # pip leaves a folder of byte code behind where it removed a package that had run.
+            # pip leaves a folder of byte code behind when it removes a package that was imported.
             is_package = os.path.isdir(path) and set(os.listdir(path)) - {"__pycache__"}
             if name.isidentifier() and (is_package if not ending else ending == ".py"):
                 origin, module = _distribution_of(name), f"jax_plugins.{name}"
@@ -259,7 +260,7 @@ def plugin_packages() -> list[PluginPackage]:
 
 
 def _folders_of(package: str) -> list[str]:
-    """Return the folders of a package, which is not imported, nor are those that it is in."""
+    """Return the folders of a package, without importing it or its parent packages."""
     folders: list[str] | None = None
     name = ""
     for part in package.split("."):

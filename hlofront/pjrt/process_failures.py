@@ -1,4 +1,4 @@
-"""Failures of other processes of a group: how one detects them, and which errors its calls raise.
+"""Failures of other processes of a group: their detection, and the errors that calls then raise.
 
 A thread requests the list of live processes from the coordination service four times a second.
 When a process has failed, the thread shuts the connections by which the CPUs of the group exchange
@@ -7,8 +7,8 @@ broken connections become ProcessFailureErrors, which name the process.
 
 A request for the live processes is a barrier: the service answers when all processes that the
 request lists have made the same request, or have failed. It never answers a request that lists a
-process which has left in order. So the requests are numbered in rounds, which are the same in all
-processes, and a process that leaves announces which round is its last one.
+process that has left in an orderly way. So the requests are numbered in rounds, which are the same
+in all processes, and a process that leaves announces which round is its last one.
 """
 
 import itertools
@@ -27,13 +27,13 @@ from hlofront.pjrt import clients, sockets
 _ENDED = "hlofront/ended"
 # The key under which a process writes the addresses where gloo listens for the others.
 _ADDRESSES = "hlofront/addresses"
-# Seconds between requests to the service, and the most requests of a group in a second.
+# Seconds between requests to the service, and the greatest number of a group's requests per second.
 _PERIOD = 0.25
 _MAX_QUESTIONS = 256
 
 
 class ProcessFailureError(JaxRuntimeError):
-    """The error that processes of a group get when other processes of it have ended or hang.
+    """The error that processes of a group raise when other processes of it have ended or hang.
 
     Attributes:
       failed_processes: the numbers of the processes that have failed.
@@ -51,7 +51,7 @@ class ProcessWatch:
       process_id: the number of this process.
       process_count: the number of processes.
       client: the connected client of the coordination service.
-      heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+      heartbeat_timeout: the seconds without a sign of life after which a process counts as dead.
       shutdown_timeout: the seconds that leaving the group may take.
     """
 
@@ -68,7 +68,7 @@ class ProcessWatch:
         self.heartbeat_timeout = heartbeat_timeout
         self.shutdown_timeout = shutdown_timeout
         self._client = client
-        # The processes that are no longer there, each with the reason: empty if it left in order.
+        # The processes that are gone, each with the reason: empty for an orderly exit.
         self._gone: dict[int, str] = {}
         self._addresses: dict[int, str] = {}
         self._connecting = Connecting(client)
@@ -92,12 +92,12 @@ class ProcessWatch:
         return made
 
     def gone(self) -> dict[int, str]:
-        """Return the processes that are known to be no longer there, each with the reason."""
+        """Return the processes that are known to be gone, each with the reason."""
         with self._changed:
             return dict(self._gone)
 
     def wait_until_gone(self, processes: Iterable[int], seconds: float) -> bool:
-        """Wait until all of some processes are known to be gone; return whether they are."""
+        """Wait until all of these processes are known to be gone; return whether they are."""
         numbers = set(processes)
         with self._changed:
             return self._changed.wait_for(lambda: numbers <= self._gone.keys(), seconds)
@@ -157,8 +157,8 @@ class ProcessWatch:
             self._note(dict.fromkeys(known - alive - ended.keys(), silent) | reasons)
             if self.process_id not in alive:
                 return
-            # All processes must list the same ones in the next round: who has announced a later
-            # round as its last one comes to it, whether or not this process has read that yet.
+            # All processes must list the same ones in the next round: a process that announced a
+            # later last round takes part in it, whether or not this process has read that yet.
             known = {
                 process
                 for process in alive
@@ -166,7 +166,7 @@ class ProcessWatch:
             }
 
     def each_round(self) -> None:
-        """Do nothing after a round of the thread; the group sets its own function for this."""
+        """Do nothing after a round of the thread; the group replaces this function."""
 
     def _values(self, prefix: str) -> dict[int, str]:
         """Return the values that processes have stored below a key, by the processes' numbers."""
@@ -174,10 +174,10 @@ class ProcessWatch:
         return {int(key.rpartition("/")[2]): value for key, value in pairs}
 
     def _note(self, gone: dict[int, str]) -> None:
-        """Note that processes are gone; if they have failed, end what waits for them."""
+        """Record that processes are gone; if they have failed, end programs that wait for them."""
         new = {number: why for number, why in gone.items() if number not in self._gone}
         if any(new.values()):
-            # gloo never tires of waiting for a process that does not close its connections.
+            # gloo waits forever for a process that does not close its connections.
             self._shut_connections()
             # Part of the C++ jit key: compiled calls fall back to Python, which calls `check`.
             cell = state.process_options
@@ -188,7 +188,7 @@ class ProcessWatch:
                 self._changed.notify_all()
 
     def note_launch(self, connecting: Collection[int]) -> None:
-        """Note that a program starts in which CPUs of processes exchange values.
+        """Record that a program starts in which CPUs of processes exchange values.
 
         All such programs that this process has started before must have ended.
 
@@ -199,9 +199,9 @@ class ProcessWatch:
             self._may_connect_to = connecting
 
     def _end_connecting(self) -> None:
-        """If this process's CPUs may be connecting to those of a failed process, end that.
+        """End attempts of this process's CPUs to connect to those of a failed process.
 
-        Some of the devices may have connected since the failure was noted, and wait for values.
+        Some of the devices may have connected since the failure was recorded, and wait for values.
         """
         with self._connecting_lock:
             failed = {number for number in self._may_connect_to if self._gone.get(number)}
@@ -220,7 +220,7 @@ class ProcessWatch:
         sockets.shut_down({address for text in texts for address in text.split()})
 
     def _name_failed(self, error: RuntimeError, text: str) -> str:
-        """Make a ProcessFailureError of jaxlib's error of a broken connection; return its text.
+        """Turn jaxlib's error for a broken connection into a ProcessFailureError; return its text.
 
         The service notices a process that was killed later than its neighbors do, so this waits.
         """

@@ -27,7 +27,7 @@ from hlofront.pjrt.rendezvous import Participant, Rendezvous, register
 
 logger = logging.getLogger(__name__)
 
-# The seconds that processes which have all come have to connect to the coordination service.
+# The seconds in which processes must connect to the coordination service after the rendezvous.
 _MIN_TIME = 30
 
 
@@ -38,9 +38,9 @@ class ProcessGroup(ProcessWatch):
       process_id: the number of this process, from 0.
       process_count: the number of processes.
       client: the client of the coordination service.
-      local_device_ids: the GPUs of this machine that are this process's; None for all.
-      partition_index: the number of this process's partition; None if nobody numbers them.
-      heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+      local_device_ids: the GPUs of this machine that belong to this process; None for all.
+      partition_index: the number of this process's partition; None if partitions have no numbers.
+      heartbeat_timeout: the seconds without a sign of life after which a process counts as dead.
       shutdown_timeout: the seconds that leaving the group may take.
       programs: the comparisons of programs that span several processes.
     """
@@ -68,13 +68,13 @@ class ProcessGroup(ProcessWatch):
         self.programs.look()
 
     def preemption_sync(self) -> PreemptionSync:
-        """Return what makes a SIGTERM to one process known to all; made on first use."""
+        """Return the service that tells all processes of a SIGTERM to one; made on first use."""
         if self._preemption_sync is None:
             self._preemption_sync = preemption_sync(self.client)
         return self._preemption_sync
 
     def leave(self) -> None:
-        """Leave the group in order, so that the others do not take it for a failure."""
+        """Leave the group in an orderly way, which the others do not treat as a failure."""
         # Without the service, no process can be notified.
         with contextlib.suppress(JaxRuntimeError):
             if self._preemption_sync is not None:
@@ -82,7 +82,7 @@ class ProcessGroup(ProcessWatch):
             if self.end():
                 self.client.shutdown()
             else:
-                # The others learn it when the service has had no sign of this process.
+                # The others notice when the service no longer hears from this process.
                 logger.warning(
                     "process %d of %d leaves its group without notifying the others: one of them "
                     "has not answered for %d s",
@@ -136,11 +136,11 @@ def initialize(
 
     Args:
       coordinator_address: "host:port" of process 0, at which the processes meet; by default the
-        environment variable JAX_COORDINATOR_ADDRESS, or what the launcher says.
+        environment variable JAX_COORDINATOR_ADDRESS, or the launcher's.
       num_processes: the number of processes; by default JAX_NUM_PROCESSES or the launcher's.
       process_id: the number of this process, from 0; by default JAX_PROCESS_ID or the launcher's.
-      local_device_ids: the GPUs of this machine that are this process's; by default
-        JAX_LOCAL_DEVICE_IDS, the launcher's one per process, or all.
+      local_device_ids: the GPUs of this machine that belong to this process; by default
+        JAX_LOCAL_DEVICE_IDS, one per process as the launcher assigns them, or all.
       cluster_detection_method: the launcher: "slurm", "ompi", "mpi4py", "k8s", "tpu"; "deactivate"
         for none.
       initialization_timeout: how many seconds to wait for all processes to join.
@@ -148,13 +148,13 @@ def initialize(
       shutdown_timeout_seconds: how many seconds `shutdown` waits for the other processes.
       coordinator_bind_address: where process 0 listens; by default on all of its addresses.
       slice_index: an older name of partition_index; by default JAX_SLICE_INDEX.
-      partition_index: the number of the group of devices, as a slice of TPUs or an NVLink domain
-        of GPUs, that this process's are of; by default JAX_PARTITION_INDEX.
+      partition_index: the number of the group of devices, such as a slice of TPUs or an NVLink
+        domain of GPUs, that this process's devices belong to; by default JAX_PARTITION_INDEX.
       mtls_cert_file, mtls_key_file, mtls_ca_file: PEM files of this process's certificate, its
         private key, and the authorities that sign the certificates of the others. With them, the
         coordination service and its clients authenticate each other and encrypt, by mutual TLS;
-        how processes first say their numbers and versions to each other, and what devices
-        exchange, is not encrypted. By default the options jax_mtls_cert_file and so on.
+        the rendezvous, in which processes exchange their numbers and versions, and the values
+        that devices exchange are not encrypted. By default the options jax_mtls_cert_file, etc.
       mtls_peer_uri_prefix: how a URI in the other's certificate must begin, with "/" at its end;
         by default the certificate is for the host of coordinator_address.
       verify_secure_credentials: whether to raise an error without mutual TLS; by default the
@@ -162,10 +162,10 @@ def initialize(
 
     Raises:
       RuntimeError: on a second call, after the first use of a device, or if the processes do not
-        meet within the time: the message says which of them have not come, have one number, or
+        meet within the time: the message says which of them are missing, have the same number, or
         have other versions or another number of processes. Also if mutual TLS is required and
-        not given, this jaxlib is older than 0.12 and has none, or a file cannot be read.
-      ValueError: if arguments are missing and no launcher says them, or they do not fit together.
+        no files are passed, this jaxlib is older than 0.12 and lacks it, or a file cannot be read.
+      ValueError: if arguments are missing and no launcher sets them, or they are inconsistent.
     """
     global _group
     if _group is not None:
@@ -290,7 +290,7 @@ def _checked(address: str | None, count: int | None, number: int | None) -> tupl
     """Return the arguments that every group needs.
 
     Raises:
-      ValueError: if one is missing, or they do not fit together.
+      ValueError: if one is missing, or they are inconsistent.
     """
     if address is None:
         raise ValueError(

@@ -3,12 +3,12 @@
 Processes that run differing programs wait for each other forever, or exchange values that belong to
 other operations. So the processes whose devices a program spans meet before its first run, and
 compare digests through the key-value store of their group: the one with the lowest number writes
-its own, the others read it, and the last to come writes the verdict. Each process sends three
+its own, the others read it, and the last to arrive writes the verdict. Each process sends three
 messages, however many processes there are. Texts of programs are sent only if digests differ.
 
 A process that waits longer than a second publishes where it waits, so that processes that wait for
 each other at different programs notice. A process that runs a program that it has compared before
-is in C++; its thread that watches the other processes notices if one of them waits elsewhere.
+is inside C++; its thread that watches the other processes notices if one of them waits elsewhere.
 """
 
 import contextlib
@@ -109,7 +109,7 @@ class CallbackFailure(JaxRuntimeError):
 
 
 class CallbackOutcome(ComparedProgram):
-    """The outcome of the callbacks of a program over several processes, after it has run."""
+    """The outcome of the callbacks of a program over several processes, after it ran."""
 
     __slots__ = ()
 
@@ -127,7 +127,7 @@ class _Waiting(NamedTuple):
     Attributes:
       site: the key of the meeting.
       name: the name of the function whose program runs for the first time.
-      processes: the processes that must come.
+      processes: the processes that must take part.
       started: how many programs that exchange values it has started over them.
       serial: a number that no other wait of the process has.
     """
@@ -152,13 +152,13 @@ class ProgramComparisons:
         self._latest_at = self._looked_at = 0.0
 
     def note_start(self, processes: tuple[int, ...], name: str) -> None:
-        """Note that this process starts a program in which processes exchange values."""
+        """Record that this process starts a program in which processes exchange values."""
         self._started[processes] += 1
         self._latest_name = name
         self._latest_at = time.monotonic()
 
     def look(self) -> None:
-        """If this process seems to hang in a program, look whether others wait for it elsewhere.
+        """If this process seems to hang in a program, check whether others wait for it elsewhere.
 
         The thread that watches the other processes calls it several times a second.
         """
@@ -177,7 +177,7 @@ class ProgramComparisons:
                 _write_first(client, f"{where.site}/verdict", f"error {text}")
 
     def compare(self, processes: tuple[int, ...], program: ComparedProgram) -> None:
-        """Wait until all of some processes are about to run a program, the same in each.
+        """Wait until all of these processes are about to run the same program.
 
         It returns immediately for a program that these processes have compared before.
 
@@ -187,7 +187,7 @@ class ProgramComparisons:
 
         Raises:
           RuntimeError: in all of them, if their programs differ, if some wait for each other at
-            different programs, or if one does not come within the time of the option
+            different programs, or if one does not arrive within the time of the option
             hlofront_compare_programs_timeout_secs.
           ProcessFailureError: if one of them has failed.
         """
@@ -223,7 +223,7 @@ class _Comparisons:
             self._meet(site, program, started)
             self._equal.add(program.digest)
             if self._group.process_id == self._processes[0] and self._count > 1:
-                # All have read it, as they have come here.
+                # All processes have read it, as they have arrived here.
                 self._client.key_value_delete(f"{self._root}/{self._count - 2}")
 
     def _meet(self, site: str, program: ComparedProgram, started: int) -> None:
@@ -276,7 +276,7 @@ class _Comparisons:
             raise program.error(end)
 
     def _text(self, differences: Mapping[int, str], problem: tuple[str, str]) -> str:
-        """Return the error's text, from what each process says that differs from the first."""
+        """Return the error's text, from the differences of each process from the first."""
         texts = {number: text for number, text in sorted(differences.items()) if text}
         if not texts:
             return ""
@@ -296,7 +296,7 @@ _serials = itertools.count()
 
 
 class _Wait:
-    """The wait of this process at a site for values that others write there."""
+    """The wait of this process at a meeting, for values that other processes write there."""
 
     def __init__(self, group: GroupOfProcesses, waiting: _Waiting):
         self._group = group
@@ -307,7 +307,7 @@ class _Wait:
         self._circle: list[tuple[int, _Waiting]] = []
 
     def value_of(self, name: str) -> str:
-        """Return a value of the site when a process has written it.
+        """Wait until a process has written a value of the meeting, and return it.
 
         Raises:
           RuntimeError: if a process, this or another, finds that they cannot continue.
@@ -346,7 +346,7 @@ class _Wait:
         """
         waiting = _all_waiting(self._client)
         circle = self._circle_in(waiting)
-        # One that is found twice is none that ends as it is looked at.
+        # A circle that is found twice is not one that was about to end.
         if circle and circle == self._circle:
             each = "; ".join(
                 f"process {number} waits at the first run of {where.name} for process {other}"
@@ -411,9 +411,9 @@ class _Wait:
         return []
 
     def _settle(self, sites: Sequence[str], text: str) -> NoReturn:
-        """Write an error as the verdict of sites, for all that wait there and still come; raise it.
+        """Write an error as the verdict of meetings, for all processes that take part; raise it.
 
-        A verdict that another process has written for this process's site counts.
+        If another process has already written a verdict for this process's meeting, that counts.
         """
         for site in sites:
             _write_first(self._client, f"{site}/verdict", f"error {text}")
@@ -427,7 +427,7 @@ def _by_process(client: CoordinationClient, prefix: str) -> dict[int, str]:
 
 
 def _all_waiting(client: CoordinationClient) -> dict[int, _Waiting]:
-    """Return where processes wait that have waited for longer than a poll."""
+    """Return the meetings of the processes that have waited for longer than a poll."""
     records = _by_process(client, _WAITING)
     return {number: _Waiting(*json.loads(text)) for number, text in records.items()}
 
@@ -452,6 +452,6 @@ def _write_first(client: CoordinationClient, key: str, value: str) -> None:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Return numbers as text, of many the first few."""
+    """Return numbers as text, abbreviated to the first eight."""
     shown = ", ".join(map(str, numbers[:8]))
     return f"{shown}, ... ({len(numbers)})" if len(numbers) > 8 else shown

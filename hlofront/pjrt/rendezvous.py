@@ -1,7 +1,7 @@
 """The rendezvous of a group of processes, before jaxlib's coordination service starts.
 
-jaxlib ends a process whose group does not assemble, and takes a second process with the same number
-for a restart of the first. So each process first connects to process 0 at the coordinator's
+jaxlib ends a process whose group does not assemble, and treats a second process with the same
+number as a restart of the first. So each process first connects to process 0 at the coordinator's
 address, and sends a line: the protocol's name and its `Participant` as JSON. When all have
 connected, or one does not fit, or the time is over, process 0 answers each with a line: the
 protocol's name and the error, which is empty if there is none. Each process sends one message and
@@ -115,7 +115,7 @@ class Rendezvous:
         return len(self._present) == self._own.process_count
 
     def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> str:
-        """Read what has come at a socket; return an error if a process does not fit."""
+        """Read what has arrived at a socket; return an error if a process does not fit."""
         connection: Any = key.fileobj
         if connection is self._listener:
             with contextlib.suppress(OSError):
@@ -134,7 +134,7 @@ class Rendezvous:
         participant = _parsed(bytes(line)) if line.endswith(b"\n") else None
         if received and (participant is not None or len(line) < _LONGEST_LINE):
             return "" if participant is None else self._note(participant, connection)
-        # The process has ended before the group has come together, or it is another program.
+        # The process ended before the group was complete, or it is another program.
         selector.unregister(connection)
         connection.close()
         for number, (_, known) in list(self._present.items()):
@@ -145,8 +145,8 @@ class Rendezvous:
     def _note(self, other: Participant, connection: socket.socket) -> str:
         """Record a participant; return an error's text, or "" for none.
 
-        There is an error if it does not fit: it has another count of processes or version, or a
-        number that another process has.
+        There is an error if it has another count of processes or another version, or the number
+        of another process.
         """
         participant = self._own
         self._has_come = self._has_come or (other.host, other.pid) == (
@@ -184,7 +184,7 @@ class Rendezvous:
 
 
 def register(address: str, participant: Participant) -> None:
-    """Register with process 0, and return when all processes have come.
+    """Register with process 0, and return when all processes have registered.
 
     Args:
       address: the "host:port" of the coordinator.
@@ -192,7 +192,7 @@ def register(address: str, participant: Participant) -> None:
 
     Raises:
       OSError: if nothing listens at the address within the time.
-      RuntimeError: if the processes do not come together: the message says which, and why.
+      RuntimeError: if the group does not assemble: the message says which processes, and why.
     """
     end = time.monotonic() + participant.seconds
     connection = _connect(address, end)
@@ -275,7 +275,7 @@ def _parsed(line: bytes) -> Participant | None:
 
 
 def _listed(numbers: Iterable[int]) -> str:
-    """Return numbers of processes in words, ranges as "3 to 7"."""
+    """Return numbers of processes as text, with ranges as "3 to 7"."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and ranges[-1][1] == number - 1:

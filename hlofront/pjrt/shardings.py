@@ -200,7 +200,7 @@ def _named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedShar
 
 
 def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
-    """Return the sharding of an aval: over its mesh, or split along no axis of that in context."""
+    """Return the sharding of an aval: over its mesh, or replicated over the mesh in context."""
     if self.mesh is None or self.spec is None:
         return _named_sharding(get_abstract_mesh(), PartitionSpec(*[None] * self.ndim))
     return _named_sharding(self.mesh, self.spec)
@@ -211,5 +211,5 @@ ShapedArray.sharding = property(_sharding_of_aval)
 
 
 def over_mesh(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
-    """Return a NamedSharding, for modules that do not import its methods as they load."""
+    """Return a NamedSharding, for modules that do not import its methods when they are loaded."""
     return _named_sharding(mesh, spec)

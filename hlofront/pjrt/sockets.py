@@ -1,8 +1,7 @@
-"""The TCP sockets of this process, as Linux lists them, and how those to some addresses are shut.
+"""The TCP sockets of this process, as Linux lists them, and the shutdown of connections.
 
 An address is written as in /proc/net/tcp: the hexadecimal digits of the host and of the port. It
-reads the same in the two processes that a connection joins. On other systems no
-socket is listed or shut.
+is the same text in both processes of a connection. On other systems no socket is listed or shut.
 """
 
 import contextlib

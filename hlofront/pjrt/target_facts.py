@@ -1,8 +1,8 @@
 """The specifications of the chips that programs can be compiled for.
 
 Peak rates are of dense arithmetic without sparsity, in operations per second; memory and bandwidth
-in bytes. Each chip names where its numbers are published. Rates bound times from below, so where
-sources differ the higher one is taken.
+are in bytes. Each chip names where its numbers are published. Rates bound times from below, so the
+highest is used where sources differ.
 """
 
 from collections.abc import Mapping
@@ -350,9 +350,9 @@ def links_of(chip: Tpu | Gpu, shape: str, count: int, per_host: int) -> Links:
 
     Args:
       chip: the chip.
-      shape: of a TPU, the shape of its slice, such as "2x4".
+      shape: for TPUs, the shape of the slice, such as "2x4".
       count: the number of chips.
-      per_host: of GPUs, the greatest number in a host.
+      per_host: for GPUs, the greatest number in a host.
     """
     if isinstance(chip, Gpu):
         beside = min(count, per_host)

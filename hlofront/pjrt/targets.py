@@ -239,7 +239,7 @@ class Target:
         return _OnAll(self)
 
     def compiler_options(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return compiler options with those by which the target's plugin finds its tools."""
+        """Return compiler options, extended by those that tell the plugin where its tools are."""
         return compiler_options(self.platform, options)
 
 
@@ -296,7 +296,7 @@ def target_of(device: Device) -> Target | None:
 
 
 def named(device: Device) -> str:
-    """Return the name of a device's target, and of an attached device its own."""
+    """Return the name of a device's target; for an attached device, its own name."""
     device_target = target_of(device)
     return str(device) if device_target is None else device_target.name
 
@@ -313,7 +313,7 @@ def _check_targeted(targeted: Device, devices: Iterable[Device]) -> None:
 
 
 def compiler_options(platform: str, options: Mapping[str, object]) -> dict[str, object]:
-    """Return compiler options with those by which a platform's plugin finds its tools."""
+    """Return compiler options, extended by those with which a platform's plugin finds its tools."""
     if platform != "cuda":
         return dict(options)
     return toolchain.ptxas_overrides(cuda_of_plugin(), dict(options))
@@ -513,7 +513,7 @@ class TargetList(tuple[Listed, ...]):
 
 
 def targets() -> TargetList:
-    """Return a table of the names that `target` takes, with the devices and plugin of each."""
+    """Return a table of the names that `target` accepts, with the devices and plugin of each."""
     rows: list[Listed] = []
     for name in NAMES:
         described = target(name).describe()

@@ -46,7 +46,7 @@ def version_of_tool(path: str) -> str:
 
 
 def ptxas_overrides(cuda: str, options: dict[str, object]) -> dict[str, object]:
-    """Return compiler options with the one by which XLA finds `ptxas`, unless it is set.
+    """Return compiler options, extended by the one with which XLA finds `ptxas`, unless it is set.
 
     Raises:
       PluginError: if there is no `ptxas`, or it is of an older CUDA than the plugin.

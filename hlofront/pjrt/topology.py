@@ -45,9 +45,9 @@ def get_topology_desc(
     `hlofront.target` is simpler, and sets the options that a GPU requires.
 
     Args:
-      topology_name: of TPUs, a generation and a shape such as "v5e:2x2"; of GPUs, any name.
+      topology_name: for TPUs, a generation and a shape such as "v5e:2x2"; for GPUs, any name.
       platform: "tpu" (the default), "cuda", or that of another plugin.
-      kwargs: further options of the plugin: of GPUs `target_config`, the text of a
+      kwargs: further options of the plugin: for GPUs `target_config`, the text of a
         GpuTargetConfigProto, and `topology`, "slices x hosts x GPUs per host" such as "1x1x8".
 
     Raises:
@@ -108,7 +108,7 @@ def make_mesh(
       contiguous_submeshes: whether the devices of each process must be a block of the mesh.
 
     Raises:
-      ValueError: if the shape has another number of devices, or of axes than there are names.
+      ValueError: if the shape does not fit the number of devices or of names.
     """
     devices = create_device_mesh(
         mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes

@@ -82,7 +82,7 @@ def gamma_approx(key: Array, a: ArrayLike, shape: Shape, dtype: DType, log_space
 
 # ---- Poisson -------------------------------------------------------------------------------------
 
-# Below this mean, numbers are counted; the greatest that is possible is the number of terms.
+# Below this mean, terms of the distribution function are summed; their number bounds results.
 _LARGE, _TERMS = 7, 19
 
 

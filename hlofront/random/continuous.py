@@ -266,7 +266,7 @@ def gumbel(
         tiny = finfo(dtype).smallest_normal
         return neg(log(neg(log(between(key, shape, dtype, host_number(tiny, dtype), 1.0)))))
     first, second = list(between(key, (2, *shape), dtype, 0.0, 1.0))
-    # Small numbers get digits below those of the first bits.
+    # The second bits add digits to small numbers.
     digits = mul(host_number(2.0 ** -finfo(dtype).nmant, dtype), second)
     fine = add(add(first, digits), host_number(finfo(dtype).smallest_normal, dtype))
     x = selecting.where(ge(first, host_number(0.5, dtype)), first, fine)

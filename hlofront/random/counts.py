@@ -202,7 +202,7 @@ def binomial(
     nan_q = q != q
     bad_q = nan_q | (q < 0.0)
     q = select(bad_q, full_like(q, 0.01), q)
-    # Of endless trials without success, whose product is NaN, nothing is counted.
+    # Infinitely many trials without success, whose product is NaN, count as none.
     few = bad_n | ~(n * q > 10.0)
     whole = floor(n)
     counts = select(

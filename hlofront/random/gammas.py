@@ -43,7 +43,7 @@ def gamma(
     Args:
       a: the shape parameter, positive, which broadcasts to the shape.
       method: "exact", by rejection in a loop, or "approximate", which is faster as it has no loop,
-        with a small bias. The derivatives by `a` differ, as both draw in different ways.
+        with a small bias. Their derivatives with respect to `a` differ, as they draw differently.
 
     Example:
       >>> jax.eval_shape(jax.random.gamma, jax.random.key(0), jnp.array([1.0, 10.0]))
@@ -66,7 +66,7 @@ def loggamma(
 
     Args:
       a: the shape parameter, positive, which broadcasts to the shape.
-      method: "exact" or "approximate", as of `gamma`.
+      method: "exact" or "approximate", as for `gamma`.
 
     Example:
       >>> jax.eval_shape(jax.random.loggamma, jax.random.key(0), jnp.array([1e-3, 1.0]))
@@ -95,7 +95,7 @@ def beta(
 
     Args:
       a, b: the shape parameters, positive, which broadcast to the shape.
-      method: "exact" or "approximate", as of `gamma`.
+      method: "exact" or "approximate", as for `gamma`.
 
     Example:
       >>> jax.eval_shape(jax.random.beta, jax.random.key(0), jnp.ones((3, 1)), jnp.ones((1, 2)))
@@ -124,7 +124,7 @@ def chisquare(
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
-      method: "exact" or "approximate", as of `gamma`.
+      method: "exact" or "approximate", as for `gamma`.
 
     Example:
       >>> jax.eval_shape(jax.random.chisquare, jax.random.key(0), jnp.array([1.0, 10.0]))
@@ -270,7 +270,7 @@ def double_sided_maxwell(
 
     Args:
       loc: the offset of the numbers.
-      scale: the factor of the numbers, before `loc` is added.
+      scale: the factor by which numbers are multiplied before `loc` is added.
       shape: the leading axes of the result, before the broadcast shape of `loc` and `scale`; ()
         repeats that shape.
     """

@@ -1,4 +1,4 @@
-"""Random numbers in kernels: of the generator of a TPU's core, and of keys that blocks share."""
+"""Random numbers in kernels: from the generator of a TPU's core, or from keys that blocks share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hlofront.random.threefry import positions, words_of
 
 
 def stateful_bits(shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return random bits of the core on which the kernel runs: see `prng_seed`.
+    """Return random bits from the core on which the kernel runs: see `prng_seed`.
 
     Args:
       shape: the shape of the result.
@@ -59,7 +59,7 @@ def stateful_uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Array:
-    """Return floats of the core on which the kernel runs, uniform in [minval, maxval).
+    """Return floats from the core on which the kernel runs, uniform in [minval, maxval).
 
     Args:
       shape: the shape of the result.
@@ -94,7 +94,7 @@ def _uniform(shape: Sequence[int], minval: ArrayLike, maxval: ArrayLike) -> Arra
 
 
 def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -> Array:
-    """Return booleans of the core on which the kernel runs, which are True with a probability.
+    """Return booleans from the core on which the kernel runs, which are True with a probability.
 
     Args:
       p: the probability.
@@ -108,7 +108,7 @@ def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -
 
 
 def stateful_normal(shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return floats of the core on which the kernel runs, of the standard normal distribution.
+    """Return floats from the core on which the kernel runs, with the standard normal distribution.
 
     Args:
       shape: the shape of the result.
@@ -182,15 +182,15 @@ def sample_block(
     block_index: tuple[ArrayLike, ...] | None = None,
     **kwargs: Any,
 ) -> Array:
-    """Return random numbers for a block of an array, which are equal for blocks of other shapes.
+    """Return random numbers for a block of an array, which do not depend on the shape of blocks.
 
-    Each tile of the array has a key of its own, made of the array's key and the tile's number.
+    Each tile of the array has its own key, made from the array's key and the tile's number.
 
     Args:
       sampler_fn: a function of a key and `shape=...`, such as `jax.random.uniform`.
       global_key: the key of the array.
       block_size: the shape of the block.
-      tile_size: the shape of a tile, which divides all blocks that shall have equal numbers.
+      tile_size: the shape of a tile, which must divide all blocks that should have equal numbers.
       total_size: the shape of the array.
       block_index: the index of the block along each axis; by default that of the kernel's step.
       **kwargs: more arguments of the function.
@@ -217,7 +217,7 @@ def sample_block(
     ]
 
     def tiles(place: tuple[int, ...]) -> Array:
-        """Return the tiles of the block whose first indices are those of a place."""
+        """Return the tiles of the block whose first indices are `place`."""
         axis = len(place)
         if axis < len(counts):
             parts = [tiles((*place, i)) for i in range(counts[axis])]

@@ -149,9 +149,9 @@ def choice(
       mode: "low" or "high", the mode of `gumbel`, used with `p` and without replacement.
 
     Raises:
-      TypeError: if `a` or `p` is not an array, `shape` not a sequence, or `key` not a key.
-      ValueError: if `a` has no elements, too few of them without replacement, or a size other
-        than that of `p`, or if `key` is an array of several keys.
+      TypeError: if `a` or `p` is not an array, `shape` is not a sequence, or `key` is not a key.
+      ValueError: if `a` has no elements, or too few to choose without replacement, if its size is
+        not that of `p`, or if `key` is an array of several keys.
 
     Example:
       >>> jax.random.choice(jax.random.key(0), jnp.array([10, 20, 30]), (2,), replace=False)

@@ -290,7 +290,7 @@ def optimal_step_size(
     Args:
       last_step: the length of the last one.
       mean_error_ratio: its error over the allowed error.
-      safety: the part of the length with the allowed error that is taken.
+      safety: the fraction that is taken of the length with the allowed error.
       ifactor: the greatest factor by which a step is longer than the last.
       dfactor: the least factor; steps get shorter only where the error was greater than allowed.
       order: the order of the error of one step.

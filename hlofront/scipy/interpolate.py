@@ -156,7 +156,7 @@ class RegularGridInterpolator:
                     "fill_value must be either 'None' or of a type compatible with values: got "
                     f"{typeof(fill_value).dtype} for {aval.dtype}"
                 )
-            # Numbers of Python stay weakly typed.
+            # Python numbers stay weakly typed.
             weak = typeof(fill_value).weak_type
             fill_value = convert(jnp.asarray(fill_value, aval.dtype), aval.dtype, weak)
         self.method = method

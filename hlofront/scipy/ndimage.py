@@ -117,10 +117,10 @@ def map_coordinates(
       input: an array.
       coordinates: an array of coordinates for each of the axes; they broadcast together.
       order: 0 for the nearest element, 1 for lines between elements.
-      mode: the values outside: "constant" for the value `cval`; "nearest" for the nearest element;
-        "wrap" for the array repeated; "mirror" for the array reversed, its last element not
-        repeated; "reflect" for the array reversed, its last element repeated.
-      cval: the value outside with the mode "constant".
+      mode: the values outside: "constant" is `cval`; "nearest" is the nearest element; "wrap"
+        repeats the array; "mirror" reflects it without repeating its last element; "reflect"
+        reflects it and repeats its last element.
+      cval: the value outside with mode "constant".
 
     Returns:
       An array of the coordinates' shape and the dtype of `input`.

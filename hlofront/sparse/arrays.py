@@ -65,7 +65,7 @@ class JAXSparse(abc.ABC):
 
     @classmethod
     def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "JAXSparse":
-        """Return the array of buffers and of the static fields that `tree_flatten` returned."""
+        """Rebuild the array from buffers and the static fields that `tree_flatten` returned."""
         raise NotImplementedError(  # JAX raises this class.
             f"{cls.__name__}.tree_unflatten: a subclass of JAXSparse must define it, as well as "
             "tree_flatten"
@@ -101,7 +101,7 @@ class JAXSparse(abc.ABC):
         try:
             text = f"{name}({self.dtype.name}{list(self.shape)}, {self._extent()})"
         except (AttributeError, TypeError):
-            # Functions on pytrees make sparse arrays of anything, and errors print them.
+            # Pytree functions may put any object instead of a buffer, and errors print it.
             return f"{name}(<invalid>)"
         if isinstance(self.data, Tracer):
             text = f"{type(self.data).__name__}[{text}]"
@@ -146,7 +146,7 @@ _LEAF = tree.tree_structure(0)
 
 
 def todense(arr: JAXSparse | ArrayLike) -> Array:
-    """Return a dense array for a sparse one, and a dense array as it is.
+    """Return the dense array of a sparse one; dense arrays are returned unchanged.
 
     In a function that `sparsify` transforms, arguments that are sparse become dense here.
 

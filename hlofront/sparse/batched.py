@@ -94,7 +94,7 @@ class BatchedSparse(SparseFormat):
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> Self:
-        """Return the array of this format of a dense one, as `bcoo_fromdense` does for BCOO."""
+        """Convert a dense array to this format, as `bcoo_fromdense` does for BCOO."""
         caller = f"{cls.__name__.lower()}_fromdense"
         mat = numbers_as_array(mat)
         check_roles(mat.ndim, n_batch, n_dense)
@@ -112,7 +112,7 @@ class BatchedSparse(SparseFormat):
     @classmethod
     @abc.abstractmethod
     def _of_scipy_matrix(cls, mat: object, index_dtype: DTypeLike) -> Self:
-        """Return the sparse array of a matrix of SciPy."""
+        """Convert a SciPy matrix to a sparse array."""
 
     @classmethod
     def from_scipy_sparse(
@@ -123,7 +123,7 @@ class BatchedSparse(SparseFormat):
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> Self:
-        """Return the array of this format of a sparse array of SciPy, of any of its formats.
+        """Convert a sparse array of SciPy, in any of its formats, to this format.
 
         Raises:
           NotImplementedError: for batch or dense axes.

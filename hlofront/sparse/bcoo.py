@@ -150,9 +150,9 @@ class BCOO(BatchedSparse):
         """Return the array with each position once, in order.
 
         Args:
-          nse: the number of stored positions of the result; further ones are left out. None is
-            the number that is needed, which is not known while tracing.
-          remove_zeros: whether positions whose elements are zero are left out.
+          nse: the number of stored positions of the result; further ones are dropped. None is as
+            many as needed, a number that is not known while tracing.
+          remove_zeros: whether positions whose elements are zero are dropped.
 
         Raises:
           ValueError: if `nse` is None while tracing.
@@ -198,8 +198,8 @@ def bcoo_fromdense(
 
     Args:
       mat: the dense array.
-      nse: the number of stored positions. Further elements are left out, and missing ones are
-        padding: zeros at positions out of bounds. None is the number that is needed, which is not
+      nse: the number of stored positions. Further elements are dropped, and missing ones are
+        padding: zeros at positions out of bounds. None is as many as needed, a number that is not
         known while tracing.
       n_batch: the number of batch axes.
       n_dense: the number of dense axes.
@@ -230,11 +230,11 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     """Return the elements of a dense array at the positions of a BCOO array.
 
     Args:
-      sparr: the array whose positions are taken.
+      sparr: the array whose positions are used.
       arr: a dense array of the same shape.
-      assume_unique: whether each of positions that repeat gets the element; if not, the first
-        does and the others get zero, so that their sum is the element. By default, as
-        `sparr.unique_indices` promises.
+      assume_unique: whether every repeated position has the element; if not, the first has it and
+        the others are zero, so that their sum is the element. The default is
+        `sparr.unique_indices`.
 
     Raises:
       TypeError: if `sparr` is not a BCOO array.
@@ -293,8 +293,8 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Args:
       mat: the array.
-      nse: the number of stored positions; further ones are left out. None is the number that is
-        needed, which is not known while tracing.
+      nse: the number of stored positions; further ones are dropped. None is as many as needed, a
+        number that is not known while tracing.
 
     Raises:
       ValueError: if `nse` is None while tracing.

@@ -139,7 +139,7 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, numbers: Numbers, preferred: DTypeL
 def bcoo_dot_general_sampled(
     A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensionNumbers
 ) -> Array:
-    """Return the elements of a product of dense arrays at positions; no other is computed.
+    """Return the elements of a product of dense arrays at positions, without computing the others.
 
     Args:
       A: a dense array.
@@ -210,7 +210,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     The result stores a position for each pair of stored elements; most are padding.
 
     Args:
-      lhs, rhs: BCOO arrays with as many axes, whose shapes broadcast.
+      lhs, rhs: BCOO arrays of equal rank, whose shapes broadcast.
 
     Raises:
       TypeError: if the numbers of axes differ.

@@ -25,7 +25,7 @@ class SparseEfficiencyError(ValueError):
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """A warning of a sparse array that takes more memory than it needs."""
+    """A warning about a sparse array that takes more memory than it needs."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
@@ -54,8 +54,8 @@ def bcoo_update_layout(
       mat: the array.
       n_batch: the number of batch axes of the result; None for that of the array.
       n_dense: the number of dense axes of the result; None for that of the array.
-      on_inefficient: "error", "warn" or None for nothing, where the result takes more memory than
-        it needs: where sparse axes become batch or dense axes.
+      on_inefficient: what to do if the result takes more memory than it needs, because sparse axes
+        become batch or dense axes: "error", "warn", or None for nothing.
 
     Raises:
       ValueError: if there are too few axes, or `on_inefficient` is something else.
@@ -85,7 +85,7 @@ def bcoo_update_layout(
         sizes = mat.shape[mat.ndim - n_dense : mat.ndim - mat.n_dense]
         if math.prod(sizes) > 1:
             _report(on_inefficient, mat, "n_dense", mat.n_dense, n_dense)
-    # Axes become sparse first, so that there are sparse axes to become something else.
+    # Axes become sparse first, so that these can become batch or dense axes.
     if n_dense < mat.n_dense:
         mat = _dense_to_sparse(mat, n_dense)
     if n_batch < mat.n_batch:

@@ -61,7 +61,7 @@ def bcoo_slice(
     Args:
       mat: the array.
       start_indices: the first index along each axis.
-      limit_indices: the index behind the last one along each axis.
+      limit_indices: the index after the last one along each axis.
       strides: the distance of indices along each axis; None for 1.
 
     Raises:

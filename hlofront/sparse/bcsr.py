@@ -123,9 +123,9 @@ class BCSR(BatchedSparse):
         """Return the array with each position once, in order, and the sums of its elements.
 
         Args:
-          nse: the number of stored positions of the result; further ones are left out. None is
-            the number that is needed, which is not known while tracing.
-          remove_zeros: whether positions whose elements are zero are left out.
+          nse: the number of stored positions of the result; further ones are dropped. None is as
+            many as needed, a number that is not known while tracing.
+          remove_zeros: whether positions whose elements are zero are dropped.
 
         Raises:
           ValueError: if `nse` is None while tracing.
@@ -165,8 +165,8 @@ def bcsr_fromdense(
 
     Args:
       mat: the dense array.
-      nse: the number of stored positions. Further elements are left out, and missing ones are
-        padding. None is the number that is needed, which is not known while tracing.
+      nse: the number of stored positions. Further elements are dropped, and missing ones are
+        padding. None is as many as needed, a number that is not known while tracing.
       n_batch: the number of batch axes.
       n_dense: the number of dense axes.
       index_dtype: the dtype of the indices.

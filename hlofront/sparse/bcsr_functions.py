@@ -77,8 +77,8 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
     Args:
       mat: the array.
-      nse: the number of stored positions; further ones are left out. None is the number that is
-        needed, which is not known while tracing.
+      nse: the number of stored positions; further ones are dropped. None is as many as needed, a
+        number that is not known while tracing.
 
     Raises:
       ValueError: if `nse` is None while tracing.

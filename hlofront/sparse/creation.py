@@ -1,4 +1,4 @@
-"""Sparse arrays by their format's name: empty ones, identity matrices, random ones."""
+"""Creation of sparse arrays by the name of their format: empty, identity, random."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ def empty(
 
     Args:
       shape: the shape of the array.
-      dtype: the dtype of the array; by default that of floats.
+      dtype: the dtype of the array; by default the default float dtype.
       index_dtype: the dtype of the indices.
       sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
       **kwds: `nse`, `n_batch` and `n_dense` of "bcoo" and "bcsr".
@@ -66,7 +66,7 @@ def eye(
       N: the number of rows.
       M: the number of columns; by default N.
       k: the diagonal, 0 for the main one, positive above it.
-      dtype: the dtype of the matrix; by default that of floats.
+      dtype: the dtype of the matrix; by default the default float dtype.
       index_dtype: the dtype of the indices.
       sparse_format: "bcoo", "coo", "csr" or "csc".
       **kwds: `n_batch` and `n_dense` of "bcoo".
@@ -101,7 +101,7 @@ def random_bcoo(
       key: a random key.
       shape: the shape of the array.
       dtype: the dtype of the elements.
-      indices_dtype: the dtype of the indices; by default that of integers.
+      indices_dtype: the dtype of the indices; by default the default integer dtype.
       nse: the number of stored positions of each element of the batch, or if below 1 the fraction
         of the sparse axes' positions.
       n_batch: the number of batch axes.

@@ -102,7 +102,7 @@ def value_and_grad(
 
     Args:
       fun: a function of pytrees of arrays and sparse arrays, whose result is a scalar.
-      argnums: the positions of the arguments to differentiate by.
+      argnums: the positions of the arguments to differentiate with respect to.
       has_aux: whether `fun` returns a pair (result, auxiliary data).
       **kwargs: further arguments of `hlofront.value_and_grad`.
     """
@@ -129,7 +129,7 @@ def grad(
 
     Args:
       fun: a function of pytrees of arrays and sparse arrays.
-      argnums: the positions of the arguments to differentiate by.
+      argnums: the positions of the arguments to differentiate with respect to.
       has_aux: whether `fun` returns a pair (result, auxiliary data).
       **kwargs: further arguments of `hlofront.grad`.
 
@@ -149,7 +149,7 @@ def grad(
 
 
 def _jacobian(derive: Callable[..., Callable[..., PyTree]]) -> Callable[..., Callable[..., PyTree]]:
-    """Return the function for Jacobians of functions of sparse arrays, from that of dense ones."""
+    """Return a Jacobian transformation for sparse arrays, made from one for dense arrays."""
 
     def jacobian_of(
         fun: Callable[..., PyTree],
@@ -164,7 +164,7 @@ def _jacobian(derive: Callable[..., Callable[..., PyTree]]) -> Callable[..., Cal
 
         Args:
           fun: a function of pytrees of arrays and sparse arrays.
-          argnums: the positions of the arguments to differentiate by.
+          argnums: the positions of the arguments to differentiate with respect to.
           has_aux: whether `fun` returns a pair (result, auxiliary data).
           **kwargs: further arguments of the function for dense arrays.
         """

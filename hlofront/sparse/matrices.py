@@ -267,8 +267,8 @@ class CSC(_Compressed):
 
         Args:
           mat: the dense matrix.
-          nse: the number of stored elements; further ones are left out, and missing ones are
-            padding. None is the number that is needed, which is not known while tracing.
+          nse: the number of stored elements; further ones are dropped, and missing ones are
+            padding. None is as many as needed, a number that is not known while tracing.
           index_dtype: the dtype of the indices.
 
         Raises:
@@ -306,8 +306,8 @@ def coo_fromdense(
 
     Args:
       mat: the dense matrix.
-      nse: the number of stored elements; further ones are left out, and missing ones are zeros at
-        row 0 and column 0. None is the number that is needed, which is not known while tracing.
+      nse: the number of stored elements; further ones are dropped, and missing ones are zeros at
+        row 0 and column 0. None is as many as needed, a number that is not known while tracing.
       index_dtype: the dtype of the indices.
 
     Raises:
@@ -379,8 +379,8 @@ def csr_fromdense(
 
     Args:
       mat: the dense matrix.
-      nse: the number of stored elements; further ones are left out, and missing ones are padding.
-        None is the number that is needed, which is not known while tracing.
+      nse: the number of stored elements; further ones are dropped, and missing ones are padding.
+        None is as many as needed, a number that is not known while tracing.
       index_dtype: the dtype of the indices.
 
     Raises:

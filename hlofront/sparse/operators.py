@@ -26,7 +26,7 @@ def _swapped(
 def _of_dense(name: str) -> Callable[..., SparseArray | Array]:
     """Return the method of sparse arrays that applies a method of dense arrays to them.
 
-    The arguments, such as indices, are passed on as they are: only the array is sparse.
+    The arguments, such as indices, are passed on unchanged: only the array is sparse.
     """
 
     def method(self: SparseArray, *args: object, **kwargs: object) -> SparseArray | Array:
@@ -54,8 +54,8 @@ def _update_layout(
     Args:
       n_batch: the number of batch axes of the result; None for that of the array.
       n_dense: the number of dense axes of the result; None for that of the array.
-      on_inefficient: "error", "warn" or None for nothing, where the result takes more memory than
-        it needs: where sparse axes become batch or dense axes.
+      on_inefficient: what to do if the result takes more memory than it needs, because sparse axes
+        become batch or dense axes: "error", "warn", or None for nothing.
 
     Raises:
       ValueError: if there are too few axes, or `on_inefficient` is something else.

@@ -1,4 +1,4 @@
-"""The transformation sparsify: functions of dense arrays that take sparse ones."""
+"""The transformation sparsify, which lets functions of dense arrays accept sparse ones."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ class SparseValue:
 
     Attributes:
       array: the sparse array.
-      positions: an object that values share whose stored positions are the same.
+      positions: an object shared by all values with the same stored positions.
     """
 
     __slots__ = ("array", "positions")
@@ -111,7 +111,7 @@ class SparseTrace(Trace):
 
 
 def _call_of(primitive: Primitive, params: Params) -> Callable[..., object] | None:
-    """Return the function that a call runs, if the operation only calls a program, or None."""
+    """Return the function that an operation runs if it only calls a program, else None."""
     parameter = _CALLS.get(primitive.name)
     program = None if parameter is None else params[parameter]
     if isinstance(program, ClosedJaxpr):
@@ -146,10 +146,10 @@ def is_sparse(x: object) -> "TypeIs[SparseArray]":
 
 
 def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[..., PyTree]:
-    """Return a function that takes sparse arrays where `f` takes dense ones.
+    """Return a function that accepts sparse arrays where `f` accepts dense ones.
 
-    Operations of `f` on sparse arrays are those of the module: products, sums, slices, functions
-    that are zero at zero. Results are sparse where these are. An operation whose result would be
+    `f` may apply the operations of this module to sparse arrays: products, sums, slices, functions
+    that are zero at zero. Results are sparse where theirs are. An operation whose result would be
     dense is refused; `sparse.todense` in `f` allows it.
 
         >>> from hlofront.experimental import sparse
@@ -158,7 +158,7 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
         Array([-1., -2., -3.], dtype=float32)
 
     Args:
-      f: a function of pytrees of arrays. Keyword arguments are passed on as they are.
+      f: a function of pytrees of arrays. Keyword arguments are passed on unchanged.
       use_tracer: has no effect: operations are always replaced while `f` runs.
 
     Raises:

@@ -11,7 +11,7 @@ from hlotools.cost.rates import DeviceRates
 from hlotools.cost.traffic import transfers
 from hlotools.ir.hlo import HloModule, Instruction
 
-# Elementwise operations for which a device has no free modifiers of other instructions.
+# Elementwise operations that are not free modifiers of other instructions on any device.
 _VECTOR = frozenset({
     "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "exponential",
     "exponential-minus-one", "log", "log-plus-one", "logistic", "tanh", "sine", "cosine", "tan",
@@ -24,7 +24,7 @@ _CYCLES = re.compile(r'"estimated_cycles":"?(\d{1,18})')
 
 
 class Bound(NamedTuple):
-    """The least seconds of all runs of an operation, by what it uses of the device."""
+    """The least seconds of all runs of an operation, by the device's resource."""
 
     computing: float
     memory: float
@@ -56,7 +56,7 @@ class Bounds:
         self._known: set[object] = set()
 
     def of(self, instruction: Instruction, times: int, is_asynchronous: bool) -> Bound | None:
-        """Return the bound of an operation's runs; None if its work is not known."""
+        """Return the bound of all runs of an operation; None if its work is unknown."""
         rates = self._rates
         is_unknown = (
             instruction.opcode == "custom-call" and not self._estimates.of(instruction).known
@@ -75,8 +75,8 @@ class Bounds:
     def _moved(self, instruction: Instruction, times: int) -> tuple[float, float]:
         """Return the bytes of an operation's runs that come from memory, and from the cache.
 
-        Without a cache all come from memory. With one, arguments come from memory once, results of
-        the program go there, and other values do as far as they are larger than the cache.
+        Without a cache all bytes come from memory. With one, arguments come from memory once,
+        results of the program go there, and of other values the bytes that exceed the cache.
         """
         always = repeated = 0
         for value, count, is_write in transfers(instruction, self._estimates.needs):
@@ -144,7 +144,7 @@ def program_seconds(bounds: list[Bound]) -> float:
 def compiler_seconds(instruction: Instruction, clock: float | None) -> float | None:
     """Return the compiler's own estimate of an operation's time, None if its text has none.
 
-    Compilers for TPUs write cycles; that for GPUs writes times, with the compiler option
+    The compiler for TPUs writes cycles; the one for GPUs writes times, with the compiler option
     `xla_gpu_collect_cost_model_stats`.
     """
     text = instruction.attributes.get("backend_config", "")
@@ -156,14 +156,14 @@ def compiler_seconds(instruction: Instruction, clock: float | None) -> float | N
     config = instruction.backend_config
     listed = config.get("reification_cost") if isinstance(config, dict) else None
     for model in listed if isinstance(listed, list) else []:
-        # Its first, unnamed model is the one by which it chooses fusions.
+        # Its first, unnamed model is the one that it chooses fusions by.
         if isinstance(model, dict) and not model.get("name"):
             return float(model.get("exec_time_us", 0.0)) * 1e-6
     return None
 
 
 def _starts(instruction: Instruction) -> bool:
-    """Return whether an operation ends later, at its done."""
+    """Return whether an operation starts an asynchronous one, which ends at its done."""
     if instruction.opcode.endswith("-start"):
         return True
     # Programs for TPUs run collectives in pieces, in fusions with other work.
@@ -172,14 +172,14 @@ def _starts(instruction: Instruction) -> bool:
 
 
 def _owner(value: Instruction) -> Instruction:
-    """Return the operation that made the value that another value is a view of."""
+    """Return the operation that made a value, or the value that it is a view of."""
     while value.opcode in _VIEWS and value.operands:
         value = value.operands[0]
     return value
 
 
 def _vector_work(instruction: Instruction, known: dict[int, Needs]) -> float:
-    """Return the elementwise operations that a device cannot do without."""
+    """Return the number of elementwise operations that take a device's time in any case."""
     if instruction.fused is None:
         return instruction.shape.size if instruction.opcode in _VECTOR else 0
     work = 0.0

@@ -1,4 +1,4 @@
-"""The collectives of a program: the mesh axes that they are along, bytes and source lines."""
+"""The collectives of a program: their mesh axes, bytes and source lines."""
 
 from typing import Any, NamedTuple
 
@@ -34,19 +34,19 @@ class Collective(NamedTuple):
 
     Attributes:
       name: the name of the instruction.
-      opcode: its kind, such as "all-reduce"; of a start and a done this is one.
-      axes: the mesh axes that it is along; None if it is along none, or there is no mesh.
+      opcode: its kind, such as "all-reduce"; a start and its done are one.
+      axes: the mesh axes that it is along; None if there are none, or there is no mesh.
       groups: the groups of devices that communicate, or the pairs that send and receive.
       group_size: the number of devices in a group.
       type: the type of its result on each device.
       operand_bytes: the bytes of its operands on each device.
       moved_bytes: the bytes that each device sends, by the algorithm that sends the fewest.
-      runs: how often it runs; None in a loop whose trip count is not known.
-      file, line, function: the user's line that asked for it, where it is known.
-      op_name: the path of the operation in the program, or the argument, that it serves.
+      runs: the number of its runs; None in a loop whose trip count is not known.
+      file, line, function: the user's line that causes it, where it is known.
+      op_name: the path of the operation in the program, or the argument, that it is for.
       seconds: the least time of the links for all runs, None without the rates of a device.
-      beside: the names of the operations that run while it does: those between its start and its
-        done in the schedule. It hides behind them, as far as they take as long.
+      beside: the names of the operations that run at the same time: those between its start and its
+        done in the schedule. Their time hides the collective's.
       beside_seconds: the least time of these operations, None without rates.
     """
 
@@ -91,7 +91,7 @@ class Collectives:
 
     @property
     def moved_bytes(self) -> int:
-        """The bytes that each device sends in all."""
+        """The total bytes that each device sends."""
         return sum(row.total_bytes for row in self.rows)
 
     def by_axes(self) -> dict[str, int]:
@@ -112,7 +112,7 @@ class Collectives:
 
     @is_visible
     def text(self) -> str:
-        """Return a table of the collectives, those that move most first, and sums by mesh axes."""
+        """Return a table of the collectives, the most bytes first, and sums by mesh axes."""
         if not self.rows:
             return "no collectives: the devices do not communicate"
         timed = any(row.seconds for row in self.rows)
@@ -158,7 +158,7 @@ class Collectives:
 
 
 def _beside_text(row: Collective) -> str:
-    """Return what runs during a collective as text: the number of operations, and their time."""
+    """Return the number of operations that run during a collective, and their time, as text."""
     if not row.beside:
         return "nothing"
     count = f"{len(row.beside)} operation{'s' if len(row.beside) > 1 else ''}"
@@ -170,7 +170,7 @@ def collectives(
 ) -> Collectives:
     """Return the operations of a compiled program by which its devices communicate.
 
-    The bytes are those that each device sends, by the algorithms that send the fewest: of a group
+    The bytes are those that each device sends, by the algorithms that send the fewest: in a group
     of n devices with operands of b bytes each, an all-reduce sends 2 b (n - 1) / n, an all-gather
     b (n - 1), a reduce-scatter and an all-to-all b (n - 1) / n, a permutation b. An asynchronous
     collective runs during the operations that are scheduled between its start and its done.
@@ -185,7 +185,7 @@ def collectives(
     Raises:
       HloSyntaxError: if the text is not HLO.
       TypeError: if the program is of another type.
-      ValueError: if the text of the mesh is wrong, or the program is for more devices.
+      ValueError: if the text is not that of a mesh, or the program is for more devices.
     """
     mesh = mesh_of_text(mesh) if isinstance(mesh, str) else mesh
     module = hlo_module(program)
@@ -217,12 +217,12 @@ def collectives(
 
 
 def _operations(instruction: Instruction) -> list[Instruction]:
-    """Return an instruction, or those in a fusion, where compilers for TPUs put collectives."""
+    """Return an instruction, or those in a fusion: TPU compilers put collectives into fusions."""
     return [instruction] if instruction.fused is None else instruction.fused.instructions
 
 
 def _device_count(module: HloModule, mesh: MeshAxes | None) -> int:
-    """Return the number of devices of a program, which its header says."""
+    """Return the number of devices of a program, from its header."""
     count = device_count_of(module)
     if mesh is not None and mesh.size != count:
         raise ValueError(
@@ -242,7 +242,7 @@ def _row(
     axes: tuple[str, ...] | None = None
     if mesh is not None:
         axes = axes_of_groups(groups, mesh) if pairs is None else axes_of_pairs(groups, mesh)
-    # Compilers put collectives without lines of their own into fusions that have some.
+    # Compilers put collectives without source lines into fusions that have them.
     source = nearest_source(instruction) or nearest_source(step.instruction)
     return Collective(
         instruction.name,

@@ -64,8 +64,8 @@ class LineCost(NamedTuple):
     """The cost of the instructions that come from one line of source.
 
     A fusion's operations belong to their own lines, its bytes to the line of its result;
-    instructions that XLA inserted belong to the line of the value that they serve.
-    `unknown` is the number of the line's instructions with an unknown part.
+    instructions that XLA inserted belong to the line of the value that they are for.
+    `unknown` is the number of the line's instructions whose cost is partly unknown.
     """
 
     file: str | None
@@ -101,7 +101,7 @@ class Costs:
         contradictions: Sequence[Contradiction] = (),
     ):
         self.program = program
-        # Library calls that may allocate memory besides the peak's, and their counts.
+        # Library calls that may allocate memory in addition to the peak's, and their counts.
         self.uncounted = Counter(uncounted or {})
         # The figures of kernels' cost estimates that their code contradicts.
         self.contradictions = list(contradictions)
@@ -240,14 +240,14 @@ def costs(
     """Return the operations, bytes and time of a program, by instruction and by source line.
 
     The operations and bytes follow from shapes: a fusion reads what it needs of its operands and
-    writes its result, and values that are on the chip move nothing; a loop runs as often as its
-    trip count. The time of an instruction is a lower bound from the device's published rates: the
-    greatest of its operations by the peak rates of the units that compute them, its bytes by the
-    bandwidth of the memory, and what it sends by that of the links: docs/reference/costs.md.
+    writes its result, and values that are on the chip move nothing; a loop counts once per trip.
+    The time of an instruction is a lower bound from the device's published rates: the maximum of
+    its operations by the peak rates of the units that compute them, its bytes by the bandwidth of
+    the memory, and the bytes that it sends by that of the links: see docs/reference/costs.md.
 
     Args:
       program: HLO text, the path of an HLO file, a result of `parse`, or an object whose
-        `as_text()` is HLO, such as a result of `compile` in jax or hlofront. Of one that has a
+        `as_text()` is HLO, such as a result of `compile` in jax or hlofront. If it has a
         `memory_analysis()`, the peak is that of XLA's buffers.
       rates: the rates of a device; None for no times.
       memory: XLA's record of the program's memory, by default that of the program itself.
@@ -276,7 +276,7 @@ def costs(
     buffers, peak = peaks(module)
     memory = memory or memory_of(program)
     if memory is not None:
-        # XLA's own assignment of buffers, which the text does not have.
+        # XLA's own assignment of buffers, which is not in the text.
         peak = assigned_bytes(memory)
         buffers = without_unassigned(buffers, memory)
     seconds = program_seconds(known) if known else None
@@ -310,7 +310,7 @@ def _priced(
 
 
 def hlo_module(program: object) -> HloModule:
-    """Return a program, which is any of those that `costs` accepts, as an HloModule."""
+    """Return a program in any form that `costs` accepts as an HloModule."""
     if isinstance(program, HloModule):
         return program
     if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
@@ -327,7 +327,7 @@ def hlo_module(program: object) -> HloModule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction that runs as an operation of its own, with the number of its runs."""
+    """An instruction that runs as a separate operation, with the number of its runs."""
 
     instruction: Instruction
     runs: int | None
@@ -339,13 +339,13 @@ class Step:
 
 
 def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
-    """Return the instructions that run as operations of their own, outside fusions.
+    """Return the instructions that run as separate operations, outside fusions.
 
-    Each is listed once, with the runs by all callers of its computation; twice if some of these are
+    Each is listed once, with the runs by all callers of its computation; twice if some callers are
     asynchronous. Of a conditional's branches, the one with the most work is counted.
     """
     running: list[Step] = []
-    # By the id of a computation, and whether it runs while others do: its runs, as in a step.
+    # By the id of a computation, and whether it runs asynchronously: its runs, as in a step.
     entered: dict[tuple[int, bool], tuple[int | None, int]] = {(id(module.entry), False): (1, 1)}
     for computation, beside in itertools.product(reversed(module.callees_first()), (False, True)):
         if (id(computation), beside) not in entered:

@@ -27,7 +27,7 @@ _TRANSCENDENTAL = frozenset({
     "asinh", "atanh", "cosh", "sinh",
 })  # fmt: skip
 ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
-# Opcodes that move what the computations do that they call.
+# Opcodes that move the bytes of the computations that they call.
 _CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
 _LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
 _FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
@@ -38,7 +38,7 @@ _UNCOUNTED = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 
 
 def count_operations(opcodes: Iterable[str]) -> int:
-    """Return how many operations some opcodes are, as all tools count them.
+    """Return the number of operations among opcodes, as all tools count them.
 
     Parameters, constants, tuples and elements of tuples are not counted.
     """
@@ -48,8 +48,8 @@ def count_operations(opcodes: Iterable[str]) -> int:
 class Work(NamedTuple):
     """The work of an operation: floating-point operations, transcendental ones, bytes moved.
 
-    `known` is False where a part of the work is unknown: a custom call, or a loop without a known
-    trip count, which counts as one step.
+    `known` is False if a part of the work is unknown: a custom call, or a loop without a known trip
+    count, which counts as one step.
     """
 
     flops: int = 0
@@ -86,11 +86,11 @@ class Estimates:
 
     def __init__(self, module: HloModule):
         self.module = module
-        # By the ids of operations: their work, and the work without what they move.
+        # By the ids of operations: their work, and their work without bytes.
         self._known: dict[int, Work] = {}
         self._arithmetic: dict[int, Work] = {}
         self._computations: dict[int, Work] = {}
-        # Which elements of their values fused computations need, by the ids of the computations.
+        # The elements that fused computations need of their values, by the ids of the computations.
         self.needs: dict[int, Needs] = {}
         fused = {id(i.fused) for i in module.instructions() if i.fused is not None}
         for computation in module.callees_first():
@@ -115,7 +115,7 @@ class Estimates:
         return known
 
     def arithmetic(self, instruction: Instruction) -> Work:
-        """Return the work of an operation without what it moves."""
+        """Return the work of an operation without the bytes that it moves."""
         known = self._arithmetic.get(id(instruction))
         if known is None:
             known = self._arithmetic[id(instruction)] = self._computed(instruction)
@@ -193,7 +193,7 @@ class Estimates:
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """Return the trip count of a loop, or None if neither XLA nor the loop's programs say it."""
+    """Return the trip count of a loop; None if neither XLA nor the loop's code determines it."""
     config = instruction.backend_config
     known = config.get("known_trip_count") if isinstance(config, dict) else None
     count = known.get("n") if isinstance(known, dict) else None
@@ -204,7 +204,7 @@ def trip_count(instruction: Instruction) -> int | None:
 
 
 def _counted(loop: Instruction) -> int | None:
-    """Return the trip count of a loop that counts up by 1 to a constant, as TPU programs have."""
+    """Return the trip count of a loop that counts up by 1 to a constant, as in TPU programs."""
     condition, body = (loop.called.get(name, [None])[0] for name in ("condition", "body"))
     if condition is None or body is None or condition.root.opcode != "compare":
         return None
@@ -257,7 +257,7 @@ def _convolution_flops(instruction: Instruction) -> int | None:
     if not target.startswith("__cudnn$conv") or len(instruction.operands) < 2 or not results:
         return None
     first, second, result = *(o.shape for o in instruction.operands[:2]), results[0]
-    # The labels are those of the forward convolution, for the two gradients too.
+    # The labels are those of the forward convolution, also for the two gradients.
     if "BackwardInput" in target:
         first, result = result, first
     elif "BackwardFilter" in target:
@@ -292,7 +292,7 @@ def _window(instruction: Instruction) -> _Window:
 
 
 def _taps(window: _Window, n: int, length: int, outputs: int) -> int:
-    """Return how many elements the windows of all outputs see along a dimension, without padding.
+    """Return the number of elements that all windows see along a dimension, without padding.
 
     Args:
       window: the fields of the window.
@@ -349,7 +349,7 @@ def _applications(instruction: Instruction) -> int:
             results = next(instruction.shape.leaves()).dimensions
             lengths = zip(operands[0].shape.dimensions, results, strict=False)
             seen = _product(_taps(window, n, *both) for n, both in enumerate(lengths))
-            # However long the windows, no more than an application for each element is needed.
+            # However long the windows are, one application per element is enough.
             return max(min(seen - size, max(first, size)), 0)
         case "select-and-scatter":
             taps = _product(int(n) for n in _window(instruction).get("size", ()) if n.isdecimal())
@@ -357,7 +357,7 @@ def _applications(instruction: Instruction) -> int:
         case "scatter":
             return operands[-1].shape.size
         case "custom-call":
-            # How often it calls a computation is not known: at least once.
+            # It calls the computation an unknown number of times: at least once.
             return 1
     return size
 
@@ -381,7 +381,7 @@ def _gemm_flops(instruction: Instruction) -> int | None:
 
 
 def _kernel_flops(instruction: Instruction) -> int | None:
-    """Return the flops that a TPU kernel's own estimate says, or None for other custom calls."""
+    """Return the flops by a TPU kernel's own estimate, or None for other custom calls."""
     config = instruction.backend_config
     kernel = config.get("custom_call_config") if isinstance(config, dict) else None
     estimate = kernel.get("cost_estimate") if isinstance(kernel, dict) else None

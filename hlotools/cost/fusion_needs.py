@@ -9,7 +9,7 @@ _WHOLE = frozenset({
     "dot", "convolution", "sort", "fft", "cholesky", "triangular-solve", "reduce-window",
     "select-and-scatter", "custom-call", "while", "conditional", "call", "topk",
 })  # fmt: skip
-# Opcodes that give a part of their first operand, at places that the other operands say.
+# Opcodes that return a part of their first operand, at positions given by the other operands.
 _PARTS = frozenset({"slice", "dynamic-slice", "gather"})
 
 
@@ -34,7 +34,7 @@ class Needs(NamedTuple):
 def needs_of(fused: Computation, known: dict[int, Needs] | None = None) -> Needs:
     """Return the elements that a fused computation needs of each of its values.
 
-    `known` holds the results by the ids of computations, so that nested ones are visited once.
+    `known` caches the results by the ids of computations, so nested ones are visited once.
     """
     known = {} if known is None else known
     if id(fused) in known:
@@ -56,8 +56,8 @@ def needs_of(fused: Computation, known: dict[int, Needs] | None = None) -> Needs
 def fused_computations(fusion: Instruction) -> list[tuple[Computation, int]]:
     """Return the computations of a fusion and of the fusions in it, callers first.
 
-    Each is listed once, with the number of times that it is applied in one run of the fusion. Other
-    operations have none.
+    Each is listed once, with the number of times that it is applied in one run of the fusion. For
+    other operations the result is empty.
     """
     callees_first: dict[int, Computation] = {}
     waiting = [(called, False) for called in (fusion.fused,) if called is not None]
@@ -105,7 +105,7 @@ def _viewed(instruction: Instruction) -> Instruction:
 def _reads(
     instruction: Instruction, needed: int, overwrites: bool, known: dict[int, Needs]
 ) -> Iterator[tuple[Instruction, int]]:
-    """Yield an operation's operands and what it reads of them to make `needed` elements."""
+    """Yield an operation's operands and the elements of each that `needed` results require."""
     opcode, operands = instruction.opcode, instruction.operands
     size = max(instruction.shape.size, 1)
     if instruction.fused is not None:

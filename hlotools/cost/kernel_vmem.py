@@ -17,10 +17,10 @@ class VmemBuffer(NamedTuple):
     """A buffer of a kernel.
 
     Attributes:
-      name: what it is for: "operand 0".
+      name: its purpose: "operand 0".
       type: its sizes and its elements: "128x128xf32".
       copies: the number of buffers: one is copied while the kernel computes with another.
-      bytes: the bytes of all of them.
+      bytes: the bytes of all copies.
     """
 
     name: str
@@ -62,11 +62,11 @@ def _buffer(name: str, sizes: str, dtype: str, copies: int) -> VmemBuffer:
 
 
 def vmem_lines(hlo: str, count: int) -> list[str]:
-    """Return lines on the kernels of a program that fill VMEM most, with their largest buffers.
+    """Return lines on the kernels that use the most VMEM in a program, with their largest buffers.
 
     Args:
       hlo: the program as HLO.
-      count: the number of buffers that are listed.
+      count: the maximum number of buffers.
     """
     kernels = [(i, k, vmem_buffers(k)) for i, k in kernels_in(hlo) if k.mlir]
     kernels.sort(key=lambda each: -sum(buffer.bytes for buffer in each[2]))

@@ -1,8 +1,8 @@
 """The work of a Mosaic kernel for TPUs, from its code: operations, and bytes by its block specs.
 
-A kernel runs for each step of its grid. Which of its branches run and how often its loops do are
-integers that follow from the indices of the step, where no memory is read for them: they are
-computed for all steps. So a kernel that skips blocks counts only those that it computes.
+A kernel runs for each step of its grid. If no memory is read for them, the choice of branches and
+the trips of loops are integers that follow from the indices of the step: they are computed for all
+steps. So of a kernel that skips blocks, only those that it computes are counted.
 """
 
 import functools
@@ -33,7 +33,7 @@ _ARITHMETIC_OF_MATH = frozenset({
 _MOST_VALUES = 4_000_000
 _LARGEST_GRID = 1 << 40
 _MOST_AXES = 16
-# How much the author's estimate may differ from the code.
+# The factor by which the author's estimate may differ from the code.
 _CONTRADICTION = 2.0
 _FIGURES = ("flops", "transcendentals", "bytes_accessed")
 
@@ -42,9 +42,9 @@ class KernelWork(NamedTuple):
     """The work of one call of a kernel.
 
     Attributes:
-      flops: its operations; those of a branch count as always run where its condition is unknown.
+      flops: its operations; a branch counts as always run if its condition is unknown.
       transcendentals: its transcendental operations.
-      products: the operations of the products of matrices that run for sure, by the dtype of their
+      products: the operations of the products of matrices that certainly run, by the dtype of their
           operands in MLIR and the passes of their precision.
       windows: for each operand and result the bytes of its blocks that are copied, None if it has
           no blocks.
@@ -74,7 +74,7 @@ class Contradiction(NamedTuple):
 
 
 def work_of(call: Instruction) -> KernelWork | None:
-    """Return the work of the kernel of a custom call, None if its code does not say it."""
+    """Return the work of the kernel of a custom call, None if its code does not determine it."""
     kernel = call.kernel
     if kernel is None or kernel.kind != "Mosaic TPU" or not kernel.mlir:
         return None
@@ -112,7 +112,7 @@ def contradictions(call: Instruction, moved: int) -> list[Contradiction]:
 
 
 def _product(left: int, right: int) -> int:
-    """Return a product as 64 bits hold it."""
+    """Return a product wrapped to 64 bits."""
     return (left * right + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -122,7 +122,7 @@ def _quotient(left: int, right: int) -> int:
     return -size if (left < 0) != (right < 0) else size
 
 
-# By the name of an operation: what it computes, and of how many operands.
+# By the name of an operation: its function, and its number of operands.
 _INTEGERS: dict[str, tuple[Callable[..., int], int]] = {
     "addi": (operator.add, 2),
     "subi": (operator.sub, 2),
@@ -155,7 +155,7 @@ def _trips(start: int, stop: int, step: int) -> int:
 
 
 class _Integers:
-    """The integers of a kernel, by their numbers: how each follows from others and the grid."""
+    """The integers of a kernel, by number: how each is computed from others and the grid."""
 
     def __init__(self, grid: Sequence[int]):
         self.grid = grid
@@ -184,11 +184,11 @@ class _Integers:
         return len(self._made) - 1
 
     def over(self, values: Iterable[int], axes: Sequence[int]) -> list[list[int]] | None:
-        """Return values at all indices along axes, the last axis first; None if that is too much.
+        """Return values at all indices along axes, in row-major order; None if that is too much.
 
         Args:
           values: the numbers of the values.
-          axes: the axes that they depend on, and perhaps more.
+          axes: axes that include those on which the values depend.
         """
         values = list(values)
         needed: set[int] = set()
@@ -222,9 +222,9 @@ class _Integers:
         return sum(found[0]) / max(len(found[0]), 1) if found else None
 
     def changes(self, values: Sequence[int]) -> int | None:
-        """Return how many times values change, at first as well, while the last axis runs first.
+        """Return how many times values change over the grid in row-major order, plus one.
 
-        It is None if that is too much to compute.
+        The result is None if that is too much to compute.
         """
         last = max((axis for value in values for axis in self._axes[value]), default=-1)
         found = self.over(values, range(last + 1))
@@ -235,7 +235,7 @@ class _Integers:
 
 
 class _Scope:
-    """The integers that the names of a function's values stand for; None for other values."""
+    """The integers of a function's values, by name; None for other values."""
 
     def __init__(self, integers: _Integers, head: str):
         self.integers = integers
@@ -249,7 +249,7 @@ class _Scope:
         return [self._numbers.get(name) for name in _VALUE.findall(text)]
 
     def define(self, name: str, operation: str, rest: str) -> None:
-        """Record the value of an operation on integers; that of any other is unknown."""
+        """Record the value of an operation on integers; other operations have unknown values."""
         self._numbers[name] = None
         dialect, _, word = operation.partition(".")
         text, _, type_ = rest.partition(" : ")
@@ -278,7 +278,7 @@ class _Scope:
 
 
 class _Region(NamedTuple):
-    """A region of the code: the number of its runs in a grid step, and whether that is sure."""
+    """A region of the code: the number of its runs in a grid step, and whether it is certain."""
 
     runs: int
     is_sure: bool
@@ -290,7 +290,7 @@ class _Region(NamedTuple):
 def work_of_code(mlir: str) -> KernelWork | None:
     """Return the work of a kernel's MLIR, None if the grid or a loop's trips are not known.
 
-    It is None for a grid whose steps are too many to compute what each does, too.
+    It is also None for a grid with too many steps to compute the work of each.
     """
     lines = [line.written for line in stablehlo_lines(mlir, renamed=False)]
     function = mosaic_function(lines)
@@ -359,7 +359,7 @@ def _counted(body: Sequence[str], integers: _Integers) -> Counter[tuple[_Region,
 
 
 def _inner(operation: str, rest: str, region: _Region, scope: _Scope) -> _Region | None:
-    """Return the region inside an operation, None if nothing says how often it runs."""
+    """Return the region inside an operation, None if the number of its runs is unknown."""
     integers = scope.integers
     values = [*scope.of(rest), None, None, None, None]
     if operation == "scf.if":
@@ -380,7 +380,7 @@ def _inner(operation: str, rest: str, region: _Region, scope: _Scope) -> _Region
 
 
 def _kinds(operation: str, rest: str, region: _Region) -> Iterable[tuple[tuple[object, ...], int]]:
-    """Yield what an operation counts as, and how many."""
+    """Yield the kinds of work of an operation, and their amounts."""
     dialect, _, word = operation.partition(".")
     vectors = [(math.prod(_sizes(sizes)), sizes, dtype) for sizes, dtype in _VECTOR.findall(rest)]
     if word in ("matmul", "contract") and len(vectors) > 2:

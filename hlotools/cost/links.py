@@ -19,8 +19,8 @@ def is_collective(opcode: str) -> bool:
 def identity_of(instruction: Instruction) -> object:
     """Return what identifies a collective.
 
-    Programs for TPUs run one in pieces with other work: each of these fusions has a copy of it,
-    of one chain.
+    Programs for TPUs run a collective in pieces with other work: each of these fusions has a copy
+    of it, with the same chain id.
     """
     attributes = instruction.attributes
     if "chain_id" not in attributes.get("frontend_attributes", ""):
@@ -36,10 +36,10 @@ def device_count_of(module: HloModule) -> int:
 
 
 def groups_of(instruction: Instruction, device_count: int) -> Groups:
-    """Return the groups of devices that a collective is among, or the pairs that send and receive.
+    """Return the groups of devices of a collective, or the pairs that send and receive.
 
     Raises:
-      ValueError: if its attributes name no groups.
+      ValueError: if its attributes have no groups.
     """
     attributes = instruction.attributes
     pairs = attributes.get("source_target_pairs")
@@ -98,8 +98,8 @@ def link_seconds(instruction: Instruction, links: Links, device_count: int) -> f
 def _leaving_host(opcode: str, carried: float, beside: float, hosts: int) -> float:
     """Return the bytes that leave a host, whose `beside` devices first combine their shares.
 
-    Switches of a network may sum, so that a host sends an array that is reduced once at most. All
-    network adapters of a host may send, also those of devices outside of the group.
+    As the switches of a network may sum, a host sends an array to be reduced at most once. All
+    network adapters of a host may send, including those of devices outside the group.
     """
     away = (hosts - 1) / hosts
     match opcode:

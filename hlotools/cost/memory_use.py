@@ -41,7 +41,7 @@ class Moment(NamedTuple):
 
 
 class LiveBuffer(NamedTuple):
-    """A value in memory from one moment up to and including another, by their numbers."""
+    """A value in memory from one moment up to and including another, given by number."""
 
     buffer: BufferCost
     computation: str
@@ -59,7 +59,7 @@ class MemoryUse:
       peak: the number of the moment with the most bytes.
       assigned: XLA's record of its buffers, None for texts.
       uncounted: the library calls that may allocate more memory while they run, and their counts.
-      is_scheduled: whether the program is compiled, so that its order is that of its run.
+      is_scheduled: whether the program is compiled, so that it runs in this order.
     """
 
     __slots__ = (
@@ -163,7 +163,7 @@ class MemoryUse:
         return list(map(visible, lines))
 
     def _chart(self, width: int, height: int) -> list[str]:
-        """Return the lines of a chart; each column is the most of the moments in it."""
+        """Return the lines of a chart; each column shows the maximum of its moments."""
         count = len(self.moments)
         columns = min(width, count)
         starts = [column * count // columns for column in range(columns + 1)]
@@ -171,7 +171,7 @@ class MemoryUse:
             max(moment.bytes for moment in self.moments[start:end])
             for start, end in itertools.pairwise(starts)
         ]
-        # A few moments are drawn as wide as many.
+        # A few moments are drawn as wide as many are.
         wide = max(width // columns, 1)
         most = max(max(tops), 1)
         label = size_text(most)
@@ -194,14 +194,14 @@ class MemoryUse:
 
 
 def _level(share: float, row: int, height: int) -> int:
-    """Return how many eighths of a chart's row a share of the whole height fills."""
+    """Return the eighths of a chart's row that are filled by a share of the whole height."""
     eighths = round(share * height * 8)
     level = min(max(eighths - 8 * (row - 1), 0), 8)
     return max(level, 1) if row == 1 and share > 0 else level
 
 
 def buffer_lines(buffers: Sequence[BufferCost], most: int) -> list[str]:
-    """Return lines of text with buffers: size, kind, type and source line."""
+    """Return lines of text that list buffers: size, kind, type and source line."""
     shown = buffers[:most]
     sizes = [size_text(buffer.bytes) for buffer in shown]
     width = max(map(len, sizes), default=0)
@@ -227,14 +227,14 @@ def size_text(count: float) -> str:
 
 
 def memory_use(program: object, memory: MemoryStats | None = None) -> MemoryUse:
-    """Return the memory of a program over time: what is live at each operation.
+    """Return the memory of a program over time: the values that are live at each operation.
 
     The order is that of the text, which is the schedule of a compiled program. Values are live from
-    their definition to their last use; arguments and constants always are, an operation that XLA
+    their definition to their last use; arguments and constants always are. An operation that XLA
     computes in place takes the buffer of its operand, and a result that of the argument which was
-    donated for it. A computation is looked into once, where the most is live around it. XLA's own
-    assignment may share more, or pad: `assigned_bytes` is what it reserves. What library calls
-    allocate while they run is in neither; `uncounted` names them.
+    donated for it. A computation is expanded once, where the most memory is live around it. XLA's
+    own assignment may share more, or pad: `assigned_bytes` is what it reserves. The memory that
+    library calls allocate while they run is in neither; `uncounted` names these calls.
 
     Args:
       program: HLO: text, the path of a file, a result of `parse`, or an object whose
@@ -270,7 +270,7 @@ class _Timeline:
         self.buffers: list[LiveBuffer] = []
         self._peaks = peak_bytes(module)
         self._lifetimes = {id(c): Lifetimes(c) for c in module.computations if id(c) in self._peaks}
-        # By the id of a computation: the most bytes live outside of it, and the call then.
+        # By the id of a computation: the most bytes live outside of it, and at which call.
         self._calls: dict[int, tuple[int, Instruction]] = {}
         held = {id(module.entry): 0}
         for computation in reversed(module.callees_first()):
@@ -318,7 +318,7 @@ class _Timeline:
             is_always = i.opcode in ("parameter", "constant")
             position, last = lifetimes.position[id(i)], lifetimes.last[id(i)]
             if id(i) in lifetimes.reused:
-                # From there on the buffer belongs to the operation that overwrites it.
+                # From then on the buffer belongs to the operation that overwrites it.
                 last -= 1
             self.buffers.append(
                 LiveBuffer(

@@ -1,4 +1,4 @@
-"""Groups of devices that communicate, as HLO writes them, and the mesh axes that they are along."""
+"""Groups of devices that communicate, as HLO writes them, and their mesh axes."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ _MESH = re.compile(r"mesh\[(.*?)\](?:, device_ids=\((.*?\)?)\))?\s*\{(.*)\}", re
 _AXIS = re.compile(r"'((?:[^'\\]|\\.)*)'(?:=(\d+))?(?::\((\d+)\)(\d+))?")
 _ORDER = re.compile(r"\[([\d,]*)\](?:T\(([\d,]*)\))?")
 _GROUP = re.compile(r"\{([\d,\s]*)\}")
-# The greatest number of devices that are listed.
+# The maximum number of devices.
 _MAX_DEVICES = 1 << 16
 
 
@@ -26,7 +26,7 @@ class MeshAxes(NamedTuple):
     Attributes:
       axes: a name and a size for each axis, the outermost first.
       positions: per device of the mesh, in row-major order, its position among the program's
-        devices; None if they are in the program's order.
+        devices; None if the orders are equal.
     """
 
     axes: tuple[tuple[str, int], ...]
@@ -42,10 +42,10 @@ class MeshAxes(NamedTuple):
 
 
 def mesh_of_text(text: str) -> MeshAxes:
-    """Return the mesh that a text such as "data=4, model=2" means.
+    """Parse a mesh such as "data=4, model=2".
 
     Raises:
-      ValueError: if it means none.
+      ValueError: if the text is not that of a mesh.
     """
     axes: list[tuple[str, int]] = []
     for part in text.split(","):
@@ -59,7 +59,7 @@ def mesh_of_text(text: str) -> MeshAxes:
 
 
 def numbers_of(text: str) -> tuple[int, ...]:
-    """Return the numbers in a text such as "4,2"; those of an empty text are none."""
+    """Return the numbers in a text such as "4,2"; none for an empty text."""
     return tuple(int(part) for part in text.split(",") if part.strip())
 
 
@@ -73,7 +73,7 @@ def groups_of_text(text: str, device_count: int) -> Groups:
       device_count: the number of devices.
 
     Raises:
-      ValueError: if the text is none of groups, or has too many devices.
+      ValueError: if the text is not that of groups, or has too many devices.
     """
     mesh = _MESH.fullmatch(text.strip())
     if mesh is not None:
@@ -111,7 +111,7 @@ def _transposed(dimensions: Sequence[int], order: Sequence[int]) -> list[int]:
 
 
 def _groups_of_mesh(axes: str, devices: str | None, chosen: str) -> Groups:
-    """Return the groups of devices along axes, or parts of axes, of a mesh that XLA writes.
+    """Return the groups of devices along axes, or parts of axes, of a mesh in XLA's notation.
 
     Args:
       axes: the names and sizes of the mesh's axes, such as "'a'=4,'b'=2".
@@ -148,8 +148,8 @@ def axes_of_groups(groups: Groups, mesh: MeshAxes) -> tuple[str, ...] | None:
       mesh: the mesh.
 
     Returns:
-      The names, the outermost axis first; () for groups of one device; None if the groups are
-      along no axes.
+      The names, the outermost axis first; () for groups of one device; None if the groups are not
+      along axes.
     """
     positions = mesh.positions or tuple(range(mesh.size))
     wanted = {frozenset(group) for group in groups}
@@ -164,7 +164,7 @@ def axes_of_groups(groups: Groups, mesh: MeshAxes) -> tuple[str, ...] | None:
 
 
 def axes_of_pairs(pairs: Groups, mesh: MeshAxes) -> tuple[str, ...]:
-    """Return the names of the mesh axes along which devices send to others, by these pairs.
+    """Return the names of the mesh axes along which pairs of devices send and receive.
 
     Args:
       pairs: (source, target) positions of devices.
@@ -243,7 +243,7 @@ def _sums(parts: Sequence[_Part]) -> list[int]:
 
 
 def _merged(chosen: Iterable[_Part]) -> Iterator[str]:
-    """Yield the names of axes, or of parts of them where not all are chosen."""
+    """Yield the names of axes, or of parts of them where not all parts are chosen."""
     run: list[_Part] = []
     for part in [*chosen, None]:
         last = run[-1] if run else None

@@ -8,7 +8,7 @@ from hlotools.cost.links import is_collective
 from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction
 
-# Opcodes that take no time of the units that compute.
+# Opcodes that take no time of the compute units.
 _TIMELESS = frozenset({
     "parameter", "constant", "get-tuple-element", "tuple", "bitcast", "after-all",
     "opt-barrier", "partition-id", "replica-id",
@@ -34,8 +34,8 @@ class Schedule:
         """Return the operations that run while a collective does.
 
         Args:
-          pieces: the collective, or each of the copies by which a TPU runs it in pieces, with the
-            operation, such as a fusion, that it is inside of.
+          pieces: the collective, or each of its copies if a TPU runs it in pieces, with the
+            operation, such as a fusion, that contains it.
         """
         outer = [self._starts.get(id(i.computation), i) for _, i in pieces]
         first = outer[0]
@@ -52,7 +52,7 @@ class Schedule:
         return [i for i in order[begin : end + 1] if i is not first and _computes(i)]
 
     def seconds(self, instructions: Sequence[Instruction], times: int) -> float | None:
-        """Return the least time of some operations in all their runs, None without rates."""
+        """Return the least time of all runs of operations, None without rates."""
         if self._bounds is None:
             return None
         bounds = (self._bounds.of(instruction, times, False) for instruction in instructions)

@@ -1,4 +1,4 @@
-"""The peak of a program's memory use: the values that are live at it, from the schedule."""
+"""The peak of a program's memory use, from the schedule, and the values that are live then."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from hlotools.ir.hlo import (
 _VIEWS = frozenset({"bitcast", "tuple", "get-tuple-element", "while", "opt-barrier", "copy-done",
                     "async-done", "all-reduce-done", "all-gather-done", "collective-permute-done",
                     "add-dependency", "domain"})  # fmt: skip
-# Opcodes of whose called computations only one is in memory at a time.
+# Opcodes that call several computations, only one of them in memory at a time.
 _RUNNING = frozenset({"while", "conditional", "call", "async-start"})
 
 
@@ -52,7 +52,7 @@ class _Peak:
 
 
 class MemoryStats(Protocol):
-    """The sizes of a program's buffers as XLA assigned them: a record of jaxlib has these."""
+    """The sizes of a program's buffers as XLA assigned them, as in jaxlib's record."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -69,7 +69,7 @@ def memory_of(program: object) -> MemoryStats | None:
 def assigned_bytes(stats: MemoryStats) -> int:
     """Return the bytes of all buffers of a program: arguments, results and temporaries.
 
-    What arguments and results share, by donation, counts once.
+    Memory that arguments and results share by donation counts once.
     """
     return (
         stats.argument_size_in_bytes
@@ -80,7 +80,7 @@ def assigned_bytes(stats: MemoryStats) -> int:
 
 
 def without_unassigned(buffers: list[BufferCost], stats: MemoryStats) -> list[BufferCost]:
-    """Return the buffers without temporaries that XLA has no memory for: it shares their bytes."""
+    """Return the buffers without temporaries that XLA did not allocate: it shares their bytes."""
     temporary = stats.temp_size_in_bytes
     assigned: list[BufferCost] = []
     for buffer in buffers:
@@ -134,8 +134,8 @@ class Lifetimes:
       order: the operations in order.
       always: the constants, and the arguments of an entry, which are live all the time.
       made: the operations that make other values.
-      last: the position of the last use of each value, by the operation's id; that after the last
-        operation for results.
+      last: the position of the last use of each value, by the operation's id; for results, the
+        position after the last operation.
       results: the ids of the operations that make the result.
     """
 
@@ -187,7 +187,7 @@ class Lifetimes:
                 self.reused.add(id(instruction))
 
     def bytes_of(self, instruction: Instruction) -> int:
-        """Return the bytes of a value's buffers, without those that arguments gave to it."""
+        """Return the bytes of a value's buffers, without the buffers of donated arguments."""
         return made_bytes(instruction) - self._donated.get(id(instruction), 0)
 
     def changes(self) -> list[tuple[int, int, int]]:
@@ -219,7 +219,7 @@ _ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\(\d")
 def _donated_bytes(entry: Computation) -> dict[int, int]:
     """Return the bytes of results that are in the buffers of donated arguments.
 
-    They are by the id of the operation that makes the result; `input_output_alias` of the module
+    The keys are the ids of the operations that make the results; `input_output_alias` of the module
     lists them.
     """
     donated: dict[int, int] = {}
@@ -253,7 +253,7 @@ def _maker(value: Instruction, index: list[int]) -> Instruction:
 
 
 def running_callees(instruction: Instruction) -> list[Computation]:
-    """Return the computations that run while an operation does, with values of their own."""
+    """Return the computations that run during an operation, with their own values."""
     if instruction.opcode not in _RUNNING:
         return []
     return [callee for listed in instruction.called.values() for callee in listed]
@@ -305,13 +305,13 @@ def _overwrites(instruction: Instruction, size: int) -> bool:
     return alike and made_bytes(instruction) == size
 
 
-# Opcodes whose first operand XLA updates in place where nothing else needs it.
+# Opcodes whose first operand XLA updates in place if nothing else needs it.
 _UPDATES = frozenset({"dynamic-update-slice", "scatter", "sort"})
 _IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
 
 
 def buffer_of(instruction: Instruction, size: int, is_result: bool) -> BufferCost:
-    """Return the value that an operation makes, of a number of bytes, with its kind and line."""
+    """Return the value that an operation makes as a buffer of `size` bytes, with kind and line."""
     kinds = {"parameter": "argument", "constant": "constant"}
     kind = kinds.get(instruction.opcode, "result" if is_result else "temporary")
     source = nearest_source(instruction)

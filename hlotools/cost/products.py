@@ -22,7 +22,7 @@ _ALGORITHMS = {
 
 
 def product_seconds(instruction: Instruction, flops: float, peaks: Mapping[str, float]) -> float:
-    """Return the least time of a dot, convolution or library call with a number of operations.
+    """Return the least time of a dot, convolution or library call with `flops` operations.
 
     The program selects the unit by the operands' dtypes, the precision or the algorithm. GPUs
     compute products of float32 in TensorFloat-32, unless the precision is "highest"; TPUs as one
@@ -101,7 +101,7 @@ def _name_of_kernel(dtype: str, peaks: Mapping[str, float]) -> str:
 
 
 def _rate(name: str, peaks: Mapping[str, float]) -> float:
-    """Return the peak rate of a dtype, or the highest of all, which is a bound too."""
+    """Return the peak rate of a dtype, or the highest rate of all, which is also a bound."""
     units = [peak for key, peak in peaks.items() if key.split(" ")[0] == name]
     if name == "float8" and not units and "bfloat16" in peaks:
         units = [max(peaks.get("bfloat16", 0.0), peaks.get("float16", 0.0))]
@@ -109,7 +109,7 @@ def _rate(name: str, peaks: Mapping[str, float]) -> float:
 
 
 def products_in(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
-    """Yield the products of an operation, also those inside fusions, with their numbers of runs."""
+    """Yield the products of an operation, including those inside fusions, with their runs."""
     if instruction.opcode in _PRODUCTS:
         yield instruction, 1
     for computation, count in fused_computations(instruction):

@@ -24,7 +24,7 @@ class Links(Protocol):
 
     @property
     def reduces(self) -> bool:
-        """True if the switches between the devices sum: a device then sends an array once."""
+        """True if the switches between the devices sum, so that a device sends an array once."""
         ...
 
 
@@ -58,7 +58,7 @@ class DeviceRates(Protocol):
 
     @property
     def cache_bytes(self) -> int:
-        """The size of the cache before the memory, 0 if programs manage it, or there is none."""
+        """The size of the cache before the memory, 0 if it is absent or managed by programs."""
         ...
 
     @property

@@ -21,7 +21,7 @@ _PARTS = frozenset({"slice", "dynamic-slice", "gather"})
 _LIBRARIES = ("__cublas", "__cudnn", "__onednn")
 
 
-# Fusions that are computed by a library, which allocates what it needs besides the result.
+# Fusions that are computed by a library, which allocates its own workspace.
 _LIBRARY_FUSION = re.compile(r"__(?:ynn|xnn|onednn)_fusion")
 # Custom calls that XLA itself computes, or whose workspace is one of their results.
 _WITHOUT_ALLOCATIONS = re.compile(
@@ -33,7 +33,7 @@ _WITHOUT_ALLOCATIONS = re.compile(
 def self_allocating(module: HloModule) -> Counter[str]:
     """Return the names and counts of a program's library calls that may allocate memory inside.
 
-    What they allocate while they run is neither in the text nor in XLA's own record.
+    This memory is neither in the text nor in XLA's own record.
     """
     names: Counter[str] = Counter()
     for instruction in module.instructions():
@@ -58,7 +58,7 @@ def uncounted_text(names: Counter[str]) -> str:
 
 
 class Transfer(NamedTuple):
-    """A value that an operation reads from memory or writes to it, and how many of its bytes."""
+    """A value that an operation reads from or writes to memory, and the number of bytes."""
 
     value: Instruction
     bytes: int
@@ -81,7 +81,7 @@ def bytes_in_memory(shape: Shape) -> int:
 
 
 def is_allocation(instruction: Instruction) -> bool:
-    """Return whether a custom call only makes a buffer, which others fill."""
+    """Return whether a custom call only allocates a buffer, which others fill."""
     target = unquoted(instruction.attributes.get("custom_call_target", ""))
     return instruction.opcode == "custom-call" and target == "AllocateBuffer"
 
@@ -94,9 +94,9 @@ def moved_bytes(instruction: Instruction, known: dict[int, Needs] | None = None)
 def transfers(
     instruction: Instruction, known: dict[int, Needs] | None = None
 ) -> Iterator[Transfer]:
-    """Yield what an operation reads and writes, without what is on the chip already.
+    """Yield the values that an operation reads and writes, except those already on the chip.
 
-    `known` holds the needs of fused computations by their ids, so that each is visited once.
+    `known` caches the needs of fused computations by their ids, so each is visited once.
     """
     opcode, operands = instruction.opcode, instruction.operands
     if opcode in _FREE or opcode.endswith(("-done", "-update")):
@@ -140,7 +140,7 @@ def _of_fusion(fusion: Instruction, known: dict[int, Needs] | None) -> Iterator[
         if parameter.number < len(fusion.operands):
             operand = fusion.operands[parameter.number]
             share = needs.share(parameter)
-            # An operand that is given twice is read once, as far as a bound goes.
+            # For a bound, an operand that occurs twice is read once.
             read[operand] = max(read.get(operand, 0.0), share)
     for operand, share in read.items():
         yield Transfer(operand, round(bytes_in_memory(operand.shape) * share), False)
@@ -155,18 +155,18 @@ def _of_fusion(fusion: Instruction, known: dict[int, Needs] | None) -> Iterator[
 
 
 def continues(instruction: Instruction) -> bool:
-    """Return whether an operation is the update of an asynchronous one that has its result."""
+    """Return whether an operation is an update of an asynchronous one that returns its result."""
     if instruction.opcode != "async-update" or not instruction.operands:
         return False
     return result_of_start(instruction.operands[0]).size > 0
 
 
 def result_of_start(start: Instruction) -> Shape:
-    """Return the shape of the result of an asynchronous operation, which its start's tuple has."""
+    """Return the shape of an asynchronous operation's result, from its start's tuple."""
     elements = start.shape.elements
     if len(elements) < 2 or start.opcode == "all-reduce-start":
         return start.shape
-    # That of a copy is (destination, source, context), of others (operands, results, ...).
+    # The tuple is (destination, source, context) for a copy, else (operands, results, ...).
     return elements[0 if start.opcode == "copy-start" else 1]
 
 
@@ -178,7 +178,7 @@ def made_bytes(instruction: Instruction) -> int:
 
 
 def _of_start(start: Instruction) -> Iterator[Transfer]:
-    """Yield what an asynchronous operation moves."""
+    """Yield the transfers of an asynchronous operation."""
     written = result_of_start(start)
     for operand in dict.fromkeys(start.operands):
         if operand.shape.size > written.size and start.opcode in (
@@ -208,9 +208,9 @@ def _of_custom_call(call: Instruction) -> Iterator[Transfer]:
 
 
 def _of_kernel(call: Instruction, kernel: KernelWork) -> Iterator[Transfer]:
-    """Yield what a TPU kernel moves: its blocks for each step of its grid, and its own copies.
+    """Yield the transfers of a TPU kernel: its blocks for each grid step, and its own copies.
 
-    What has no blocks is read or written once, unless the kernel copies parts of it itself.
+    Arrays without blocks are read or written once, unless the kernel copies parts of them itself.
     """
     results = [(call, shape, True) for shape in call.shape.elements or (call.shape,)]
     values = [*((operand, operand.shape, False) for operand in call.operands), *results]

@@ -10,8 +10,8 @@ from hlotools.ir.hlo import HloModule, HloSyntaxError
 from hlotools.ir.hlo_parser import parse
 
 # module_0001.jit_step.cl_1014260217.0024.fusion.after_cse.before_dce.txt; some stages of libtpu
-# have no pass before them, and those inside of a pass none after them.
-# With --xla_dump_include_timestamp a time is before the name.
+# have no pass before them, and those inside a pass have none after them.
+# With --xla_dump_include_timestamp a time precedes the name.
 STAMP = r"(?:\d+\.)?"
 _STAGE = re.compile(
     rf"{STAMP}(?P<module>module_\d+\..+?)\.(?P<number>\d{{4,}})\.(?P<pipeline>.+?)"
@@ -30,7 +30,7 @@ class Stage(NamedTuple):
     """A dump of a module between two of XLA's passes.
 
     The title names the pipeline and the pass that changed the module last, such as
-    `simplification > algsimp`; at the start of a pipeline the pipeline, such as `before fusion`.
+    `simplification > algsimp`; at the start of a pipeline only the pipeline: `before fusion`.
     """
 
     title: str
@@ -92,7 +92,7 @@ def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
 def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
     """Return the compiler's flags that XLA wrote next to an optimized module; None without them.
 
-    They are those that differ from their defaults, without those of the dump itself.
+    These are the flags that differ from their defaults, without those of the dump itself.
     """
     options = _beside(path, ".debug_options")
     if options is None:
@@ -107,7 +107,7 @@ def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
 
 
 def text_before(path: str | os.PathLike[str]) -> str | None:
-    """Return the HLO that XLA dumped before it optimized a module; None if it is not next to it."""
+    """Return the HLO before optimization that XLA dumped next to a module; None if missing."""
     before = _beside(path, ".before_optimizations.txt")
     return None if before is None else before.read_text(encoding="utf-8", errors="replace")
 
@@ -116,7 +116,7 @@ _OF_DUMPS = ("xla_dump_", "xla_detailed_logging")
 
 
 def _beside(path: str | os.PathLike[str], ending: str) -> pathlib.Path | None:
-    """Return the file of an ending that XLA dumped next to an optimized module, if it exists."""
+    """Return the file with an ending that XLA dumped next to an optimized module, if it exists."""
     optimized = pathlib.Path(path)
     match = _AFTER.fullmatch(optimized.name)
     if match is None:
@@ -140,7 +140,7 @@ def parsed_file(path: pathlib.Path) -> HloModule:
     """Return the module that a file of HLO text describes.
 
     Raises:
-      HloSyntaxError: if the text is not HLO, such as one that was cut off; it names the file.
+      HloSyntaxError: if the text is not HLO, for example cut off; the message names the file.
     """
     try:
         return parse(path.read_text(encoding="utf-8", errors="replace"))
@@ -151,7 +151,7 @@ def parsed_file(path: pathlib.Path) -> HloModule:
 
 
 def main_module(modules: list[DumpedModule]) -> DumpedModule:
-    """Return the module of most stages: compilers also dump helper modules of single fusions.
+    """Return the module with the most stages: compilers also dump helper modules of fusions.
 
     Raises:
       ValueError: if there are no modules.

@@ -1,4 +1,4 @@
-"""What a folder of XLA's dumps has: programs, and which file or command to read for what."""
+"""The contents of a folder of XLA's dumps: programs, and the file or command for each question."""
 
 import json
 import os
@@ -14,8 +14,7 @@ from hlotools.dumps.snapshots import snapshot
 from hlotools.dumps.tpu_kernels import kernel_counts
 from hlotools.terminal_text import counted, is_visible
 
-# What each kind of file is read for, by the rest of its name after that of the module; the kinds
-# that are programs come first.
+# The content of each kind of file, and its name after the module's; programs come first.
 _AFTER = r"(?:\w[\w.]*?_)?after_optimizations"
 _KINDS = {
     "the optimized program": rf"{_AFTER}\.(?:txt|hlo\.pb)",
@@ -43,7 +42,7 @@ class DumpedProgram:
 
     Attributes:
       name: the name that its files begin with, such as `module_0001.jit_step`.
-      files: its files by what they are read for.
+      files: its files by their content.
       program: the file of the program itself: the optimized one, if it was dumped.
       operations: the number of operations of its text, None without a text.
       bytes: the size of the file of the program.
@@ -78,12 +77,12 @@ class DumpFolder:
 
     @property
     def main(self) -> DumpedProgram | None:
-        """The program of most passes, and of those the largest; None without programs."""
+        """The program with the most passes, the largest of equals; None without programs."""
         return max(self.programs, key=lambda each: (each.passes, each.bytes), default=None)
 
     @is_visible
     def text(self) -> str:
-        """Return a table of the programs, and what to read of the main one."""
+        """Return a table of the programs, and a list of what can be read about the main one."""
         rows = [("program", "operations", "size", "passes", "kernels", "memory")]
         rows += [
             (
@@ -113,7 +112,7 @@ class DumpFolder:
         return "\n".join(lines).lstrip("\n")
 
     def _reading(self) -> list[tuple[str, str]]:
-        """Return what can be read, with the command or file for it."""
+        """Return the subjects that can be read about, with the command or file for each."""
         show = "python -m hlofront show"
         main, listed = self.main, []
         if main is not None:
@@ -157,7 +156,7 @@ class DumpFolder:
 
 
 def dump_folder(folder: str | os.PathLike[str]) -> DumpFolder:
-    """Return what a folder of XLA's or libtpu's dumps has.
+    """Return the contents of a folder of XLA's or libtpu's dumps.
 
     Args:
       folder: the folder of `XLA_FLAGS=--xla_dump_to=FOLDER`, or of `--xla_jf_dump_to` in

@@ -106,7 +106,7 @@ def _operations(module: DumpedModule) -> dict[str, Instruction]:
 
 
 def _word(name: str) -> str:
-    """Return the name that a GPU's kernel has for an operation's name."""
+    """Return the name of a GPU's kernel for an operation's name."""
     return re.sub(r"\W", "_", name)
 
 
@@ -131,7 +131,7 @@ def kernel_table(listed: Sequence[Kernel]) -> str:
 
 
 def _sass(ptx: pathlib.Path) -> str:
-    """Return the instructions that ptxas makes of PTX, disassembled by nvdisasm."""
+    """Return the instructions that ptxas compiles PTX to, disassembled by nvdisasm."""
     architecture = _ARCHITECTURE.search(ptx.read_text(encoding="utf-8", errors="replace"))
     assembler = _tool(("ptxas",), "pip install nvidia-cuda-nvcc")
     disassembler = _tool(("nvdisasm",), "pip install nvidia-cuda-nvdisasm")
@@ -146,7 +146,7 @@ def _tool(names: Sequence[str], advice: str) -> str:
     """Return the path of the first of some tools on PATH or in the wheels of NVIDIA's toolkit.
 
     Raises:
-      MissingToolError: if none is installed, with the advice how to install it.
+      MissingToolError: if none is installed, with advice on how to install one.
     """
     spec = importlib.util.find_spec("nvidia")
     wheels = (spec.submodule_search_locations or ()) if spec else ()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 # "0x10 LB: >> { ... }": an address, what begins there, and a ">" for each loop around the bundle.
 _BUNDLE = re.compile(r"^ *(?:0x)?([0-9a-f]+) +([A-Z]{2})? *: (>*) ?\{", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# What --xla_mosaic_enable_llo_source_annotations adds to the instructions of Mosaic's kernels.
+# The text that --xla_mosaic_enable_llo_source_annotations adds to instructions of Mosaic's kernels.
 _LOCATION = re.compile(r" /\* loc\(.*?\) \*/")
 _PLACE = re.compile(r'"([^"\n]+)":(\d{1,9}):\d')
 _REGION = re.compile(r"Start region (\d+)\b")
@@ -19,13 +19,13 @@ _JOINED = re.compile(r"(pneg|pnand|pand|por) (%\w+(?:, %\w+)?)")
 _INCREMENT = re.compile(r"sadd\.s32 (?:(\d+), (%\w+)|(%\w+), (\d+))")
 _PHI = re.compile(r"sphi (%\w+), (%\w+)")
 _CONSTANT = re.compile(r"smov\.u32 (\d+)")
-# The bundles after a branch that run before it is taken.
+# The number of bundles after a branch that run before it is taken.
 _DELAY_SLOTS = 4
 _COPY = re.compile(r"smov\.u32 (%\w+)(?! *,)")
 _FILL = re.compile(r"sld (\[smem:\[#allocation\d+_spill\]\])")
 _MAX_COPIES = 8
-# A pipelined loop loads for its first steps in trips before them, and may store what its last steps
-# made in trips after them.
+# A pipelined loop loads for its first steps in earlier trips, and may store the results of its last
+# steps in later trips.
 _PIPELINED = "iteration index, stage"
 _ALLOCATION = re.compile(
     r"^ *#allocation\S* \[.*?space=(\w+), size = (\w+), offset = (\w+), (\w+)", re.MULTILINE
@@ -33,8 +33,8 @@ _ALLOCATION = re.compile(
 _PROFILED = re.compile(r"^HLO: (?:%(\S+) = )?")
 _ESTIMATE = re.compile(r'"estimated_cycles":"?(\d{1,18})')
 _COUNTER = re.compile(r"^ - (.+): \((\d+)/(\d+)\)")
-# The names of slots, and the counters of libtpu's profile that fill them; that of an MXU counts
-# products of each format on their own, which share it.
+# The names of slots, and the counters of libtpu's profile that fill them; for an MXU there is one
+# for the products of each format, which share it.
 SLOTS = ("MXU", "XLU", "VALU", "EUP", "VPOP", "load", "store", "scalar")
 _SLOT_OF = (
     ("MXU", re.compile(r"(MXU_\d+ mat(?:mul|push)).*")),
@@ -51,7 +51,7 @@ _SLOT_OF = (
 class Bundle(NamedTuple):
     """A VLIW instruction word: its address, the loops around it, and its text with comments.
 
-    `places` are the files and lines that its instructions come from, where libtpu says it.
+    `places` are the files and lines that its instructions come from, if libtpu writes them.
     """
 
     address: int
@@ -68,10 +68,10 @@ class Bundle(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop over bundles: the positions of its first one and after its last one, and its trips.
+    """A loop over bundles: the positions of its first and after its last bundle, and its trips.
 
-    `trips` is None where they are not constant. Those of a pipelined loop are the steps of its
-    grid, without the trips that only load or store.
+    `trips` is None if they are not constant. For a pipelined loop they are the steps of its grid,
+    without the trips that only load or store.
     """
 
     start: int
@@ -125,7 +125,7 @@ def loops_of(bundles: Sequence[Bundle]) -> list[Loop]:
 
 
 def times_run(bundles: Sequence[Bundle], loops: Sequence[Loop]) -> list[int]:
-    """Return how often each bundle runs; a loop whose trips are not constant counts as one trip.
+    """Return how many times each bundle runs; a loop of unknown length counts as one trip.
 
     Code that a predicate skips counts as if it ran.
     """
@@ -137,7 +137,7 @@ def times_run(bundles: Sequence[Bundle], loops: Sequence[Loop]) -> list[int]:
 
 
 class _Counter(NamedTuple):
-    """The register that counts the trips of a loop, its value in the first one, and the trips."""
+    """The register that counts the trips of a loop, its value in the first trip, and the trips."""
 
     register: str
     first: int
@@ -148,7 +148,7 @@ class _Counter(NamedTuple):
 def _counter(defined: "_Definitions", predicate: str, ends: bool) -> _Counter | None:
     """Return the counter of a loop that ends when a predicate holds, or when it no longer does.
 
-    None if the trips are not constant.
+    The result is None if the trips are not constant.
     """
     test = defined[predicate]
     if ends and test.startswith("pmov 1"):
@@ -189,7 +189,7 @@ def _steps(defined: "_Definitions", loop: Sequence[Bundle], counter: _Counter) -
 def _trips_where(
     defined: "_Definitions", predicate: str, wanted: bool, counter: _Counter
 ) -> int | None:
-    """Return in how many trips of a loop a predicate has a value, None if it is not known."""
+    """Return the number of trips of a loop in which a predicate has a value, None if unknown."""
     end = counter.first + counter.trips
     # Comparisons with constants change only at these values of the counter.
     edges = {
@@ -208,7 +208,7 @@ def _trips_where(
 def _holds(
     defined: "_Definitions", predicate: str, counter: str, value: int, depth: int = 0
 ) -> bool | None:
-    """Return whether a predicate holds for a value of a loop's counter, None if it is not known."""
+    """Return whether a predicate holds for a value of a loop's counter, None if unknown."""
     text = defined[predicate]
     if compared := _COMPARISON.match(text):
         if defined.origin(compared[2]) != counter:
@@ -236,7 +236,7 @@ class _Definitions:
         return match[1] if match else ""
 
     def origin(self, register: str) -> str:
-        """Return the register that a register is a copy of, perhaps one that was spilled."""
+        """Return the register that a register is a copy of, also through spills."""
         for _ in range(_MAX_COPIES):
             instruction = self[register]
             if copied := _COPY.match(instruction):
@@ -252,9 +252,9 @@ class _Definitions:
 
 
 def allocated_bytes(text: str) -> dict[str, int]:
-    """Return the bytes that a kernel allocates, by memory space, of a dump `post-delay-converter`.
+    """Return the bytes that a kernel allocates by memory space, from `post-delay-converter`'s dump.
 
-    They are its own: not those of operands and results that the program keeps in a memory space.
+    Operands and results that the program keeps in a memory space are not counted.
     """
     used: dict[str, int] = {}
     for space, size, offset, kind in _ALLOCATION.findall(text):
@@ -264,7 +264,7 @@ def allocated_bytes(text: str) -> dict[str, int]:
 
 
 def duplicates_of(text: str) -> dict[str, list[str]]:
-    """Return the operations that each kernel computes, by its name, of a `deduplication-map`."""
+    """Return the operations that each kernel computes, by its name, from a `deduplication-map`."""
     listed: dict[str, list[str]] = {}
     names: list[str] = []
     for line in text.splitlines():
@@ -282,8 +282,8 @@ class SlotUse(NamedTuple):
     shares: list[float]
 
 
-# The names of slots here for those of libtpu's utilization of each bundle, where they differ; a
-# bundle takes as much of the MXU as of the fuller one of its two.
+# The names of slots for libtpu's names in the utilization of each bundle, where they differ; the
+# use of the MXU is that of the fuller of its two.
 _USED = {"MATMUL": "MXU", "MATPUSH": "MXU", "VLOAD": "load", "VSTORE": "store", "SALU": "scalar",
          "VLOAD:FILL": "fills", "VSTORE:SPILL": "spills"}  # fmt: skip
 _HEAD = re.compile(r"^MATMUL,.*$", re.MULTILINE)
@@ -291,9 +291,9 @@ _NUMBERS = re.compile(r"^ *\d+(?: +\d+)+ *$", re.MULTILINE)
 
 
 def slot_uses(text: str) -> list[SlotUse]:
-    """Return the use of each slot of a dump `final_hlo-static-per-bundle-utilization`.
+    """Return the use of each slot from a dump `final_hlo-static-per-bundle-utilization`.
 
-    Those named "fills" and "spills" are the parts of loads and stores that are for them.
+    The slots "fills" and "spills" are the parts of loads and stores that fill and spill registers.
     """
     head = _HEAD.search(text)
     if head is None:
@@ -312,10 +312,10 @@ def slot_uses(text: str) -> list[SlotUse]:
 
 
 class BundleProfile(NamedTuple):
-    """What libtpu's `hlo-static-bundle-profile` says of an operation.
+    """The profile of an operation in libtpu's `hlo-static-bundle-profile`.
 
     `counters` are uses of its units and their capacities; `estimated_cycles` is libtpu's estimate
-    of its time, from before it had code, None if there is none.
+    of its time from before code generation, None if there is none.
     """
 
     counters: Mapping[str, tuple[int, int]]
@@ -323,7 +323,7 @@ class BundleProfile(NamedTuple):
 
     @property
     def slots(self) -> dict[str, float]:
-        """The share of each slot in `SLOTS` that instructions take, of the fullest unit."""
+        """The share of each slot in `SLOTS` that instructions take, for its fullest unit."""
         shares = dict.fromkeys(SLOTS, 0.0)
         for slot, pattern in _SLOT_OF:
             units: dict[str, float] = {}
@@ -345,7 +345,7 @@ class BundleProfile(NamedTuple):
 
 
 def profiles_of(text: str) -> dict[str, BundleProfile]:
-    """Return the profile of each operation, by name, of a dump `hlo-static-bundle-profile`."""
+    """Return the profile of each operation, by name, from a dump `hlo-static-bundle-profile`."""
     counted: dict[str, dict[str, tuple[int, int]]] = {}
     estimates: dict[str, int] = {}
     counters: dict[str, tuple[int, int]] | None = None

@@ -47,7 +47,7 @@ class Operation(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """All operations of one dump but its parameters, by name, and the fusions by what they call."""
+    """All operations of one dump except parameters, by name, and the fusions by their callees."""
 
     operations: dict[str, Operation]
     fusions: dict[str, str]
@@ -65,7 +65,7 @@ class Snapshot(NamedTuple):
 def snapshot(text: str) -> Snapshot:
     """Read the text of a dump: HLO with one operation in each line.
 
-    The operations are not parsed, as a program has some sixty dumps: `parse` reads one of them.
+    The operations are not parsed, as a program has some sixty dumps; `parse` can read any of them.
     """
     operations: dict[str, Operation] = {}
     fusions: dict[str, str] = {}
@@ -84,7 +84,7 @@ def snapshot(text: str) -> Snapshot:
 
 
 def _end_of_shape(text: str) -> int:
-    """Return where the type at the start of an operation's text ends."""
+    """Return the end of the type at the start of an operation's text."""
     if not text.startswith("("):
         return text.find(" ")
     depth = 0

@@ -13,8 +13,8 @@ class PassChange(NamedTuple):
     """The difference between two dumps of a module that follow each other.
 
     `count` is the number of operations afterwards. `moved` pairs an operation with the one that it
-    is a copy of, as in fusions; `replaced` pairs one with those of the same name in the user's
-    program that are gone; `rewritten` has the operation before and after, under one name.
+    is a copy of, as in fusions; `replaced` pairs one with the removed operations of the same name
+    in the user's program; `rewritten` has the operation before and after, under one name.
     """
 
     stage: Stage
@@ -30,7 +30,7 @@ class PassChange(NamedTuple):
         return bool(self.made or self.removed or self.moved or self.rewritten)
 
     def summary(self) -> str:
-        """Return the change in a line, such as `-divide, +multiply; fused: add, tanh`."""
+        """Return the change as one line, such as `-divide, +multiply; fused: add, tanh`."""
         gone = {original.name for _, original in self.moved}
         parts = [
             _counted("+", (operation for operation in self.made)),
@@ -50,7 +50,7 @@ class PassChange(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The changes of a module by XLA's passes, in their order, with its operations at both ends."""
+    """The changes of a module by XLA's passes, in order, with its first and last operations."""
 
     module: DumpedModule
     first: Snapshot
@@ -58,7 +58,7 @@ class Timeline(NamedTuple):
 
     @is_visible
     def text(self) -> str:
-        """Return a table of the passes that changed the module: operations afterwards, and what."""
+        """Return a table of the passes that changed the module: operations afterwards, changes."""
         changed = [change for change in self.changes if change]
         count = self.first.operation_count
         rows = [(str(count), "", self.module.stages[0].title, "")]
@@ -79,7 +79,7 @@ class Timeline(NamedTuple):
         return "\n".join([title, *lines, f"{same} other dumps equal the one before them"])
 
     def history(self, name: str) -> list[str]:
-        """Return which passes made an operation of the last dump, and what became of it, in order.
+        """Return the passes that made or changed an operation of the last dump, in order.
 
         Raises:
           KeyError: if the last dump has no operation of this name.
@@ -117,7 +117,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(module: DumpedModule) -> Timeline:
-    """Read all dumps of a module and return what changed between each and the next."""
+    """Read all dumps of a module and return the changes between each and the next."""
     first = before = snapshot(_text(module.stages[0]))
     changes: list[PassChange] = []
     for stage in module.stages[1:]:
@@ -137,7 +137,7 @@ def _change(stage: Stage, before: Snapshot, after: Snapshot) -> PassChange:
     rewritten: list[tuple[Operation, Operation]] = []
     for name in old.keys() & new.keys():
         a, b = old[name], new[name]
-        # Changed operands are not a change by themselves: the operands have their own.
+        # Changed operands alone are not a change: the operands have their own changes.
         if a.text != b.text and a.shape_and_opcode != b.shape_and_opcode:
             rewritten.append((a, b))
     made: list[Operation] = []

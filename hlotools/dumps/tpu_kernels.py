@@ -33,19 +33,19 @@ _ALLOCATIONS, _PROFILE = "post-delay-converter", "hlo-static-bundle-profile"
 _DUPLICATES, _HLO = "deduplication-map", "hlo"
 _USES = "final_hlo-static-per-bundle-utilization"
 STAGES = (BUNDLES, _ALLOCATIONS, _PROFILE, _DUPLICATES, _USES)
-# 1796000275706123535-fusion.1-72-final_bundles.txt: when it was made, the kernel, the stage; the
-# program around the kernels has the name TLP, and its HLO no number.
+# 1796000275706123535-fusion.1-72-final_bundles.txt: the time, the kernel, the stage; the program
+# around the kernels has the name TLP, and its HLO has no number.
 _FILE = re.compile(rf"(\d+)-(.+?)-(?:\d+-)?({'|'.join((*STAGES, _HLO))})\.txt")
 _PROGRAM = "TLP"
 _NAME = re.compile(r"HloModule ([^\s,]+)")
-# A slot that is less full than this does not limit a kernel: instructions wait for each other.
+# A slot that is less full does not limit a kernel: instructions wait for each other.
 _FULL = 0.5
-# The columns of the table that are slots; the fullest one may be another.
+# The columns of the table that are slots; another slot may be the fullest.
 _COLUMNS = ("MXU", "XLU", "VALU", "EUP", "load", "store", "scalar")
 
 
 class TpuKernel(NamedTuple):
-    """A kernel of a TPU program, and what bounds the time of all its calls.
+    """A kernel of a TPU program, and the bound of the time of all its calls.
 
     Attributes:
       name: the name of the kernel, that of the first operation that it computes.
@@ -53,19 +53,19 @@ class TpuKernel(NamedTuple):
       calls: the runs of these operations; a loop of the program whose trips are not known counts
           as one.
       bundles: the VLIW instruction words of its code.
-      trips: of each loop in it the trips, None where they are not constant.
-      cycles: the cycles of one call: bundles, by the trips of the loops around them, and waits for
-          results. Waits for memory are not known before the program runs.
-      slots: of each slot the share that the instructions take; empty if libtpu's profile lacks it.
-      fills: the instructions that load values that registers had no room for.
-      spills: the instructions that store such values.
-      vmem: the bytes that it allocates in vector memory, besides operands and results.
+      trips: the trips of each loop in it, None if they are not constant.
+      cycles: the cycles of one call: bundles times the trips of the loops around them, and waits
+          for results. Waits for memory are not known before the program runs.
+      slots: the share of each slot that the instructions take; empty if libtpu's profile lacks it.
+      fills: the instructions that load spilled values.
+      spills: the instructions that store values for which there were no registers.
+      vmem: the bytes that it allocates in vector memory, in addition to operands and results.
       smem: the bytes that it allocates in scalar memory.
       flops: the operations of all its calls, without those that its branches skip, as in `costs`.
       bytes: the bytes that all its calls move to and from HBM.
       seconds: the bound of the time of all calls, None if the device's rates are not known: the
-          greater of their cycles and of the transfers of their bytes.
-      limit: what the bound is of: "HBM", the fullest slot, or "latency" if no slot is half full.
+          greater of the times of their cycles and of the transfers of their bytes.
+      limit: the cause of the bound: "HBM", the fullest slot, or "latency" if no slot is half full.
       compiler_cycles: libtpu's own estimate for all calls, None if the program has none.
       file: the file of the user's source line.
       line: the number of that line.
@@ -100,11 +100,11 @@ class TpuKernel(NamedTuple):
         return self._asdict() | {"path": str(self.path), "uses_path": uses_path}
 
     def bundle_list(self) -> list[Bundle]:
-        """Return its bundles, which are read from their file."""
+        """Return the bundles, read from their file."""
         return bundles_of(_read(self.path))
 
     def slot_uses(self) -> list[SlotUse]:
-        """Return the share of each slot that each bundle takes, none where it was not dumped."""
+        """Return the share of each slot that each bundle takes, none if it was not dumped."""
         return slot_uses(_read(self.uses_path))
 
 
@@ -124,7 +124,7 @@ class TpuKernels:
         self.program = program
         self.target = rates
         self.kernels = sorted(kernels, key=lambda row: (-(row.seconds or 0), -row.cycles))
-        # Those of the program's code around its kernels.
+        # The bundles of the program's code around its kernels.
         self.bundles = bundles
         # The names of other programs with kernels in the folder.
         self.others = list(others)
@@ -244,7 +244,7 @@ class TpuKernels:
         return head, rows
 
     def notes(self, most: int | None = None) -> list[str]:
-        """Return the lines below a table of at most so many rows: totals, and what is left out."""
+        """Return the lines below a table of at most `most` rows: totals, and omitted kernels."""
         hidden = 0 if most is None else len(self.kernels) - most
         notes = [f"and {hidden} more"] if hidden > 0 else []
         cycles = sum(row.cycles * row.calls for row in self.kernels)
@@ -277,7 +277,7 @@ class TpuKernels:
 
 
 class _Program(NamedTuple):
-    """The files of one program: those of its own by stage, and those of its kernels by name."""
+    """The files of one program: its own by stage, and its kernels' by name."""
 
     files: dict[str, pathlib.Path]
     kernels: dict[str, dict[str, pathlib.Path]]
@@ -359,7 +359,7 @@ def _kernel(
     loops = loops_of(bundles)
     runs = sum(times_run(bundles, loops))
     if profile is not None and bundles:
-        # The profile counts waits as well, in one trip of each loop.
+        # The profile also counts waits, in one trip of each loop.
         runs = round(runs * max(profile.cycles / len(bundles), 1))
     known = [priced[each.name] for each in operations if each.name in priced]
     calls = sum(row.runs or 1 for row in known) + len(operations) - len(known)
@@ -394,7 +394,7 @@ def _kernel(
 
 
 def _source_of(operation: Instruction, callers: Mapping[int, Instruction]) -> Source | None:
-    """Return the source line of an operation, or else that of the loop or call around it."""
+    """Return the source line of an operation, else that of the loop or call around it."""
     inner: Instruction | None = operation
     while inner is not None:
         if (source := nearest_source(inner)) is not None:
@@ -428,8 +428,8 @@ def _bound(
 def _programs(folder: str | os.PathLike[str]) -> list[_Program]:
     """Return the programs in a folder, in the order in which they were compiled.
 
-    The file of a kernel does not name its program, which is the last one that began before it and
-    has an operation of its name.
+    A kernel's file does not name its program, which is the last one that began before it and has an
+    operation with its name.
     """
     programs: dict[int, _Program] = {}
     kernels: dict[tuple[int, str], dict[str, pathlib.Path]] = {}

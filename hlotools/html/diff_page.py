@@ -19,7 +19,7 @@ from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.changes import Change
 
 ValueTable = Mapping[str, Any]
-# The text of a program, the rates of its device, and its kernels, None where they are not known.
+# The text of a program, the rates of its device, and its kernels; None for unknown ones.
 Program = tuple[str, DeviceRates | None, KernelTab | None]
 
 _STYLE = """
@@ -86,7 +86,7 @@ def page(
       title: the title of the page; by default that of the first diff.
       table: a table above the diffs: column headings, rows of a title and texts, and below it
         errors and notes.
-      programs: texts of programs by their names, which the page shows too, with the rates of
+      programs: texts of programs by their names, which the page also shows, with the rates of
         their devices, and their kernels for TPUs.
     """
     files = Files()
@@ -126,7 +126,7 @@ def _listed_program(
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
     """Return changes followed by their parts, and for each the index of its heading.
 
-    Parts of parts, such as those of a finding under a cause, are under the heading as well.
+    Parts of parts, such as those of a finding under a cause, are under the same heading.
     """
     unfolded: list[Change] = []
     under: list[int] = []
@@ -154,7 +154,7 @@ def _pairs(diff: Any, files: Files) -> dict[str, Any]:
     if modules is not None:
         rates = (diff.a.rates, diff.b.rates) if diff.kind == "hlo" else None
         return hlo_pairs(*modules, changes, diff._matching, files, rates)
-    # Texts that cannot be parsed are compared by lines, which `diff` does too.
+    # Texts that cannot be parsed are compared by lines, as in `diff`.
     lines_of = stablehlo_lines if diff.kind == "stablehlo" else jaxpr_lines
     before, after = (lines_of(side.text) for side in (diff.a, diff.b))
     return line_pairs(before, after, changes, files)

@@ -7,8 +7,8 @@ import html
 # A notebook keeps the page of each displayed result, and some viewers load all of them together.
 _LARGEST = 6 << 20
 _HEIGHT = 640
-# The scripts and styles of a page are 150 KB. Compressed, each output of a notebook can have them:
-# one that relied on an earlier output's would be empty once that is run again or deleted.
+# The scripts and styles of a page are 150 KB. Compressed, they fit in each output of a notebook: an
+# output that relied on an earlier one's would be empty once that one is run again or deleted.
 _LOADER = """<!doctype html><meta charset="utf-8"><noscript>A script in this frame draws the page: \
 allow scripts to see it.</noscript><script>
 const packed = Uint8Array.from(atob("PACKED"), (letter) => letter.charCodeAt(0));
@@ -46,5 +46,5 @@ class Page(str):
         return frame(self)
 
     def __repr__(self) -> str:
-        # The text is long, and notebooks keep this with the page.
+        # The text is long, and notebooks store this with the page.
         return f"<a page of {len(self):,} characters: write it to a file, as text>"

@@ -12,7 +12,7 @@ from hlotools.html.page_model import Files, ProgramData, cut
 from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
 from hlotools.ir.kernel_parameters import kernel_text, title_of
 
-# Attributes shown on request only, as they would fill the line of each operation.
+# Attributes that are shown only on request, as they would fill the line of each operation.
 _HIDDEN = frozenset({"backend_config", "frontend_attributes", "origin", "original_value",
                      "statistics", "metadata"})  # fmt: skip
 _LONGEST_KERNEL = 200_000
@@ -68,7 +68,7 @@ def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -
         stack = [nearest] if nearest else []
     name = instruction.name
     if instruction.opcode == "parameter" and instruction.op_name:
-        # XLA's name of an argument is the user's with other characters: params__w__.1.
+        # XLA's name of an argument is the user's with characters replaced: params__w__.1.
         name = instruction.op_name
         hidden.insert(0, f"name={instruction.name}")
     return data.operation(
@@ -125,7 +125,7 @@ def add_costs(
     return report
 
 
-# Buffers of a smaller share of the peak are not listed.
+# Buffers with a smaller share of the peak are not listed.
 _MIN_SHARE = 1e-4
 
 
@@ -147,7 +147,7 @@ def add_memory(data: ProgramData, use: MemoryUse, module: HloModule) -> None:
 
 
 def add_collectives(data: ProgramData, report: Collectives, module: HloModule) -> None:
-    """Add the collectives of a program to page data, with what runs during each."""
+    """Add the collectives of a program to page data, with the operations that run during each."""
     numbers = instruction_numbers(module)
     by_name = {i.name: numbers[id(i)] for i in module.instructions()}
     data.collectives = {

@@ -9,7 +9,7 @@ from hlotools.dumps.llo import SLOTS, Loop, SlotUse, loops_of, times_run
 from hlotools.dumps.tpu_kernels import TpuKernel, TpuKernels
 from hlotools.html.page_model import ProgramData, ValueTable
 
-# Of a kernel with more bundles those are listed that run most often; the charts are of all.
+# Of a kernel with more bundles, those that run most often are listed; the charts are of all.
 _MOST_BUNDLES = 3000
 _MOST_CHARACTERS = 2_000_000
 _COLUMNS = 600
@@ -22,8 +22,8 @@ class KernelLine(NamedTuple):
     """A source line of a kernel, and the bundles that come from it.
 
     `work` are the operations of the line that are fused into the kernel, `bundles` the number of
-    its bundles, which libtpu tells of hand-written kernels, and `columns` those of the chart that
-    have one of them.
+    its bundles, which libtpu writes for hand-written kernels, and `columns` the chart's columns
+    with any of them.
     """
 
     place: Place
@@ -33,7 +33,7 @@ class KernelLine(NamedTuple):
 
 
 class KernelListing(NamedTuple):
-    """What a page shows of a kernel: its row of the table, chart, lines, and listed bundles.
+    """A kernel as shown on a page: its row of the table, chart, lines, and listed bundles.
 
     `code` and `places` are the instructions and source lines of the bundles from the first listed
     one on.
@@ -54,7 +54,7 @@ class KernelListing(NamedTuple):
 
 
 class KernelTab(NamedTuple):
-    """What a page shows of the kernels of a program, without the files that they are read from."""
+    """The kernels of a program as shown on a page, without the files that they are read from."""
 
     target: str
     seconds: float | None
@@ -63,10 +63,10 @@ class KernelTab(NamedTuple):
 
 
 def kernel_tab(report: TpuKernels) -> KernelTab:
-    """Return what a page shows of the kernels of a program, read from the files of their dumps.
+    """Return the kernels of a program as shown on a page, read from the files of their dumps.
 
-    The bundles of the first kernels, which take most of the time, are listed up to a total length;
-    of a kernel at most 3,000. The charts are of all bundles.
+    The bundles of the first kernels, which take most of the time, are listed up to a total length,
+    at most 3,000 per kernel. The charts are of all bundles.
     """
     left = _MOST_CHARACTERS
     kernels: list[KernelListing] = []
@@ -161,7 +161,7 @@ def _listing(row: TpuKernel, fused: Mapping[Place, Sequence[str]], left: int) ->
 
 
 def _most_run(times: Sequence[int]) -> tuple[int, int]:
-    """Return the first and the last plus one of so many successive bundles that run most often."""
+    """Return the range of the successive bundles that run most often, up to the maximum number."""
     width = min(len(times), _MOST_BUNDLES)
     before = [0, *accumulate(times)]
     first = max(

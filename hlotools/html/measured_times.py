@@ -15,7 +15,7 @@ def add_measured(
 
     Args:
       data: the data of the page.
-      operations: the seconds of operations, by name; of a loop with those of its body.
+      operations: the seconds of operations, by name; a loop's include those of its body.
       lines: the seconds of source lines, by file and number.
       total: the seconds of the program.
     """

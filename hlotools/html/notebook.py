@@ -13,7 +13,7 @@ def program_html(title: str, text: str, program: object | None = None) -> str:
     Args:
       title: the heading.
       text: the program's text.
-      program: the program for the page, if it is more than its text; as for `page`.
+      program: the program for the page, as for `page`; by default its text.
     """
     shown = html.escape(styled(text, "short"))
     folded = f'<pre style="max-height: 40em; overflow: auto">{shown}</pre>'

@@ -1,4 +1,4 @@
-"""The HTML file of a page: data, scripts and styles in one file, without requests elsewhere."""
+"""The HTML file of a page: data, scripts and styles in one file, without network requests."""
 
 import base64
 import functools
@@ -105,8 +105,8 @@ def _texts(files: Files) -> list[dict[str, Any]]:
 
 
 def _lines(path: str, used: Iterable[int]) -> dict[int, str]:
-    # HLO text may name any file of this machine, and a page may be sent to others.
-    # A name without a file is that of a notebook's cell.
+    # HLO text may name any file on this machine, and a page may be sent to others.
+    # A name without a file is a notebook cell's.
     if not (path.endswith(".py") or (path in linecache.cache and not os.path.exists(path))):
         return {}
     lines = linecache.getlines(path)

@@ -70,20 +70,20 @@ class ProgramData:
         self.operands: list[list[int]] = []
         self.stacks: list[int] = []
         self.paths: list[int] = []
-        # By operation: the text in parentheses if it is not just operands; the text that follows;
+        # By operation: the text in parentheses if it is more than operands; the text that follows;
         # the text shown on request.
         self.inside: dict[int, str] = {}
         self.mixed: dict[int, list[int | str]] = {}
         self.extra: dict[int, str] = {}
         self.hidden: dict[int, str] = {}
         self.called: dict[int, list[tuple[str, int]]] = {}
-        # By operation: the passes of the compiler that made or changed it, in order.
+        # By operation: the compiler's passes that made or changed it, in order.
         self.histories: dict[int, list[str]] = {}
         # By operation: the title and the text of the kernel in its payload.
         self.kernels: dict[int, tuple[str, str]] = {}
         self.runs: dict[int, int | None] = {}
         self.roots: list[int] = []
-        # The memory over time, None where it is not known.
+        # The memory over time, None if it is not known.
         self.memory: dict[str, Any] | None = None
         # The collectives as rows, and the bytes along each combination of mesh axes.
         self.collectives: dict[str, Any] | None = None

@@ -39,8 +39,8 @@ def page(
 
     The user's source is on the left; the operations are on the right, as a list and as a graph;
     pointing at one highlights the other. Loops, branches and fusions expand and collapse. Colors
-    show time, arithmetic or bytes, as computed by `costs`; of compiled programs the memory over
-    time is shown, as computed by `memory_use`, and of those for several devices the collectives.
+    show time, arithmetic or bytes, as computed by `costs`. For compiled programs the memory over
+    time is shown, as computed by `memory_use`, and for several devices the collectives.
 
     Args:
       program: text of HLO, StableHLO or a jaxpr, or the path of a file of such text; a result
@@ -49,7 +49,7 @@ def page(
       title: the title of the page; by default the program's name.
       histories: the passes that made each operation, by its name, as `Timeline.histories` of a
         folder of dumps returns them; they are among the details of the operation.
-      kernels: the kernels of the program, from `tpu_kernels`; they have a tab of the page.
+      kernels: the kernels of the program, from `tpu_kernels`, shown on a tab of the page.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.
@@ -85,7 +85,7 @@ def program_data(
 ) -> tuple[ProgramData, str]:
     """Return a program's page data and name; add facts about it to `facts`.
 
-    The mesh names the axes along which the program's collectives are.
+    The mesh is for naming the axes of the program's collectives.
     """
     memory = memory_of(program)
     as_text = getattr(program, "as_text", None)

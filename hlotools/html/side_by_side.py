@@ -23,7 +23,7 @@ _MAX_ROWS = 400_000
 
 
 class PairedRows:
-    """The rows of two computations: numbers of operations, -1 where a side has none."""
+    """The rows of two computations: numbers of operations, -1 for a side without one."""
 
     def __init__(self, title: str):
         self.title = title
@@ -71,7 +71,7 @@ def hlo_pairs(
     Args:
       changes: the differences of the modules, from `hlo_changes`.
       matching: the matching of the modules, None if it is not computed yet.
-      rates: of HLO, whose operations have costs, the rates of both devices where they are known.
+      rates: for the costs of HLO operations, the rates of both devices where they are known.
     """
     sides: list[dict[str, Any]] = []
     for number, module in enumerate((a, b)):
@@ -135,7 +135,7 @@ class _HloRows:
             return
         compared = self.compared.get((id(a), id(b)))
         if compared is None:
-            # The computations are equal: they have rows only if their order is equal as well.
+            # The computations are equal: they have rows only if their order is equal, too.
             if _opcodes(a) == _opcodes(b):
                 for x, y in zip(a, b, strict=True):
                     self._row(section, x, y)

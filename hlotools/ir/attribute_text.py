@@ -4,7 +4,7 @@ import re
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _BRACKET = re.compile(_STRING + r"|->|[\[\](){}<>]|,| : |=")
-# Attributes with names of results or numbers of channels, which mean nothing.
+# Attributes with names of results or numbers of channels, which are arbitrary.
 _LEFT_OUT = frozenset({"jax.result_info", "channel_handle.handle"})
 
 

@@ -1,7 +1,7 @@
 """Modules of HLO as protocol buffers, which XLA dumps as `.hlo.pb`, `.hlo_module.pb`, snapshots.
 
-A file is an HloModuleProto, or a message with one inside. Its text takes XLA, which jaxlib has and
-this package lacks: hlofront sets a decoder.
+A file is an HloModuleProto, or a message with one inside. Converting it to text takes XLA, which
+jaxlib has and this package lacks: hlofront sets a decoder.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hlotools.ir.custom_kernels import CannotDecode
 from hlotools.wire import WireError, fields
 
-# Names of such files in XLA's dumps, and of those that a user may give them.
+# The names of such files in XLA's dumps, and names that users may give them.
 _NAMES = re.compile(
     r"\.hlo(?:_\w+)?(?:\.\d+)?\.pb$|\.hlo_\w+(?:\.\d+)?$|\.snapshot\.-?\d+\.pb$|\.pb$"
 )
@@ -36,13 +36,13 @@ def set_module_decoder(decoder: ModuleDecoder) -> None:
     """Set the function that returns the text of an HloModuleProto.
 
     Args:
-      decoder: it takes the bytes of the message, and raises `CannotDecode`.
+      decoder: a function of the bytes of the message; it may raise `CannotDecode`.
     """
     _decoders[0] = decoder
 
 
 def is_binary_name(path: str) -> bool:
-    """Return whether a path is named as modules in protocol buffers are."""
+    """Return whether a path is named like a module in a protocol buffer."""
     return _NAMES.search(path) is not None
 
 

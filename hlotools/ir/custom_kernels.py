@@ -16,7 +16,7 @@ from hlotools.ir.attribute_text import dictionary
 from hlotools.ir.payloads import payload_digest
 from hlotools.ir.quoted_text import mlir_bytes, unquoted
 
-# By the target of a custom call: what its kernel is called, and the key of its bytecode.
+# By the target of a custom call: the kind of its kernel, and the key of its bytecode.
 _TARGETS = {
     "tpu_custom_call": ("Mosaic TPU", "body"),
     "mosaic_gpu_v2": ("Mosaic GPU", "module"),
@@ -43,9 +43,9 @@ class CustomKernel(NamedTuple):
     Attributes:
       kind: "Mosaic TPU", "Mosaic GPU" or "Triton".
       name: the name of its function.
-      options: what the custom call says about it apart from its code, such as `grid_x` of Triton's.
+      options: the custom call's entries about it other than its code, such as Triton's `grid_x`.
       mlir: its code as MLIR text with locations, "" if it is not decoded.
-      problem: why it is not decoded.
+      problem: the reason why it is not decoded.
       digest: the digest of its bytecode without locations, by which canonical texts name it.
       operands: the number of operands of the custom call.
     """
@@ -72,7 +72,7 @@ def set_kernel_decoder(decoder: Decoder) -> None:
     """Set the function that returns a kernel's MLIR text with locations.
 
     Args:
-      decoder: it takes the kind of a kernel and its payload, and raises `CannotDecode`.
+      decoder: a function of the kind of a kernel and its payload; it may raise `CannotDecode`.
     """
     _decoders[0] = decoder
 
@@ -87,7 +87,7 @@ def _decoded(decoder: Decoder, kind: str, payload: bytes) -> tuple[str, str]:
 
 
 def has_kernels(text: str) -> bool:
-    """Return whether a program's text may have kernels: it names a target that has one."""
+    """Return whether a program's text may have kernels: it names a target for kernels."""
     return any(target in text for target in _TARGETS)
 
 
@@ -114,7 +114,7 @@ def kernel_of(
     named = _DIGEST.match(payload.decode("latin-1"))
     given = ""
     if named is not None:
-        # The text is canonical: that of a golden has its kernels in comments below.
+        # The text is canonical, as in a golden file, with its kernels in comments at the end.
         digest = named[1]
         given, mlir = texts.get(digest, ("", ""))
         problem = "" if mlir else "the text has only a digest of it"

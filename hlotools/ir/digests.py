@@ -90,8 +90,7 @@ class Hashes:
       module: the module.
       kernels: the digests of decoded kernels, by `id` of their custom calls, which stand for the
         digests of their payloads.
-      other: the digests of a module that this one is compared with: what is equal in both is
-        digested once.
+      other: the digests of a module that this one is compared with: equal parts are digested once.
     """
 
     def __init__(
@@ -102,8 +101,8 @@ class Hashes:
     ):
         self.module = module
         self._kernels = kernels or {}
-        # The digests of operations by what determines them, without their operands; and of fusions
-        # by the digests of their computations and operands.
+        # The digests of operations without operands, by what determines them; and of fusions, by
+        # the digests of their computations and operands.
         self._alike: dict[tuple[Any, ...], bytes] = {} if other is None else other._alike
         # By id of an instruction: its digest without operands.
         self._own: dict[int, bytes] = {}
@@ -152,7 +151,7 @@ class Hashes:
         return known
 
     def computation(self, computation: Computation) -> bytes:
-        """Return the digest of what a computation computes from its parameters."""
+        """Return the digest of a computation as a function of its parameters."""
         return self._computations[id(computation)]
 
     def body(
@@ -206,7 +205,7 @@ class Hashes:
 
 
 def with_users(computation: Computation, body: dict[int, bytes]) -> dict[int, bytes]:
-    """Return digests refined by the uses of the values, which distinguish equal operations."""
+    """Return digests refined by the uses of values, which tell equal operations apart."""
     refined: dict[int, bytes] = {}
     for instruction in reversed(computation.in_order()):
         uses: list[bytes] = [b"result"] if instruction.is_root else []

@@ -96,7 +96,7 @@ class Shape:
 
     @property
     def is_default_layout(self) -> bool:
-        """A boolean: whether the layout has no tiles and the last dimension is the minor one."""
+        """Whether the layout has no tiles and the last dimension is the minor one."""
         descending = tuple(range(len(self.dimensions) - 1, -1, -1))
         plain = not (self.tiles or self.memory_space or self.extra)
         return plain and self.layout in (None, descending)
@@ -228,7 +228,7 @@ def indexed(parts: list[str]) -> str:
     )
 
 
-# Attributes that name computations; the values of others stay text.
+# Attributes that name computations; the values of others remain text.
 CALLING = (
     "calls", "to_apply", "body", "condition", "branch_computations", "called_computations",
     "true_computation", "false_computation", "select", "scatter", "async_computation",
@@ -353,7 +353,7 @@ class Instruction:
 
 
 def nearest_source(instruction: Instruction) -> Source | None:
-    """Return an instruction's source line, or that of the value which an inserted one serves."""
+    """Return an instruction's source line; for an inserted one that of the value that it is for."""
     fused = instruction.fused
     source = instruction.source or (fused.root.source if fused else None)
     if instruction.opcode in ("parameter", "constant"):
@@ -460,7 +460,7 @@ class Computation:
                 if id(needed) not in done:
                     return _sorted(self.instructions, _needed, f" in {self.name} needs itself")
             done.add(id(instruction))
-        # XLA writes instructions in such an order already.
+        # XLA already writes instructions in such an order.
         return list(self.instructions)
 
     def __repr__(self) -> str:
@@ -528,9 +528,9 @@ _Result = TypeVar("_Result")
 
 
 def once_per_module(function: Callable[[HloModule], _Result]) -> Callable[[HloModule], _Result]:
-    """Return a function that computes its result for a module once, and keeps it with the module.
+    """Return a function that computes its result once per module, and stores it in the module.
 
-    It is for modules that do not change any more.
+    The module must not change afterwards.
     """
 
     @functools.wraps(function)

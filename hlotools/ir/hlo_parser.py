@@ -32,7 +32,7 @@ LONGEST = 1_000_000
 LONGEST_SIZES = 10_000
 
 _SPACE = re.compile(r"(?:\s++|/\*[^*]*+\*/)*+")
-# Comments by people; XLA's own, which number the operands and rows of literals, are kept.
+# Comments by people; XLA's own, which number operands and the rows of literals, are kept.
 _HAS_COMMENTS = re.compile(r"//|/\*(?!(?:index|i\d+)=)")
 _STRING_OR_COMMENT = re.compile(
     r'"(?:[^"\\]++|\\.)*+(?:"|\Z)|/\*(?:index|i\d+)=\d+\*/|(/\*.*?(?:\*/|\Z)|//[^\n\r]*+)',
@@ -66,7 +66,7 @@ def _braces(depth: int) -> str:
 _PLAIN_VALUE = re.compile(
     rf'[^\s,(){{}}\[\]"]++(?=[,\n}}]|\s*(?:\n|$))|{_braces(3)}(?=[,\n])', re.DOTALL
 )
-# A string, a comment or a bracket; a quote that is never closed matches by itself.
+# A string, a comment or a bracket; a quote that is never closed matches alone.
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
 # A string, a comment, a bracket or a comma.
 _PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}",]', re.DOTALL)
@@ -96,7 +96,7 @@ def parse(text: object) -> HloModule:
     Raises:
       ValueError: if there is no module in the bytes, or it cannot be read.
       HloSyntaxError: if the text is not HLO, with the line, the column and the expected syntax.
-      TypeError: if it is not a text, and has none.
+      TypeError: if it is neither text nor bytes, nor an object with text.
     """
     as_text = getattr(text, "as_text", None)
     written = as_text() if callable(as_text) else text
@@ -113,8 +113,8 @@ class _Reader:
     """A reader of one text, with its current position."""
 
     def __init__(self, text: str):
-        # The text that messages quote. In the text that is parsed comments are replaced by spaces,
-        # so that positions stay the same.
+        # The text that messages quote. In the parsed text, comments are replaced by spaces, so that
+        # positions stay the same.
         self.written = text
         self.text = text
         self.at = 0
@@ -163,7 +163,7 @@ class _Reader:
                 opened, where = waiting.pop()
                 if opened != _CLOSES[token]:
                     if self.text.find("\n", where, bracket.start()) >= 0:
-                        # The error is at the unclosed bracket, which may be lines before.
+                        # The error is at the unclosed bracket, which may be lines earlier.
                         self.fail(f"{opened!r} is never closed", where)
                     self.fail(f"{token!r} closes nothing: {opened!r} is open", bracket.start())
                 if not waiting:

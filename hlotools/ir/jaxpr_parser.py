@@ -44,7 +44,7 @@ def read_jaxpr(text: str) -> HloModule:
 
 class _Reader:
     def __init__(self, text: str):
-        # The notes of source lines: positions in the text without notes, with sources.
+        # The notes of source lines: their positions in the text without notes, and their sources.
         self.sources: list[tuple[int, str, int]] = []
         parts: list[str] = []
         end = length = 0

@@ -1,4 +1,4 @@
-"""What a kernel is given, read from its MLIR: block sizes, memory spaces, grid; and its text."""
+"""The parameters of a kernel, from its MLIR: block sizes, memory spaces, grid; and its text."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from hlotools.ir.program_text import kind_of
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.ir.styles import styled
 
-# By subject, such as "block sizes", and by what it is of, such as "operand 0": the value as text.
+# By subject, such as "block sizes", and by object, such as "operand 0": the value as text.
 Parameters = dict[str, dict[str, str]]
 
 _SIZES = re.compile(r"^(?:(?:\d+|\?)x)+")
@@ -33,7 +33,7 @@ _READ_AS_PARAMETERS = ("iteration_bounds", "dimension_semantics", "scalar_prefet
 
 
 def parameters_of(kernel: CustomKernel) -> Parameters:
-    """Return what a decoded kernel is given, the subjects that decide on others first."""
+    """Return the parameters of a decoded kernel, the subjects that determine others first."""
     lines = [line.written for line in stablehlo_lines(kernel.mlir, renamed=False)]
     found: Parameters = {}
     for subject, of, value in _READERS[kernel.kind](kernel, lines):
@@ -50,10 +50,10 @@ class MosaicFunction(NamedTuple):
     """The function of a Mosaic kernel for TPUs.
 
     Attributes:
-      head: the line that it begins with, "" if there is no function.
+      head: its first line, "" if there is no function.
       attributes: its attributes.
       grid: the sizes of its grid.
-      references: the types of its arguments behind the indices of the grid: prefetched scalars,
+      references: the types of its arguments after the indices of the grid: prefetched scalars,
           operands, results, scratch buffers.
       windows: the attributes of the blocks of operands and results.
       prefetched: the number of prefetched scalars.
@@ -70,7 +70,7 @@ class MosaicFunction(NamedTuple):
 
 
 def mosaic_function(lines: Sequence[str]) -> MosaicFunction:
-    """Return the function of a Mosaic kernel for TPUs, of the lines of its MLIR."""
+    """Return the function of a Mosaic kernel for TPUs, from the lines of its MLIR."""
     functions = [line for line in lines if line.startswith("func.func")]
     head = next((line for line in functions if "iteration_bounds" in line), (functions or [""])[0])
     start = head.find("(")
@@ -229,11 +229,11 @@ def title_of(call: Instruction, kernel: CustomKernel) -> str:
 
 
 def kernel_text(kernel: CustomKernel, style: str = "short") -> str:
-    """Return what a kernel is given and its MLIR as text; for one that is not decoded, why.
+    """Return the parameters of a kernel and its MLIR as text, or why it is not decoded.
 
     Args:
       kernel: the kernel.
-      style: of its MLIR, as in `as_text`; "raw" is with locations.
+      style: the style of its MLIR, as in `as_text`; "raw" has locations.
     """
     if not kernel.mlir:
         return f"not decoded: {kernel.problem}"

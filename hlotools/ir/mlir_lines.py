@@ -147,7 +147,7 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
     if not renamed:
         return [_as_written(line, location, aliases) for line, location in located]
     located = _functions_in_order(located)
-    # The module is named for the function; functions are numbered as they are first named.
+    # The module is named after the function; functions are numbered in the order of first use.
     symbols: dict[str, str] = {"main": "main"}
     lines: list[Line] = []
     values = _Values("%")
@@ -255,7 +255,7 @@ def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     ends = [n for n, _, _ in starts[1:]] + [end]
     blocks = {name: lines[n:stop] for (n, name, _), stop in zip(starts, ends, strict=True)}
     if len(blocks) < len(starts):
-        # Functions of several modules have one name.
+        # Functions of several modules may have the same name.
         return lines
     public = [name for n, name, _ in starts if " private " not in lines[n][0]]
     order: dict[str, None] = {}
@@ -409,7 +409,7 @@ _LARGE = 1500
 
 
 def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return index pairs of equal items of two sequences, in order: about a longest common run."""
+    """Return index pairs of equal items of two sequences, in order: roughly the most possible."""
     pairs: list[tuple[int, int]] = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
@@ -475,7 +475,7 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
     """Yield the differences between two programs as lines."""
     pairs: dict[int, int] = {}
     start = (0, 0)
-    # Lines match by digest first, and between those by shape.
+    # Lines match by digest first, and between these matches by shape.
     for x, y in [*aligned([i.digest for i in a], [i.digest for i in b]), (len(a), len(b))]:
         block_a, block_b = a[start[0] : x], b[start[1] : y]
         for n, m in aligned([i.shape for i in block_a], [i.shape for i in block_b]):

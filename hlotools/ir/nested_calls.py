@@ -1,8 +1,8 @@
-"""The alignment of two programs that differ in which parts of them are functions of their own.
+"""The alignment of two programs that differ in which of their parts are separate functions.
 
-JAX calls a function for `jnp.where`, `jnp.clip` and the bodies of loops where others write the
-operations themselves, and passes what a loop does not change through the loop. Neither affects what
-is computed: the compiler inlines such calls.
+JAX calls a function for `jnp.where`, `jnp.clip` and the bodies of loops where other programs have
+the operations themselves, and passes unchanged values through loops. Neither affects the
+computation: the compiler inlines such calls.
 """
 
 import re
@@ -15,7 +15,7 @@ from hlotools.ir.hlo import Computation, HloModule, Instruction
 
 # Operations that only call a function.
 _CALLS = frozenset({"call", "jit", "pjit", "closed_call", "core_call"})
-# Attributes of calls without effect on the callee's work.
+# Attributes of calls that do not affect the callee's work.
 _NAMES = frozenset({"metadata", "name", "inline", "keep_unused"})
 _CONVERTS = frozenset({"convert", "convert_element_type"})
 _FLOATS = {"f16": "e", "bf16": "f", "f32": "f", "f64": "d"}
@@ -27,9 +27,9 @@ def align_calls(a: HloModule, b: HloModule) -> bool:
     """Inline, in place, the calls of two modules that have no counterpart in the other module.
 
     A function has a counterpart if the other module calls one of equal work equally often, or one
-    of its name and signature. Inlined operations have the call's source line where they have none,
-    literals that are only converted become literals of the other type, and loops capture what they
-    pass on unchanged. Calls stay where the module would become many times as long.
+    of its name and signature. Inlined operations without a source line have the call's, literals
+    that are only converted become literals of the other type, and loops capture the values that
+    they pass on unchanged. Calls remain if inlining would make the module many times as long.
 
     Returns:
       True if a call was inlined.
@@ -61,7 +61,7 @@ def align_calls(a: HloModule, b: HloModule) -> bool:
 
 
 def inline_all_calls(module: HloModule) -> bool:
-    """Inline every call of a module in place, as `align_calls` does; return whether it is done."""
+    """Inline every call of a module in place, as in `align_calls`; return whether it is done."""
     chosen = {id(callee) for i in module.instructions() if (callee := _callee(i)) is not None}
     if not _may_inline(module, chosen):
         return False
@@ -89,7 +89,7 @@ def _may_inline(module: HloModule, chosen: set[int]) -> bool:
 
 
 def _callee(instruction: Instruction) -> Computation | None:
-    """Return the function that an operation calls, if to inline the call has no effect."""
+    """Return the function that an operation calls, if inlining does not change the program."""
     if instruction.opcode not in _CALLS or not _NAMES.issuperset(instruction.attributes):
         return None
     callees = [computation for called in instruction.called.values() for computation in called]
@@ -123,7 +123,7 @@ def _inline(module: HloModule, chosen: set[int]) -> None:
     """Replace the calls of chosen functions, by their ids, by the functions' operations."""
     for computation in module.callees_first():
         new: dict[int, Instruction] = {}
-        # The results of inlined calls that have several.
+        # The results of inlined calls with several results.
         results: dict[int, list[Instruction]] = {}
         instructions: list[Instruction] = []
         for instruction in computation.in_order():
@@ -209,7 +209,7 @@ def _drop_unused(module: HloModule) -> None:
 
 
 def _simplify(module: HloModule) -> None:
-    """Give a module with inlined calls the form of one that was written without them."""
+    """Bring a module with inlined calls into the form of one written without them."""
     _fold(module)
     for computation in reversed(module.callees_first()):
         _recapture(computation)
@@ -283,7 +283,7 @@ def _shortest(literal: str, dtype: str) -> str:
 
 
 def _rounded(literal: str, dtype: str) -> float | None:
-    """Return the value of a literal in a floating-point dtype; None where it has none."""
+    """Return the value of a literal in a floating-point dtype; None if it has none."""
     format_ = _FLOATS.get(dtype)
     if format_ is None or not _NUMBER.fullmatch(literal):
         return None
@@ -299,10 +299,11 @@ def _rounded(literal: str, dtype: str) -> float | None:
 
 
 def _recapture(computation: Computation) -> None:
-    """Bring what the regions of a computation's operations capture into a canonical order.
+    """Bring the values that a computation's regions capture into a canonical order.
 
-    Loops capture what they carried unchanged. The order depends on no digest of a region; outer
-    computations come first, as inner ones know captured values by the numbers of parameters.
+    Loops capture the values that they carried unchanged. The order does not depend on the digests
+    of regions; outer computations come first, as inner ones know captured values by parameter
+    numbers.
     """
     keys: dict[int, bytes] = {}
     removed: set[int] = set()
@@ -342,7 +343,7 @@ def _unchanged(loop: Instruction, count: int) -> list[int]:
 def _capture(
     operation: Instruction, unchanged: list[int], count: int, keys: dict[int, bytes]
 ) -> set[int]:
-    """Capture some of a loop's own operands too, and put what regions capture in order of the keys.
+    """Also capture some of a loop's own operands, and sort all captured values by their keys.
 
     Returns:
       The ids of the operations that took results which the loop no longer has.
@@ -360,7 +361,7 @@ def _capture(
         for number, parameter in enumerate([*front, *(parameters[n + missing] for n in captured)]):
             parameter.number = number
         for n in set(numbers) - set(captured):
-            # A region has the constants that it uses.
+            # A region contains the constants that it uses.
             parameter = parameters[n + missing]
             parameter.opcode, parameter.number = "constant", -1
             parameter.literal, parameter.shape = values[n].literal, values[n].shape

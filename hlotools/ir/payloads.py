@@ -16,10 +16,10 @@ _PATH = re.compile(
     r"(?<![\w.>])(?:[A-Za-z]:)?(?:[\\/]+[\w.@+~<>\-]+)*[\\/]+"
     rf"(?:(?:site|dist)-packages[\\/]+(?:[\w.@+~\-]+[\\/]+)*([\w.@+~\-]+)|([\w.@+~<>\-]+\.{_SUFFIX})\b)"
 )
-# In StableHLO's text the quote before it is an escape, whose digits are base64's, too.
+# In StableHLO's text the quote before it is an escape, whose digits are also base64 digits.
 _BASE64 = re.compile(r"(\\22)?([A-Za-z0-9+/]{24,}={0,2})")
 _ESCAPED_BYTECODE = re.compile(r'"ML\\EFR(?:[^"\\]++|\\.)*+"', re.DOTALL)
-# A digest of the code with its locations, which says nothing that the code does not.
+# A digest of the code with its locations, which is redundant.
 _KERNEL_HASH = re.compile(r'\bkernel_hash = "(?:[^"\\]++|\\.)*+"(?:, )?', re.DOTALL)
 _BYTES_PATH = re.compile(_PATH.pattern.encode())
 _MLIR_MAGIC = b"ML\xefR"

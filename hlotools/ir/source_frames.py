@@ -45,7 +45,7 @@ class Frames:
         self.locations: dict[int, FileLocation] = {}
         self.stack: dict[int, StackFrame] = {}
         self._shift: int | None = None
-        # By frame: the result of `sources`, as the operations of a line have one frame.
+        # By frame: the result of `sources`, as the operations of a line share a frame.
         self._sources: dict[int, list[Source]] = {}
 
     def __bool__(self) -> bool:

@@ -73,7 +73,7 @@ class _Reader:
         # The user's names of the main function's arguments, by the names of their values.
         self.main_arguments = argument_names(text)
         self.builder = GraphBuilder("module")
-        # By name; in nested and further modules after the modules' names.
+        # By name; in nested and further modules prefixed with the modules' names.
         self.functions: dict[str, Computation] = {}
         self.public: list[str] = []
         self.modules: list[str] = []
@@ -86,7 +86,7 @@ class _Reader:
         self.types: dict[str, Shape] = {}
         self.shapes: dict[tuple[str, int], Shape] = {}
         self.known: dict[tuple[str, str], tuple[dict[str, str], list[tuple[str, str]]]] = {}
-        # The meshes by name; their names mean nothing.
+        # The meshes by name; the names are arbitrary.
         self.meshes: dict[str, str] = {}
         self.at = 0
 
@@ -153,7 +153,7 @@ class _Reader:
     def module(self, text: str) -> None:
         self.module_count += 1
         name = (_SYMBOL.findall(text.partition(" attributes ")[0]) or [str(self.module_count)])[0]
-        # The name of the whole text's module means nothing.
+        # The name of the whole text's module is arbitrary.
         self.modules.append(f"{name}/" if self.module_count > 1 else "")
         start = text.find("attributes {")
         if start >= 0:

@@ -56,7 +56,7 @@ def styled(text: str, style: str = "raw") -> str:
 
 
 def source(module: HloModule) -> str:
-    """Return a module's operations as text, each run of them next to its source line."""
+    """Return a module's operations as text, each run of one line next to that source line."""
     lines = [f"HloModule {module.name}"]
     for computation in module.computations:
         lines += ["", _head(computation)]

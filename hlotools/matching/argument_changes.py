@@ -10,13 +10,13 @@ from hlotools.matching.changes import Change, OperationSite
 from hlotools.matching.match import Matching
 
 _DONATION = frozenset({"tf.aliasing_output", "jax.buffer_donor"})
-# Lowering names an array that it takes out of the program as an argument so.
+# The name that lowering gives to an array that it turns into an argument.
 _CAPTURED = re.compile(r"(?:constant\d*)?")
 _AXES = re.compile(r"\[.*\]")
-# The numbers of the parameters of HLO whose memory results take, and of others that are donated.
+# The numbers of HLO's parameters that share memory with results, and of other donated ones.
 _ALIASED = re.compile(r": \((\d+),")
 _DONATED = re.compile(r"\((\d+),")
-# An attribute of HLO's parameters without effect on what is computed.
+# An attribute of HLO's parameters that does not affect the computation.
 _REPLICATION = "parameter_replication"
 
 # The subject of a difference, and its texts before and after.
@@ -24,7 +24,7 @@ _Fact = tuple[str, str, str]
 
 
 def argument_changes(matching: Matching) -> Iterator[tuple[Change, list[Instruction]]]:
-    """Yield the changes of arguments, each with the parameters of both modules that it is about.
+    """Yield the changes of arguments, each with the affected parameters of both modules.
 
     Arguments that changed in the same way, such as two with a larger batch, are one change.
     """
@@ -50,7 +50,7 @@ def argument_changes(matching: Matching) -> Iterator[tuple[Change, list[Instruct
 
 
 def _donated(module: HloModule) -> set[int]:
-    """Return the numbers of the parameters that an HLO module's header says are donated."""
+    """Return the numbers of the donated parameters, from an HLO module's header."""
     aliased = _ALIASED.findall(module.attributes.get("input_output_alias", ""))
     return {
         *map(int, aliased),
@@ -59,16 +59,16 @@ def _donated(module: HloModule) -> set[int]:
 
 
 def _facts(p: Instruction, q: Instruction, in_header: tuple[bool, bool]) -> Iterator[_Fact]:
-    """Yield what differs in one argument; arguments that changed in the same way have equal facts.
+    """Yield the differences of one argument, equal for arguments that changed in the same way.
 
     Args:
       p: the parameter of the first module.
-      q: that of the second.
-      in_header: whether the attributes of each module say that it is donated.
+      q: the parameter of the second.
+      in_header: for each module, whether its header has the parameter as donated.
     """
     attributes = clean_attributes(p), clean_attributes(q)
     if attributes[0].get("sharding") != attributes[1].get("sharding"):
-        # Parameters of optimized HLO have the sizes of a device's part.
+        # Parameters of optimized HLO have the shapes of one device's shards.
         pass
     elif p.shape.without_layout() != q.shape.without_layout():
         sizes = p.shape.dimensions, q.shape.dimensions
@@ -104,7 +104,7 @@ def _order(layout: tuple[int, ...]) -> str:
 
 
 def _axes(sharding: str) -> str:
-    """Return the part of a sharding's text that says how each dimension is split."""
+    """Return the part of a sharding's text with the split of each dimension."""
     axes = _AXES.search(sharding)
     return axes[0] if axes is not None else sharding
 

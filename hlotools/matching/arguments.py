@@ -1,4 +1,4 @@
-"""The arguments of two programs: which one of the first is which of the second."""
+"""The arguments of two programs: which ones correspond to each other."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from hlotools.ir.hlo import Computation, Instruction
 
 
 def numbered_pairs(a: Computation, b: Computation) -> list[tuple[int, int]] | None:
-    """Return pairs of the numbers of two entries' arguments; None if only numbers decide.
+    """Return pairs of the numbers of two entries' arguments; None to pair them by number.
 
     Arguments of equal names are paired, whatever their numbers; then those of equal number and
     type, and then those of equal type, in order.

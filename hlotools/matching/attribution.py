@@ -8,7 +8,7 @@ from hlotools.matching.causes import Cause, Line
 from hlotools.matching.changes import Change, Effect, OperationSite
 from hlotools.matching.match import Matching
 
-# Subjects of changes that may have a cause of their own, which the causes lack.
+# Subjects of changes that may have their own cause, which is not among the causes.
 _OWN = frozenset({"constant", "opcode"})
 _SIZES = frozenset({"size", "type"})
 
@@ -18,14 +18,15 @@ def under_causes(
 ) -> list[Change]:
     """Return the causes, each with the changes that follow from it as parts and their effect.
 
-    With one cause all changes follow from it. Of several, a change follows from the one whose
-    source lines or arguments it is about; changes that could follow from several are one change.
+    If there is one cause, all changes follow from it. Otherwise, a change follows from the one
+    whose source lines or arguments it concerns; changes that could follow from several causes
+    become one change.
 
     Args:
-      causes: the differences of what the compiler was given: of flags and of StableHLO.
+      causes: the differences of the compiler's input: of flags and of StableHLO.
       changes: the changes of optimized HLO with their effects, which add up.
-      are_all: whether the causes are all that there are. If not, changed constants that no cause
-        is about remain next to the causes.
+      are_all: whether the causes are complete. If not, changed constants that no cause concerns
+        remain next to the causes.
     """
     if not causes:
         return list(changes)
@@ -59,9 +60,9 @@ def under_causes(
 
 
 def _without_repetition(cause: Change, parts: Sequence[Change]) -> tuple[Change, ...]:
-    """Return what follows from a cause: the parts of a finding that says the same, if it is all."""
+    """Return the changes that follow from a cause, without a finding that only repeats it."""
     if cause.kind == "kernel":
-        # Its own change is among those that follow, with the rest of what differs in the kernel.
+        # Its own change is among those that follow, with the kernel's other differences.
         return tuple(
             part
             for each in parts

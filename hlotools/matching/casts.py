@@ -1,4 +1,4 @@
-"""Programs whose operations are the same in another dtype: what was cast, from what to what."""
+"""Programs with the same operations in another dtype: the cast values, and both dtypes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from hlotools.matching.cause_text import counted, plain
 from hlotools.matching.changes import Change, listed
 from hlotools.matching.match import CONVERTS
 
-# Operations that only prepare those that compute, as a lowering to another dtype may add them.
+# Operations that only prepare others, which a lowering to another dtype may add.
 _PREPARING = frozenset({
     "constant", "broadcast_in_dim", "broadcast", "reshape", "get-tuple-element", "tuple", "iota",
     "convert", "convert_element_type", "parameter", "transpose", "optimization_barrier", "bitcast",
@@ -18,7 +18,7 @@ _PREPARING = frozenset({
 
 
 class Cast(NamedTuple):
-    """A dtype that became another one, with the converts and operations that it affects."""
+    """A change from one dtype to another, with the converts and operations that it affects."""
 
     before: str
     after: str
@@ -26,12 +26,12 @@ class Cast(NamedTuple):
 
     @property
     def has_operations(self) -> bool:
-        """Whether other operations than converts are in another dtype."""
+        """Whether operations other than converts changed their dtype."""
         return any(_convert(change) is None for change in self.changes)
 
     @property
     def heading(self) -> Change:
-        """The change that stands for all: the dtypes, the arguments cast, and the operations."""
+        """The change that stands for all: the dtypes, the cast arguments, and the operations."""
         converts = [change for change in self.changes if _convert(change) is not None]
         others = [change for change in self.changes if _convert(change) is None]
         note = counted([site for change in others for site in change.b])
@@ -66,7 +66,7 @@ class Cast(NamedTuple):
 
 
 def casts(changes: Iterable[Change]) -> list[Cast]:
-    """Return the casts that some changes show, each in the direction that most operations took.
+    """Return the casts among changes, each in the direction of most of its operations.
 
     Operations of equal kind and size that the two programs have in different dtypes are the same
     operation; converts between the two dtypes were added or removed for it.
@@ -142,7 +142,7 @@ def _is_convert(at: Instruction) -> bool:
 
 
 def _direction(converts: Sequence[Change]) -> tuple[str, str]:
-    """Return the dtypes before and after by converts: those of arguments come first."""
+    """Return the dtypes before and after, as shown by converts, preferably those of arguments."""
 
     def is_of_argument(change: Change) -> bool:
         sites = [site.at for site in (*change.a, *change.b) if site.at is not None]

@@ -1,4 +1,4 @@
-"""The change that stands for several changes of StableHLO: what a programmer would call them."""
+"""The change that stands for several changes of StableHLO, in a programmer's words."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _REMADE = "rematted_computation"
 
 
 def heading_of(changes: Sequence[Change]) -> Change:
-    """Return one change that stands for several of one cause, without their operations."""
+    """Return one change that stands for several with one cause, without their operations."""
     removed = [site for change in changes if change.kind == "removed" for site in change.a]
     added = [site for change in changes if change.kind == "added" for site in change.b]
     if not removed and not added:
@@ -46,7 +46,7 @@ def heading_of(changes: Sequence[Change]) -> Change:
 
 
 def _changed(changes: Sequence[Change]) -> Change:
-    """Return the most telling of changes of operations that both programs have."""
+    """Return the most informative of the changes of operations that both programs have."""
     telling = (change for change in changes if change.kind == "kernel" or change.what == "opcode")
     first = next(telling, changes[0])
     alike = [
@@ -65,7 +65,7 @@ def _changed(changes: Sequence[Change]) -> Change:
 
 
 def steps_of(loop: Instruction) -> str:
-    """Return the number up to which a loop counts, as text; "" if it counts to no constant."""
+    """Return the number up to which a loop counts, as text; "" if it is not constant."""
     known = _TRIPS.search(loop.attributes.get("backend_config", ""))
     if known is not None:
         return known[1]
@@ -80,7 +80,7 @@ def is_minor(change: Change) -> bool:
 
 
 def plain(sites: Iterable[OperationSite]) -> tuple[OperationSite, ...]:
-    """Return sites without their operations, which are those of other modules than the diff's."""
+    """Return sites without their operations, which belong to modules other than the diff's."""
     return tuple(site._replace(at=None) for site in sites)
 
 
@@ -89,12 +89,12 @@ def _is_remade(site: OperationSite) -> bool:
 
 
 def _telling(sites: Sequence[OperationSite]) -> str:
-    """Return the operations that do not just prepare operands as text."""
+    """Return the operations that do more than prepare operands, as text."""
     return counted([site for site in sites if site.opcode not in _MINOR])
 
 
 def counted(sites: Sequence[OperationSite]) -> str:
-    """Return operations by kind as text, the most telling first."""
+    """Return operations by kind as text, the most informative first."""
     telling = [site for site in sites if site.opcode not in _MINOR] or list(sites)
     counts = Counter(map(_name, telling))
     order = {name: n for n, name in enumerate(_FIRST)}
@@ -106,7 +106,7 @@ def counted(sites: Sequence[OperationSite]) -> str:
 
 
 def _name(site: OperationSite) -> str:
-    """Return what an operation is: its opcode, and for calls what is called."""
+    """Return a name for an operation: its opcode, and for calls the callee."""
     at: Instruction | None = site.at
     if at is None:
         return site.opcode

@@ -1,7 +1,7 @@
-"""The causes of what differs in optimized HLO: the differences of what the compiler was given.
+"""The causes of the differences of optimized HLO: the differences of the compiler's input.
 
-A compiler makes one program of one module. What differs in the StableHLO of two compiled programs,
-which is written as the user's code is, is therefore the cause of all that differs in their HLO.
+A compiler makes one program from one module. The differences of the StableHLO of two compiled
+programs, which follows the user's code, are therefore the causes of all differences of their HLO.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _FOLLOWING = frozenset({"shape", "dtype", "layout", "operands", "constant", "par
                         "views"})  # fmt: skip
 # The maximum distance of a change from its cause, in changes between them.
 _FARTHEST = 1000
-# The number of operations between a constant and an operation of the size that it stands for.
+# The maximum number of operations between a constant that is a size and an operation of that size.
 _STEPS_TO_SIZED = 3
 
 # A source file and a line.
@@ -30,7 +30,7 @@ Line = tuple[str, int]
 
 
 class Cause(NamedTuple):
-    """A difference of what the compiler was given."""
+    """A difference of the compiler's input."""
 
     change: Change
     lines: frozenset[Line]
@@ -40,11 +40,11 @@ class Cause(NamedTuple):
 
 
 def causes(a: HloModule, b: HloModule) -> list[Cause]:
-    """Return the differences of two StableHLO modules, each with the lines of what follows.
+    """Return the differences of two StableHLO modules, each with the lines that they affect.
 
     Changes of arguments are causes, as are operations that were added, removed or have other
-    attributes; those that are next to each other or of one source line are one cause. Other shapes,
-    dtypes and constants follow from the nearest cause, and are causes only where there is none.
+    attributes; those that are adjacent or from one source line are one cause. Other shapes, dtypes
+    and constants follow from the nearest cause, and are causes only if there is none.
     """
     matching = Matching(*hashes_of(a, b))
     graph = OperationGraph(matching)
@@ -59,7 +59,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
         if change.kind == "module":
             groups.append(_Group(graph, change, []))
         elif at and all(_is_at_an_end(instruction, result is not None) for instruction in at):
-            # Such a change is among those of arguments and results.
+            # Such a change is already among those of arguments and results.
             continue
         elif change.kind == "changed" and change.what in _FOLLOWING:
             following.append(change)
@@ -105,13 +105,13 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
 
 
 def _is_cast(argument: Change, cast: Cast) -> bool:
-    """Return whether arguments differ by the dtypes of a cast, which then follows from them."""
+    """Return whether an argument changed by the dtypes of a cast, which then follows from it."""
     dtypes = {argument.before.partition("[")[0], argument.after.partition("[")[0]}
     return argument.what in ("dtype", "type") and dtypes == {cast.before, cast.after}
 
 
 def _heading(changes: Sequence[Change]) -> Change:
-    """Return one change that stands for several of one cause."""
+    """Return one change that stands for several with one cause."""
     listed = casts(changes) if all(map(is_minor, changes)) else []
     return listed[0].heading if listed else heading_of(changes)
 
@@ -124,7 +124,7 @@ def _is_at_an_end(at: Instruction, results_differ: bool) -> bool:
 
 
 class _Group:
-    """Changes of one cause: those that lead, and those that follow from them."""
+    """Changes with one cause: the leading ones, and those that follow from them."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class OperationGraph:
         return id(self._matching.back.get(id(instruction), instruction))
 
     def around(self, instruction: Instruction) -> set[int]:
-        """Return the nodes of an operation, of its operands and users, also across calls."""
+        """Return the nodes of an operation and of its operands and users, also across calls."""
         beside = [instruction, *instruction.operands, *instruction.users]
         if instruction.opcode == "parameter" or instruction.is_root:
             beside += self._callers.get(id(instruction.computation), ())
@@ -180,7 +180,7 @@ class OperationGraph:
         return set(map(self.node, beside))
 
     def at(self, change: Change) -> set[int]:
-        """Return the nodes that a change is at.
+        """Return the nodes of a change.
 
         A constant may be the size of an array, as in a mean: it is attributed to the operations
         that use it, and to those that make their other operands.
@@ -198,7 +198,7 @@ class OperationGraph:
         return set(map(self.node, at.values()))
 
     def is_used_by(self, change: Change, parameters: list[Instruction], group: _Group) -> bool:
-        """Return whether only added, or only removed, operations use an argument of one program."""
+        """Return whether only the group's operations use an argument of only one program."""
         if change.what not in ("added", "removed"):
             return False
         sites = [site for each in group.leading for site in (*each.a, *each.b)]
@@ -211,7 +211,7 @@ class OperationGraph:
         return {key for site in sites if site.at is not None for key in self.around(site.at)}
 
     def groups(self, changes: Sequence[Change]) -> list[_Group]:
-        """Return changes as groups of those that share a neighbor or a source line."""
+        """Group changes that share a neighbor or a source line."""
         leader = list(range(len(changes)))
 
         def lead(n: int) -> int:
@@ -232,7 +232,7 @@ class OperationGraph:
         return [_Group(self, _heading(member), (), member) for member in members.values()]
 
     def attach(self, changes: Sequence[Change], groups: Sequence[_Group]) -> list[Change]:
-        """Add each change to the group that is nearest to it; return those that are near none."""
+        """Add each change to the nearest group; return the changes that are not near a group."""
         left = list(changes)
         edges = [set(group.near) for group in groups]
         for _ in range(_FARTHEST):

@@ -87,12 +87,12 @@ class Effect(NamedTuple):
 
 
 _SECONDS = ("ns", "us", "ms", "s")
-# Times below are what rounding leaves of differences.
+# Smaller differences of times are rounding errors.
 _MIN_SECONDS = 1e-13
 
 
 def _scaled(number: float, units: Sequence[str], base: int = 1000) -> str:
-    """Return a number with its sign and a unit, each `base` of the one before: `+1.2 MiB`."""
+    """Return a number with sign and unit, such as `+1.2 MiB`; each unit is `base` smaller ones."""
     size = float(number)
     for unit in units[:-1]:
         if abs(size) < 999.5:
@@ -218,7 +218,7 @@ class Change(NamedTuple):
             return _LISTS[self.what].format(names_a or names_b, " and ".join(both))
         names = names_a
         if names_a != names_b and len(self.a) <= _BOTH:
-            # For many sites the names on one side suffice; the other side's names often differ.
+            # For many sites the names on one side are enough; the other side's names often differ.
             names = f"{names_a} -> {names_b}"
         return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}{note}"
 
@@ -283,7 +283,7 @@ def listed(sites: Iterable[OperationSite]) -> str:
 
 
 def grouped(changes: Iterable[Change]) -> list[Change]:
-    """Return changes with those of equal texts grouped into one with several sites."""
+    """Group changes of equal texts into single changes with several sites."""
     groups: dict[Any, Change] = {}
     for change in changes:
         before, after = ("", change.key) if change.key else _nameless(change)

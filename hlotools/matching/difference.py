@@ -93,10 +93,11 @@ class Side(NamedTuple):
 
 class Diff:
     """The differences between two programs.
-    `equal` is True if only names, source lines and orders without meaning differ; flags that differ
-    are among the changes also of equal programs. `changes` are the
-    differences with their sites; those with one cause are the `parts` of one change. Changes of HLO
-    have an `effect`; causes come first, and of changes of one kind those of most effect. `kind` is
+
+    `equal` is True if only names, source lines and orders without meaning differ; differing flags
+    are among the changes, even of equal programs. `changes` are the differences with their sites;
+    those with one cause are the `parts` of one change. Changes of HLO have an `effect`; causes come
+    first, and among changes of one kind those with the largest effect. `kind` is
     "jaxpr", "stablehlo" or "hlo"; `totals` are counts and estimates of both HLO programs.
     `same_schedule` is whether equal scheduled HLO programs have equal schedules, else None.
     """
@@ -152,13 +153,13 @@ class Diff:
         return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
 
     def exceeded(self, limits: Iterable[str]) -> list[str]:
-        """Return those of some limits that the second program exceeds, such as "bytes>1%".
+        """Return the limits that the second program exceeds, such as "bytes>1%".
 
-        A limit is the name of a total, ">", and how much the total may grow by, also as a
-        percentage: "peak>0", "flops>5%", "copies>2". Programs of other kinds than HLO have none.
+        A limit is the name of a total, ">", and the growth of the total that is allowed, a number
+        or a percentage: "peak>0", "flops>5%", "copies>2". Only HLO programs have totals.
 
         Raises:
-          ValueError: if a text is not a limit, or names no total.
+          ValueError: if a text is not a limit, or names an unknown total.
         """
         read = [limit_of(text) for text in limits]
         if self.totals is None:
@@ -172,7 +173,7 @@ class Diff:
 
         Args:
           color: whether to color the text for a terminal.
-          limit: the maximum number of listed changes; None: all.
+          limit: the maximum number of listed changes; None for all.
           verbose: whether to list the parts of each change below it.
         """
 
@@ -247,9 +248,9 @@ class Diff:
           `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
           `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
           `after`, `text`, `a` and `b`, lists of sites with `name`, `opcode`, `type`, `file`,
-          `line` and `function`, `effect` (of HLO: `bytes` and `operations`, which the operations
-          that it touches have more, and `seconds` by the bounds of time), and `parts`, the changes
-          that it consists of. Unknown values are None.
+          `line` and `function`, `effect` (of HLO: by how many `bytes` and `operations`, and by how
+          many `seconds` of time bounds, the operations that it touches increased), and `parts`,
+          the changes that it consists of. Unknown values are None.
         """
         totals = self.totals or (None, None)
         return {
@@ -365,26 +366,26 @@ def diff_of_sides(
 
 
 def _causes(a: Side, b: Side) -> list[Cause]:
-    """Return what differs in the sources of two programs, if they are known and can be parsed."""
+    """Return the differences of the sources of two programs, if known and parsable."""
     if a.source is None or b.source is None:
         return []
     texts = a.source(), b.source()
     try:
         return [] if texts[0] == texts[1] else causes(*map(_read_source, texts))
     except ValueError:
-        # StableHLO has syntax that the parser does not know: the diff is then without causes.
+        # The parser does not know all syntax of StableHLO: the diff is then without causes.
         return []
 
 
 def _read_source(text: str) -> HloModule:
-    """Return the program that a compiler was given: StableHLO, or HLO in XLA's dumps."""
+    """Parse the compiler's input: StableHLO, or HLO in XLA's dumps."""
     return parse(text) if kind_of(text) == "hlo" else read_stablehlo(text)
 
 
 def _totals(module: HloModule) -> dict[str, int]:
     """Return the counts and estimates of an HLO program.
 
-    Among them are what each device sends to others, and the peak of memory by the schedule.
+    They include the bytes that each device sends, and the peak of memory by the schedule.
     """
     totals = estimates_of(module).totals()
     totals["sent_bytes"] = collectives(module).moved_bytes if totals["collectives"] else 0
@@ -417,7 +418,7 @@ def _with_aligned_calls(
     modules: tuple[HloModule, HloModule],
     read: Callable[[str], HloModule],
 ) -> Diff:
-    """Return the differences of two modules that may have unequal functions for equal work."""
+    """Return the differences of two modules that may split equal work into different functions."""
     as_written = _of_modules(a, b, modules)
     if as_written.equal:
         return as_written
@@ -428,7 +429,7 @@ def _with_aligned_calls(
     if difference.equal:
         return difference
     difference = min(difference, as_written, key=lambda each: len(each.changes))
-    # Functions that both have, but call differently often, may hide equal work.
+    # Functions that both have, but call a different number of times, may hide equal work.
     modules = read(a.text), read(b.text)
     if not all(map(inline_all_calls, modules)):
         return difference

@@ -1,4 +1,4 @@
-"""The effect of each change on a program: its time, and what it moves and computes."""
+"""The effect of each change on a program: on its time, bytes and operations."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -20,15 +20,15 @@ Rates = tuple[DeviceRates | None, DeviceRates | None]
 def by_effect(
     changes: Sequence[Change], matching: Matching, rates: Rates = (None, None)
 ) -> list[Change]:
-    """Return changes with their effects: causes first, and of each rank those of most effect first.
+    """Return changes with their effects: causes first, and the largest effects first in each rank.
 
-    With the rates of both devices, effects are ordered by time, and by bytes and operations else.
+    With the rates of both devices, effects are ordered by time, otherwise by bytes and operations.
 
-    The effect of a change is the cost of the operations that it touches in the second program less
-    that of those in the first, over all runs of loops. Operations inside of a fusion count as the
-    fusion, in both programs if it is in both. Costs are those of `costs`: what an operation must
-    read, write and compute. An operation counts for the first change that touches it, so that the
-    effects of all changes add up.
+    The effect of a change is the cost of the operations that it touches in the second program minus
+    the cost of those in the first, over all runs of loops. Operations inside a fusion count as the
+    fusion, in both programs if it is in both. Costs are those of `costs`: the minimum that an
+    operation reads, writes and computes. An operation counts for the first change that touches it,
+    so that the effects of all changes add up.
     """
     if None in rates:
         rates = None, None
@@ -45,7 +45,7 @@ def by_effect(
         counted.update(*counting[-1])
     numbers = {key: n for n, touched in enumerate(counting) for ids in touched for key in ids}
     for one, other in effects.untouched(counted):
-        # Operands of another size make an operation cost more that is the same else.
+        # Operands of another size change the cost of an operation that is otherwise the same.
         near = (numbers.get(id(i)) for i in (*other.operands, *one.operands, *other.users))
         number = next((n for n in near if n is not None), 0)
         if counting:
@@ -86,7 +86,7 @@ class _Costs:
         self.running = [i for i in module.instructions() if id(i) in self.rows]
 
     def total(self, instructions: Iterable[int]) -> Effect:
-        """Return the sum of the costs of some instructions, which are given by their ids."""
+        """Return the sum of the costs of instructions, given by their ids."""
         rows = [self.rows[key] for key in instructions if key in self.rows]
         return Effect(
             sum(row.bytes for row in rows),
@@ -99,7 +99,7 @@ class _Costs:
     ) -> dict[int, Instruction]:
         """Return the instructions at some sites, or the fusions around them, by their ids.
 
-        A loop, branch or call that the other program does not have represents everything inside it.
+        A loop, branch or call that the other program lacks represents everything inside it.
         """
         running: dict[int, Instruction] = {}
         waiting = [site.at for site in sites if site.at is not None]
@@ -146,7 +146,7 @@ class _Effects:
         return first.keys() | mine, second.keys() | others
 
     def of(self, touched: tuple[set[int], set[int]]) -> Effect:
-        """Return the cost of the second program's operations less that of the first's."""
+        """Return the cost of the second program's operations minus that of the first's."""
         before, after = (s.total(ids) for s, ids in zip(self._sides, touched, strict=True))
         seconds = None
         if before.seconds is not None and after.seconds is not None:

@@ -1,7 +1,7 @@
 """The findings: changes of two programs that have one cause, as one change with parts.
 
-One changed dtype in the source adds converts and changes layouts; one flag of fusions regroups
-hundreds of operations over equal work. Each is one change to the reader of a diff: the finding has
+One changed dtype in the source adds converts and changes layouts; one flag for fusions regroups
+hundreds of operations with equal work. Each is one change to the reader of a diff: the finding has
 a sentence and counts, and its parts are the changes themselves.
 """
 
@@ -27,14 +27,14 @@ _HEAVY = frozenset({
     "topk",
 })  # fmt: skip
 _PREFETCHES = frozenset({"copy-start", "copy-done", "slice-start", "slice-done"})
-# From this number of changes on, regrouped fusions become one finding.
+# The minimum number of changes for which regrouped fusions become one finding.
 _FEW = 2
-# The maximum distance of a change from the cause that it follows from, in operations.
+# The maximum distance of a change from its cause, in operations.
 _FARTHEST = 50
 
 
 def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """Return the changes in order, with those of one cause as parts of a finding."""
+    """Return the changes in order, with those that have one cause as parts of a finding."""
     if len(changes) < 2:
         return list(changes)
     grouped = _exchanged(changes, matching)
@@ -150,7 +150,7 @@ def _is_how(change: Change) -> bool:
 
 
 def _gives_more(change: Change) -> bool:
-    """Return whether a fusion merely has another number of results."""
+    """Return whether a fusion only has a different number of results."""
     return change.what == "shape" and any(
         x.at is not None
         and y.at is not None
@@ -164,7 +164,7 @@ def _gives_more(change: Change) -> bool:
 
 
 def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """Return the changes, with two operations that have exchanged operands as one change."""
+    """Return the changes, with two operations whose operands were exchanged as one change."""
     single: list[tuple[Change, Instruction, Instruction]] = []
     for change in changes:
         if change.what == "operands" and len(change.a) == len(change.b) == 1:
@@ -219,7 +219,7 @@ def _dtypes_of(change: Change) -> frozenset[str]:
     if change.kind == "changed" and change.what == "dtype":
         sites = zip(change.a, change.b, strict=False)
         sized = [(x.at, y.at) for x, y in sites if x.at is not None and y.at is not None]
-        # Operations with different sizes match only by accident.
+        # Operations with different sizes match only accidentally.
         if all(x.shape.is_tuple or x.shape.size == y.shape.size for x, y in sized):
             return frozenset((change.before, change.after))
     if change.kind in ("added", "removed"):
@@ -348,7 +348,7 @@ class _Balance:
         return min(counts) > 0
 
     def holds(self, change: Change) -> bool:
-        """Return whether all work that a change adds or removes is on the other side too."""
+        """Return whether all work that a change adds or removes is also on the other side."""
         if change.what in ("copy", "collective", "constant", "parameter"):
             return False
         if change.what == "opcode" and not _is_structural(change):
@@ -410,7 +410,7 @@ def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instr
 
 
 def _swapped(changes: Iterable[Change]) -> list[Change]:
-    """Return changes of attributes that operations matched crosswise have exchanged."""
+    """Return changes of attributes that are exchanged between crosswise matched operations."""
     groups: dict[str, list[Change]] = {}
     for change in changes:
         attribute = change.what not in ("dtype", "shape", "operands", "layout", "opcode", "body")
@@ -434,7 +434,7 @@ def _swapped(changes: Iterable[Change]) -> list[Change]:
 
 
 def _same_values(core: Iterable[Change], matching: Matching) -> bool:
-    """Return whether the other side too computes all values of the changed operations."""
+    """Return whether the other side also computes all values of the changed operations."""
     modules = matching.a.module, matching.b.module
     work = [
         WorkDigests(hashes, module.entry, {})
@@ -461,7 +461,7 @@ def _fusions(instructions: Sequence[Instruction]) -> str:
 
 
 def _prefetched(changes: list[Change], matching: Matching) -> list[Change]:
-    """Return the changes, with those of a TPU's copies to the memory of its chip as one."""
+    """Return the changes, with those of a TPU's copies to its on-chip memory as one."""
     about = [
         change
         for change in changes
@@ -480,7 +480,7 @@ def _prefetched(changes: list[Change], matching: Matching) -> list[Change]:
 
 
 def _configured(changes: list[Change]) -> list[Change]:
-    """Return the changes, with those of how a backend computes operations as one."""
+    """Return the changes, with those of the backend's configurations of operations as one."""
     about = [
         change
         for change in changes

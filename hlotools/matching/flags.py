@@ -18,7 +18,7 @@ def flags_of(options: Iterable[tuple[str, object]]) -> dict[str, str]:
     flags: dict[str, str] = {}
     for word in os.environ.get("XLA_FLAGS", "").split():
         if not word.startswith("--"):
-            # XLA reads such a word as the name of a file of flags.
+            # XLA reads such a word as the name of a file with flags.
             flags["XLA_FLAGS"] = word
             continue
         name, _, value = word.removeprefix("--").partition("=")
@@ -32,7 +32,7 @@ def _text(value: object) -> str:
 
 
 def flag_changes(before: Flags | None, after: Flags | None) -> list[Change]:
-    """Return a change for each flag that differs; none where the flags of one side are unknown."""
+    """Return a change for each flag that differs; none if one side's flags are unknown."""
     if before is None or after is None:
         return []
     return [

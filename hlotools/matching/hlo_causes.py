@@ -1,4 +1,4 @@
-"""The causes of what differs in optimized HLO, as far as its own text has them.
+"""The causes of the differences of optimized HLO, as far as its own text shows them.
 
 Texts of HLO come without StableHLO, but have the types, shardings and donation of arguments, and
 the name stack of the operation that each instruction comes from.
@@ -14,13 +14,13 @@ from hlotools.matching.causes import Cause, Line, OperationGraph
 from hlotools.matching.changes import Change, OperationSite
 from hlotools.matching.match import Matching
 
-# Primitives that prepare operands: compilers drop them, or give them the names of others.
+# Primitives that prepare operands: compilers drop them, or give them other operations' names.
 _PREPARING = frozenset({
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "iota", "copy", "slice", "pad",
     "convert_element_type", "transpose", "concatenate", "stop_gradient", "closed_call", "body",
     "cond", "select_n", "jit", "pjit", "checkpoint", "scan",
 })  # fmt: skip
-# Parts of name stacks that a loop adds to those of its body; and what counts its steps.
+# Parts that a loop adds to the name stacks of its body; and operations that count its steps.
 _OF_LOOPS = frozenset({"while", "body", "cond", "closed_call"})
 _COUNTING = frozenset({"while", "lt", "add", "dynamic_slice", "dynamic_update_slice", "sub",
                        "dynamic_index_in_dim", "dynamic_update_index_in_dim"})  # fmt: skip
@@ -33,7 +33,7 @@ _ATTRIBUTES = {
 
 
 def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
-    """Return the differences of what a compiler was given that the texts of two programs show.
+    """Return the differences of the compiler's input that the texts of two programs show.
 
     Args:
       matching: the matching operations of the two programs.
@@ -42,7 +42,7 @@ def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
     a, b = matching.a.module, matching.b.module
     causes = [_cause(change) for change, _ in argument_changes(matching)]
     are_typed = any(cause.change.what in ("dtype", "type") for cause in causes)
-    # Compilers choose dtypes as well, so that a cast is a cause if one program was traced with it.
+    # Compilers also choose dtypes, so a cast is a cause only if one program was traced with it.
     are_cast = not are_typed and _casts(a) != _casts(b)
     for change in changes:
         if change.kind == "retyped" and are_cast:
@@ -62,7 +62,7 @@ def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
     groups = OperationGraph(matching).groups(operations)
     causes += [group.as_cause() for group in groups]
     attributes = list(_attributes(changes))
-    # An attribute that is all that differs is the change itself.
+    # If nothing but the attribute differs, it is the change itself.
     return [*causes, *map(_cause, attributes)] if causes or len(changes) > 1 else []
 
 
@@ -85,10 +85,10 @@ def _unpaired(a: HloModule, b: HloModule) -> tuple[list[OperationSite], list[Ope
 
 
 def _traced(module: HloModule) -> dict[str, OperationSite]:
-    """Return a site for each name stack of a module, without what only prepares operands."""
+    """Return a site for each name stack of a module, without operations that prepare operands."""
     sites: dict[str, OperationSite] = {}
     for instruction in module.instructions():
-        # Of operations that are one instruction, the first; of names of callers, the last.
+        # The first of several operations in one instruction; the last of several callers' names.
         stack = instruction.op_name.partition(";")[0].split("/")
         start = len(stack) - 1 - stack[::-1].index(stack[0])
         stack = stack[start:]
@@ -96,7 +96,7 @@ def _traced(module: HloModule) -> dict[str, OperationSite]:
             continue
         if stack[-1] == "while" and instruction.opcode != "while":
             continue
-        # The first part is the name of the program; an unrolled loop has none of its own.
+        # The first part is the name of the program; an unrolled loop does not have its own.
         name = "/".join(part for part in stack[1:-1] if part not in _OF_LOOPS) + "/" + stack[-1]
         is_of_host = "is_host_transfer" in instruction.attributes
         if is_collective(instruction.opcode) and not is_of_host:
@@ -131,7 +131,7 @@ def _site(instruction: Instruction, name: str) -> OperationSite:
 
 
 def _attributes(changes: Iterable[Change]) -> Iterator[Change]:
-    """Yield the changed attributes that are the user's, at operations named as they were traced."""
+    """Yield the changed attributes of the user's, at operations with their traced names."""
     for change in changes:
         yield from _attributes(change.parts)
         pairs = [

@@ -22,7 +22,7 @@ from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
 from hlotools.matching.reordering import reordered
 
 _SHOWN = 6
-# A fusion's body with this many removed and added operations is one change.
+# A fusion's body with this many removed and added operations counts as one change.
 _REWRITTEN = 4
 _VIEWS = frozenset({"bitcast", "get-tuple-element", "tuple"})
 _FEW_VIEWS = 2
@@ -47,7 +47,7 @@ def hlo_changes(matching: Matching) -> list[Change]:
 
 
 def single_changes(matching: Matching) -> list[Change]:
-    """Return the changes between two HLO modules, those of equal texts not yet grouped."""
+    """Return the changes between two HLO modules, before those of equal texts are grouped."""
     a, b = matching.a, matching.b
     changes = [_regrouped(group, matching) for group in matching.regrouped]
     for compared in matching.compared:
@@ -61,7 +61,7 @@ def single_changes(matching: Matching) -> list[Change]:
 
 
 def _of_function(kind: str, function: Computation) -> Change:
-    """Return the change that one of two modules has a function that others may call."""
+    """Return the change that only one of two modules has a certain public function."""
     taken = ", ".join(parameter.shape.short_text() for parameter in function.parameters)
     signature = f"({taken}) -> {function.root.shape.short_text()}"
     site = site_of(function.root, "")._replace(
@@ -72,7 +72,7 @@ def _of_function(kind: str, function: Computation) -> Change:
 
 
 def rank(change: Change) -> tuple[int, bool, int]:
-    """Return the rank of a change by its kind: those of less importance have greater ranks."""
+    """Return the rank of a change by its kind: less important changes have greater ranks."""
     if change.what == "views" or change.kind in ("prefetched", "configured"):
         return 4, True, 0
     opcodes = {site.opcode for site in (*change.a, *change.b)}
@@ -282,7 +282,7 @@ def _kernel_changes(
     sites: tuple[tuple[OperationSite], tuple[OperationSite]],
     matching: Matching,
 ) -> Iterator[Change]:
-    """Yield what differs in the kernels of two custom calls, if both are decoded."""
+    """Yield the changes between the kernels of two custom calls, if both are decoded."""
     if matching.a.own(a) != matching.b.own(b) and are_decoded(a, b):
         change = kernel_change(a, b, (sites[0][0], sites[1][0]))
         if change is not None:
@@ -290,7 +290,7 @@ def _kernel_changes(
 
 
 def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
-    """Return a text of two operations' operands, equal for sites with equal changes."""
+    """Return a text about two operations' operands, equal for sites with equal changes."""
     kinds = [[f"{o.opcode} {o.shape.without_layout()}" for o in i.operands] for i in (a, b)]
     return f"{a.opcode}: {kinds[0]} -> {kinds[1]}"
 
@@ -375,7 +375,7 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
         before, after = attributes_a.get(key, ""), attributes_b.get(key, "")
         if before == after:
             continue
-        # A call of a function that implements the operation has no attributes of its own.
+        # A call of a function that implements the operation lacks the operation's attributes.
         if bool(a.called) != bool(b.called) and not (before if a.called else after):
             continue
         if key == "index" and a.operands and b.operands:
@@ -514,7 +514,7 @@ def _clipped(text: str, other: str) -> str:
 def _module_changes(a: HloModule, b: HloModule, explained: bool) -> Iterator[Change]:
     first, second = module_attributes(a), module_attributes(b)
     for key in sorted(first.keys() | second.keys()):
-        # The entry's layouts are those of its parameters and result, which have changes already.
+        # The entry's layouts are those of its parameters and result, which have their own changes.
         if key == "entry_computation_layout" and explained:
             continue
         before, after = first.get(key, ""), second.get(key, "")

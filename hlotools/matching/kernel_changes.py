@@ -1,8 +1,8 @@
 """The changes inside the kernels of two matching custom calls, with the cause first.
 
-What a kernel is given comes first: block sizes, memory spaces, precision, grid; then branches and
+A kernel's parameters come first: block sizes, memory spaces, precision, grid; then branches and
 loops that only one of the kernels has, such as one that skips blocks; then the rest of its code,
-line by line, because loads and stores are not in the order that operands determine.
+line by line, because operands do not determine the order of loads and stores.
 """
 
 import re
@@ -17,7 +17,7 @@ from hlotools.ir.kernel_parameters import Parameters, kernels_of, parameters_of
 from hlotools.ir.mlir_lines import Line, line_changes, stablehlo_lines
 from hlotools.matching.changes import Change, OperationSite, grouped
 
-# Subjects of changes, those first that are causes of others.
+# Subjects of changes, those that cause others first.
 _FIRST = ("block sizes", "windows", "memory spaces", "dtypes", "precision", "grid", "index maps",
           "control")  # fmt: skip
 _SHOWN = 4
@@ -29,7 +29,7 @@ _DIALECT = re.compile(r"(?:= )?\"?\b([a-z]\w*\.[\w.]+)")
 
 
 def hashes_of(a: HloModule, b: HloModule) -> tuple[Hashes, Hashes]:
-    """Return the digests of two modules, with kernels by their code and not by its encoding."""
+    """Return the digests of two modules, with kernels by their code rather than its encoding."""
     kernels = [
         {id(call): _digest_of(kernel) for call, kernel in kernels_of(module) if kernel.mlir}
         for module in (a, b)
@@ -40,7 +40,7 @@ def hashes_of(a: HloModule, b: HloModule) -> tuple[Hashes, Hashes]:
 
 def _digest_of(kernel: CustomKernel) -> str:
     lines = [line.text for line in stablehlo_lines(kernel.mlir)]
-    # The head of the module has the version of the encoding; what else it has is given.
+    # The head of the module has the version of the encoding; its other parts are parameters.
     code = "\n".join(line for line in lines if not line.startswith("module"))
     return digest([str(parameters_of(kernel)).encode(), code.encode("utf-8", "replace")]).hex()
 
@@ -50,11 +50,11 @@ def kernel_change(
 ) -> Change | None:
     """Return the change of the kernels of two custom calls, None if their code is equal.
 
-    Its parts are what else differs in the kernels.
+    Its parts are the other differences of the kernels.
 
     Args:
       a: a custom call whose kernel is decoded.
-      b: one of the other program.
+      b: the matching custom call of the other program.
       sites: the sites of both.
     """
     kernels = a.kernel, b.kernel
@@ -84,7 +84,7 @@ def are_decoded(a: Instruction, b: Instruction) -> bool:
 
 
 def why_not_decoded(a: Instruction, b: Instruction) -> str:
-    """Return why kernels of two custom calls are compared by digests only; "" if they have none."""
+    """Return why kernels of two custom calls are compared only by digest; "" if there are none."""
     problems = dict.fromkeys(k.problem for k in (a.kernel, b.kernel) if k is not None and k.problem)
     return "; ".join(f"the kernel is not decoded: {problem}" for problem in problems)
 
@@ -105,7 +105,7 @@ def _rank(change: Change) -> int:
 
 
 def _names(sides: Iterable[Sequence[OperationSite]]) -> str:
-    """Return the names of operations with their counts as text, a few of them."""
+    """Return a few names of operations with their counts as text."""
     counts = Counter(site.name for side in sides for site in side)
     named = [f"{count} × {name}" if count > 1 else name for name, count in counts.items()]
     more = [f"{len(named) - _SHOWN} more"] if len(named) > _SHOWN else []
@@ -121,7 +121,7 @@ def _changes(
 ) -> Iterator[Change]:
     given = parameters_of(a), parameters_of(b)
     yield from _given_changes(*given, x, y)
-    # Other block sizes are the sizes of nearly all values: then only the rest is compared.
+    # Other block sizes change the sizes of nearly all values: then sizes are not compared.
     resized = any(given[0].get(what) != given[1].get(what) for what in ("block sizes", "windows"))
     lines = _lines(a, resized), _lines(b, resized)
     if [line.text for line in lines[0]] != [line.text for line in lines[1]]:
@@ -151,14 +151,14 @@ def _lines(kernel: CustomKernel, resized: bool) -> list[Line]:
     opened: list[int] = []
     for n, line in enumerate(lines):
         lines[n] = line._replace(site=line.site._replace(name=_name(line)))
-        # The location of an operation with regions is behind the last of them.
+        # The location of an operation with regions is after the last region.
         if line.written.startswith("}") and opened and not line.written.endswith("{"):
             first = opened.pop()
             site = lines[first].site._replace(file=line.site.file, line=line.site.line)
             lines[first] = lines[first]._replace(site=site)
         elif line.written.endswith("{") and not line.written.startswith("}"):
             opened.append(n)
-    # What a kernel is given says all that the heads of Mosaic's do.
+    # The parameters of a Mosaic kernel cover its head.
     heads = ("module", "func.func") if kernel.kind == "Mosaic TPU" else ("module",)
     return [line for line in lines if not line.written.startswith(heads)]
 
@@ -170,7 +170,7 @@ def _name(line: Line) -> str:
 
 
 def _in_terms_of_attributes(changes: Iterator[Change]) -> Iterator[Change]:
-    """Yield changes of lines: of operations with other attributes the attributes."""
+    """Yield changes of lines; for operations with changed attributes, only the attributes."""
     for change in changes:
         if not any(site.opcode for site in (*change.a, *change.b)):
             continue  # The lines between two regions.

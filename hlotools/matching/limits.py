@@ -1,4 +1,4 @@
-"""The limits of what totals may grow by between two programs, such as "bytes>1%"."""
+"""The limits on the growth of totals between two programs, such as "bytes>1%"."""
 
 import re
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ _SHORT = {"peak": "peak_bytes"}
 
 
 class Limit(NamedTuple):
-    """A limit of what a total may grow by: an absolute number, or a percentage of the former total.
+    """A limit on the growth of a total: an absolute number, or a percentage of the former total.
 
     Attributes:
-      text: the limit as it was given.
+      text: the limit's text.
       total: the key of the total.
-      growth: the largest growth that is not a failure.
+      growth: the largest growth that is allowed.
       is_percentage: whether the growth is a percentage of the former total.
     """
 
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
 
 
 def limit_of(text: str) -> Limit:
-    """Return the limit that a text such as "bytes>1%", "peak>0" or "fusions>2" means.
+    """Parse a limit such as "bytes>1%", "peak>0" or "fusions>2".
 
     Raises:
       ValueError: if the text is not a limit.

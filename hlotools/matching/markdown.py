@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from hlotools.matching.changes import Change
 from hlotools.terminal_text import is_visible
 
-# Comments of pull requests are cut beyond some 65,000 characters.
+# Comments on pull requests are cut at some 65,000 characters.
 _MAX_CHANGES = 100
 _LONGEST = 400
 
@@ -20,7 +20,7 @@ def diff_markdown(
 ) -> str:
     """Return a difference as Markdown: its title, the totals that differ, and its changes.
 
-    Texts of programs are code, so that nothing in them is a link, a mention or a tag.
+    Texts of programs are code spans, so that nothing in them is a link, a mention or a tag.
 
     Args:
       title: the title of the difference.
@@ -56,7 +56,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def code(text: str) -> str:
-    """Return a text as a span of code, which shows it as it is."""
+    """Return a text as a code span, which shows it literally."""
     text = " ".join(text.split()).replace("|", "¦")
     if len(text) > _LONGEST:
         text = text[:_LONGEST] + " ..."

@@ -84,7 +84,7 @@ class Matching:
 
     def same(self, a: Instruction, b: Instruction) -> bool:
         """Return whether two operations match, or have equal digests."""
-        # For a computation that matches several, `to` has the last match only.
+        # For a computation that matches several, `to` has only the last match.
         if self.to.get(id(a)) is b or self.back.get(id(b)) is a:
             return True
         known = self.digests.get(id(a))
@@ -101,7 +101,7 @@ class Matching:
         return known
 
     def opcodes(self, instruction: Instruction) -> dict[str, int]:
-        """Return how often each opcode occurs in an operation or in the body of a fusion."""
+        """Return the count of each opcode in an operation or in the body of a fusion."""
         counts: dict[str, int] = {}
         for (opcode, _), count in self.tokens(instruction).items():
             counts[opcode] = counts.get(opcode, 0) + count
@@ -391,7 +391,7 @@ class Matching:
     # ---- split, merged and changed fusions ------------------------------------------------------
 
     def _by_work(self, a: Computation, b: Computation) -> None:
-        """Group operations with common work, and pair those that only have it."""
+        """Group operations with common work, and pair two that share work only with each other."""
         left_a, left_b = self._left(a), self._left(b)
         if not (left_a and left_b and any(i.opcode == "fusion" for i in (*left_a, *left_b))):
             return
@@ -411,7 +411,7 @@ class Matching:
             self._take(group)
 
     def _regroup(self, a: Computation, b: Computation, merged: bool) -> None:
-        """Find fusions of one side that are several operations of the other, by their work."""
+        """Find fusions on one side that are several operations on the other, by their work."""
         wholes, others = self._left(a), self._left(b)
         if merged:
             wholes, others = others, wholes
@@ -495,7 +495,7 @@ class Matching:
             groups[i.opcode].append(i)
         scored: list[tuple[float, int, int, Instruction, Instruction]] = []
         for n, x in enumerate(a):
-            # Only operations near in the text are compared if one opcode is very frequent.
+            # If an opcode is very frequent, only operations that are near in the text are compared.
             others = groups[x.opcode]
             if len(others) > 200:
                 middle = min(n, len(others))

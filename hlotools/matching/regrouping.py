@@ -47,7 +47,7 @@ def content(instruction: Instruction) -> list[Instruction]:
 
 
 class Regrouped(NamedTuple):
-    """A group of operations on one side that became others on the other side, with fusions."""
+    """A group of operations on one side that became other operations on the other side."""
 
     a: list[Instruction]
     b: list[Instruction]
@@ -197,7 +197,7 @@ def groups(
         for piece in pieces:
             shared.update(holders.get(piece, ()))
         for piece in pieces:
-            # Work that one operation does on either side has moved.
+            # Work that only one operation on each side has must have moved.
             if makers[piece] == len(holders.get(piece, ())) == 1:
                 leader[lead(holders[piece][0])] = lead(key)
         for other, count in shared.items():
@@ -244,7 +244,7 @@ def join(
     left_a: Iterable[Instruction],
     left_b: Iterable[Instruction],
 ) -> None:
-    """Add remaining operations to neighboring groups whose other side does their work."""
+    """Add remaining operations to neighboring groups whose other side has their work."""
     groups_of = {id(i): group for group in joined for i in (*group.a, *group.b)}
     for left, work, other, second in (
         (left_a, work_a, work_b, False),

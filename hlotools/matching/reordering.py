@@ -1,4 +1,4 @@
-"""The reordering of sums: trees of additions, or of other such operations, with equal leaves."""
+"""The reordering of sums: trees of additions, or other commutative operations, of equal leaves."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple

@@ -14,9 +14,9 @@ class RootPairs(NamedTuple):
 
 
 def root_pairs(a: HloModule, b: HloModule) -> RootPairs:
-    """Return the roots of two modules in pairs of one name; entries match whatever their names.
+    """Return the roots of two modules in pairs of equal name; entries match whatever their names.
 
-    A root of one module may be a function of the other that something calls.
+    A root of one module may match a function that is called in the other.
     """
     roots = [{root.name: root for root in module.roots} for module in (a, b)]
     pairs: list[tuple[Computation, Computation]] = []

@@ -1,4 +1,4 @@
-"""The schedules of two modules: their orders, and the operations that run at another time."""
+"""The schedules of two modules, and the operations that run at different times in them."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def _computations(entry: Computation) -> list[Computation]:
 
 
 def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
-    """Yield a change per computation with the operations that run at another time."""
+    """Yield a change per computation with the operations that run earlier or later."""
     waiting = [(a.module.entry, b.module.entry)]
     seen: set[tuple[int, int]] = set()
     while waiting:

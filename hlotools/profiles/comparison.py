@@ -14,9 +14,9 @@ from hlotools.terminal_text import is_visible
 FORMAT = "hlofront.profile_diff/1"
 Verdict = Literal["slower", "faster", "same", "new", "gone", "unknown"]
 
-# Of programs that have not changed, one in this many has a line that is said to have.
+# Among unchanged programs, one in this many has a line that is falsely reported as changed.
 _ONE_IN = 100
-# Fewer runs say too little about how much they differ.
+# Fewer runs do not show well enough how much they vary.
 _FEWEST_RUNS = 5
 
 
@@ -24,12 +24,12 @@ class LineChange(NamedTuple):
     """The times of a source line in two profiles, in seconds for one run of the program.
 
     Attributes:
-      file, line: the line, as the second profile has it; None for operations without one.
+      file, line: the line, as in the second profile; None for operations without one.
       code: its text.
       before, after: the means over the runs; 0.0 where it has no operations.
-      noise: how far apart the runs let them lie; None if there are too few runs to say.
-      verdict: "slower" or "faster" if they lie further apart, otherwise "same"; "unknown" without
-        noise; "new" or "gone" for a line that only one profile has operations of.
+      noise: the difference of the means that the runs' variation explains; None for too few runs.
+      verdict: "slower" or "faster" if the means differ by more, otherwise "same"; "unknown" without
+        noise; "new" or "gone" for a line with operations in only one profile.
     """
 
     file: str | None
@@ -42,13 +42,13 @@ class LineChange(NamedTuple):
 
     @property
     def change(self) -> float:
-        """The seconds that it takes longer."""
+        """The increase of the line's time in seconds."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileDiff:
-    """What differs between two profiles, returned by `compare_profiles`.
+    """The differences between two profiles, returned by `compare_profiles`.
 
     Attributes:
       program: the name of the program.
@@ -75,7 +75,7 @@ class ProfileDiff:
 
     @is_visible
     def text(self, most: int = 20) -> str:
-        """Return a table of the lines whose time changed, and how many did not.
+        """Return a table of the lines whose time changed, and the number of the others.
 
         Args:
           most: the maximum number of lines.
@@ -128,10 +128,10 @@ class ProfileDiff:
 def compare_profiles(before: Profile, after: Profile) -> ProfileDiff:
     """Return which source lines of a program take more or less time in a second profile.
 
-    Lines are the same if their text is, wherever it stands in the file; lines of equal text, or
-    whose text is not known, are told apart by their numbers. A line is slower or faster if the
-    means lie further apart than the runs explain, by Welch's test at a level of one percent for all
-    lines together.
+    Lines are the same if their texts are, wherever they are in the file; lines of equal or unknown
+    text are distinguished by their numbers. A line is slower or faster if the means differ by more
+    than the runs' variation explains, by Welch's test at a level of one percent for all lines
+    together.
 
     Args:
       before, after: two results of `profile`, or of `profiles_in`.
@@ -170,7 +170,7 @@ def _place(row: LineRow) -> Place:
 
 
 def _shared_keys(before: list[LineRow], after: list[LineRow]) -> list[dict[Place, object]]:
-    """Return for the lines of each profile a key that is equal for the same line of the other."""
+    """Return keys of each profile's lines that are equal for the same line in both."""
 
     def by_text(rows: Iterable[LineRow]) -> dict[object, list[LineRow]]:
         found: dict[object, list[LineRow]] = {}
@@ -191,7 +191,7 @@ def _shared_keys(before: list[LineRow], after: list[LineRow]) -> list[dict[Place
 
 
 def _times_by_line(profile: Profile) -> dict[Place, list[float]]:
-    """Return the seconds of each source line in each run that is known apart from others."""
+    """Return the seconds of each source line in each run that can be told from other runs."""
     places = {row.name: (row.file, row.line) for row in profile.operations}
     times: dict[Place, list[float]] = {
         place: [0.0] * len(profile.each_run) for place in places.values()
@@ -220,9 +220,9 @@ def _change(
 
 
 def _noise(times: list[list[float]], lines: int) -> float | None:
-    """Return how far apart two lists let their means lie; None for too few times.
+    """Return the difference of means that the variation of two lists explains; None if too short.
 
-    It is that of Welch's test, at a level that all lines of a program share.
+    It is the threshold of Welch's test, at a level that all lines of a program share.
     """
     if min(map(len, times)) < _FEWEST_RUNS:
         return None
@@ -235,7 +235,7 @@ def _noise(times: list[list[float]], lines: int) -> float | None:
 
 
 def student_t_exceeded(level: float, freedom: float) -> float:
-    """Return what a variable of Student's t exceeds, on either side, with this probability.
+    """Return the value that Student's t exceeds, on either side, with probability `level`.
 
     By the expansion of Abramowitz and Stegun, 26.7.5.
     """

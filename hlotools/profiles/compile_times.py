@@ -10,11 +10,11 @@ from hlotools.profiles.xplane import Event, ProfileError, XSpace
 from hlotools.terminal_text import is_visible
 
 HLO, MLIR, LLVM, OTHER = "HLO", "MLIR", "LLVM", "other"
-# The kinds of events outside of HLO's passes, and of what happens inside of them. XLA compiles each
-# fusion for CPUs by a pipeline of MLIR's passes, and the result by LLVM on other threads.
+# The kinds of events outside of HLO's passes, and of events inside them. XLA compiles each fusion
+# for CPUs by a pipeline of MLIR's passes, and the result by LLVM on other threads.
 _KINDS = {"FusionCompiler::Compile": MLIR, "TaskDispatcher::dispatch": LLVM}
 _PICOSECONDS = 1e12
-# Of a compilation's time.
+# As a fraction of a compilation's time.
 _LEAST_INCREASE = 0.05
 
 
@@ -22,11 +22,11 @@ class PassTime(NamedTuple):
     """The time of one of XLA's passes.
 
     Attributes:
-      name: its name, such as "fusion"; of what is not in a pass, the name that XLA gives it.
+      name: its name, such as "fusion"; for work outside of passes, XLA's name of it.
       kind: "HLO" for passes of the program; "MLIR" and "LLVM" for those of a CPU's kernels; "other"
-          for what is not in a pass, and for waiting until the threads of LLVM are done.
-      runs: how often it ran.
-      seconds: the time that it took, on all threads, without the passes that it ran.
+          for work outside of passes, and for waiting until the threads of LLVM are done.
+      runs: the number of its runs.
+      seconds: the time that it took on all threads, without the passes that it ran.
     """
 
     name: str
@@ -123,7 +123,7 @@ def pass_times(space: XSpace) -> list[PassTime]:
 
 
 def slower_passes(before: Iterable[PassTime], after: Iterable[PassTime]) -> list[str]:
-    """Return texts on the passes that make a compilation longer, the greatest increase first.
+    """Return texts about the passes that make a compilation longer, the largest increase first.
 
     It lists those that take 1.5 times as long as before, or are new, and make the compilation
     longer by a twentieth: times of a single compilation vary by less.
@@ -145,7 +145,7 @@ def slower_passes(before: Iterable[PassTime], after: Iterable[PassTime]) -> list
 
 def _own_times(events: Iterable[Event]) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield the name and kind of each event of a thread, and its time without events inside it."""
-    # The events around the present one, each with its kind and the time that is its own.
+    # The events around the current one, each with its kind and its own time.
     around: list[tuple[Event, str, list[int]]] = []
     found: list[tuple[tuple[str, str], list[int]]] = []
     for event in sorted(events, key=lambda each: (each.start, -each.end)):

@@ -73,12 +73,12 @@ def program_times(
 
     Operations overlap: a loop runs while those of its body do, and others run at the same time.
     Each moment counts for the operation that started last, so that the sum over operations is the
-    time in which any ran, and a loop has what its body leaves over.
+    time in which any ran, and a loop has the time that its body does not take.
 
     Args:
       space: the profile.
-      inside: by the name of a program, the names of the operations that run inside of each of its
-        loops, branches and calls, by the name of that one.
+      inside: by the name of a program, and of a loop, branch or call in it, the names of the
+        operations that run inside.
     """
     runs: dict[_RunKey, list[Interval]] = defaultdict(list)
     launches: dict[_RunKey, Counter[int]] = defaultdict(Counter)
@@ -111,9 +111,9 @@ def _add_run(times: ProgramTimes, intervals: list[Interval], runs: int) -> None:
 
 
 def _runs_in(intervals: Iterable[Interval], nested: Mapping[str, frozenset[str]]) -> int:
-    """Return the number of runs of a program whose events do not say.
+    """Return the number of runs of a program whose events do not have it.
 
-    It is how often most of the operations ran that no loop, branch or call holds.
+    It is the number of times that most operations outside of loops, branches and calls ran.
     """
     held = frozenset[str]().union(*nested.values())
     counts = Counter(interval.name for interval in intervals)
@@ -162,7 +162,7 @@ def _read_plane(
       plane: the plane.
       inside: the operations that run inside of others, as for `program_times`.
       runs: the operations by run, which this function adds to.
-      launches: how often each node of a graph of kernels was launched, likewise.
+      launches: the number of launches of each node of a graph of kernels, likewise.
     """
     lines = [line for line in plane.lines if line.name == _OPERATIONS_LINE]
     modules = [line for line in plane.lines if line.name == _MODULES_LINE]
@@ -176,7 +176,7 @@ def _read_plane(
 
 
 def _operation_name(event: Event) -> str:
-    """Return the name of an operation whose event is its name or its whole HLO text."""
+    """Return the name of an operation whose event is named by it or by its whole HLO text."""
     name = event.stats.get("hlo_op")
     if isinstance(name, str):
         return name
@@ -188,7 +188,7 @@ def _number(value: StatValue | None) -> int | None:
 
 
 class _Modules:
-    """The runs of programs on a device, which hold the operations in their times."""
+    """The runs of programs on a device, to which operations belong by their times."""
 
     def __init__(self, lines: list[EventLine]):
         self._events = sorted(
@@ -197,7 +197,7 @@ class _Modules:
         self._starts = [event.start for event in self._events]
 
     def key(self, plane: str, event: Event) -> _RunKey:
-        """Return the run that an operation belongs to: that in whose time it starts."""
+        """Return the run to which an operation belongs: the one during which it starts."""
         at = bisect_right(self._starts, event.start) - 1
         program = _number(event.stats.get("program_id"))
         if at < 0 or event.start > self._events[at].end:
@@ -213,7 +213,7 @@ class _Modules:
 
 
 class _Mark(NamedTuple):
-    """The mark of an operation's end: its line, since when that works on a task, and its time."""
+    """The mark of an operation's end: its line, the start of that line's task, and its time."""
 
     line: int
     begin: int
@@ -221,15 +221,15 @@ class _Mark(NamedTuple):
 
 
 class _HostOperations:
-    """The operations in the lines of a host or GPU, which say themselves which program is theirs.
+    """The operations in the lines of a host or GPU, whose events have their program.
 
     On a CPU some operations continue in other threads: their events end where the first thread
     leaves them. The thread that completes such an operation immediately runs the operations after
     it, and only then marks its end: so it has ended where the next operation starts in that thread.
     The last one ends with the run, and a loop with the last operation of its body.
 
-    On a GPU, XLA launches kernels together as a graph: each says the graph's name as its operation,
-    and its number as a node of the graph. Such a kernel counts by its own name.
+    On a GPU, XLA launches kernels together as a graph: each has the graph's name as its operation,
+    and its number as a node of the graph. Such a kernel counts under its own name.
     """
 
     def __init__(self, plane: Plane, inside: Mapping[str, Mapping[str, frozenset[str]]]):
@@ -295,13 +295,13 @@ class _HostOperations:
                 runs[key].append(Interval(event.start, max(ends, default=marked), name))
 
     def _mark_of(self, event: Event, line: int) -> _Mark | None:
-        """Return the mark of an operation that continued in other threads; else None."""
+        """Return the mark of an operation that continued in other threads; None for others."""
         produced = event.stats.get("_p")
         mark = self._marks.get(produced) if isinstance(produced, int) else None
         return None if mark is None or (mark.line == line and mark.time <= event.end) else mark
 
     def _before_next(self, event: Event, mark: _Mark) -> int:
-        """Return where an operation ended: where the next one starts, or at its mark."""
+        """Return the end of an operation: the start of the next one, or its mark."""
         starts = self._starts[mark.line]
         after = bisect_right(starts, max(event.start, mark.begin))
         return min(starts[after], mark.time) if after < len(starts) else mark.time

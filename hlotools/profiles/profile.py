@@ -27,9 +27,9 @@ _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 class OperationRow(NamedTuple):
     """The measured time of one operation in one run of its program, as a mean over all runs.
 
-    `count` is how often it ran in a run. `bound` is the lower bound of the time by the device's
-    rates, in seconds; None without rates. `flops` and `bytes` are those of `costs`, None if
-    unknown. `opcode` is "" for operations that the program does not have.
+    `count` is how many times it ran in a run. `bound` is the lower bound of the time by the
+    device's rates, in seconds; None without rates. `flops` and `bytes` are those of `costs`, None
+    if unknown. `opcode` is "" for operations that are not in the program.
     """
 
     name: str
@@ -198,11 +198,11 @@ def profile(
     """Return the measured times of a program, by source line and by operation.
 
     Operations that run at the same time do not count twice: each moment belongs to the operation
-    that started last, so that a loop has what its body leaves over.
+    that started last, so that a loop has the time that its body does not take.
 
     Args:
       recorded: a file of XLA's profiler, `HOST.xplane.pb`; a folder that a profile was written to,
-        such as that of `jax.profiler.trace`; or what `read_xplane` read.
+        such as that of `jax.profiler.trace`; or a result of `read_xplane`.
       program: the program, as `costs` takes it: HLO text, the path of an HLO file, a result of
         `parse`, or of `compile` in jax or hlofront. If several have its name, the one whose
         operations took the most time is shown.
@@ -269,11 +269,11 @@ def joined(
     rates: DeviceRates | None = None,
     wall: float | None = None,
 ) -> Profile:
-    """Return the times of a program's operations with their costs; as `profile` does."""
+    """Return the times of a program's operations with their costs, as in `profile`."""
     report = costs(module, rates, memory_of(program))
     priced = {row.name: row for row in report.instructions}
     instructions = {instruction.name: instruction for instruction in module.instructions()}
-    # The kernels of a graph are known by their names: letters and digits of their operation's.
+    # The kernels of a graph are recognized by name: the letters and digits of their operation's.
     of_kernels = {_NOT_IN_NAMES.sub("_", name): name for name in reversed(instructions)}
 
     def known_as(recorded: str) -> str:
@@ -354,7 +354,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _times(row: OperationRow | LineRow) -> str:
-    """Return by how much the measured time is greater than the bound."""
+    """Return the ratio of the measured time to the bound as text."""
     return f"{row.seconds / row.bound:,.1f}" if row.bound else ""
 
 

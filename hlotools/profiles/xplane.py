@@ -10,7 +10,7 @@ from hlotools.wire import WireError, content, fields, integer, signed, text
 
 _METADATA_PLANE = "/host:metadata"
 _SUFFIX = ".xplane.pb"
-# Longer stats, such as the HLO of a program, are not compared with others.
+# Longer stats, such as the HLO of a program, are not cached.
 _LONGEST_SHARED = 64
 StatValue = int | float | str | memoryview
 
@@ -50,7 +50,7 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """A program that a profile has the HLO of.
+    """A program whose HLO is in a profile.
 
     `name` is that of the HLO module; `proto` is the module as bytes of an HloModuleProto.
     """
@@ -71,7 +71,7 @@ class XSpace:
     def program(
         self, number: int | None, name: str, operations: Iterable[str]
     ) -> ProgramRecord | None:
-        """Return the program that events are of; None if the profile does not have its HLO.
+        """Return the program of events; None if the profile does not have its HLO.
 
         Executables from caches on disk keep the numbers that they had in the process that compiled
         them: the name decides, then whether the program has the operations, then the number.
@@ -102,7 +102,7 @@ def read_xplane(path: str | os.PathLike[str]) -> XSpace:
 
     Raises:
       OSError: if the file cannot be read.
-      ProfileError: if the file is not a profile, was cut off, or the folder does not have just one.
+      ProfileError: if the file is not a profile or was cut off, or the folder lacks a single one.
     """
     file = _file_of(pathlib.Path(path))
     return parse_xplane(file.read_bytes(), str(file))

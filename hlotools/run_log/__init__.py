@@ -1,1 +1,1 @@
-"""The log of a run, which hlofront writes with HLOFRONT_LOG: reading, sums, and a page."""
+"""The log of a run, which hlofront writes with HLOFRONT_LOG: reading, totals, and a page."""

@@ -11,7 +11,7 @@ from hlotools.html.page_file import THEME, asset
 from hlotools.run_log.records import Record, RunRecords
 from hlotools.run_log.summary import STAGES, RunSummary, reason_of, short_line
 
-# A browser draws this many rows; further ones are only counted.
+# The maximum number of rows; further ones are only counted.
 _MAX_ROWS = 5000
 # The events of the timeline.
 _EVENTS = {
@@ -27,7 +27,7 @@ _EVENTS = {
     "end": "end",
 }
 _FILES = {"html": "page", "hlo": "HLO", "mlir": "StableHLO"}
-# No script, and nothing from elsewhere; bars are placed by style attributes.
+# No scripts or external resources; bars are positioned by style attributes.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -35,8 +35,8 @@ def log_page(run: RunRecords, path: str | os.PathLike[str], title: str = "") -> 
     """Return the log of a run as one HTML page, which needs no network and runs no script.
 
     Args:
-      run: what `read_log` read.
-      path: the file that the page is for: its links to the files of programs are relative to it.
+      run: a result of `read_log`.
+      path: the file of the page, to which its links to the files of programs are relative.
       title: the title of the page; by default the folder's name.
     """
     summary = RunSummary(run)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _FORMAT = "hlofront.log/1"
-# The names of program files, which a page links to: they stay in their folder.
+# The names of program files, to which a page links: they must be in the log's folder.
 _STEM = re.compile(r"[\w.-]+")
 
 
@@ -21,8 +21,8 @@ class LogError(ValueError):
 class Record(NamedTuple):
     """One event of a run.
 
-    `time` is when it was recorded, in seconds of the epoch, and `seconds` how long it had taken by
-    then. `process` is the name of the process's file; `name`, `line` and `thread` are "" where they
+    `time` is when it was recorded, in seconds since the epoch, and `seconds` how long it took until
+    then. `process` is the name of the process's file; `name`, `line` and `thread` are "" if they
     are unknown.
     """
 
@@ -41,7 +41,7 @@ class Record(NamedTuple):
         return "" if value is None else str(value)
 
     def number(self, fact: str) -> float:
-        """Return a fact as a finite number, 0 if it is unknown or none."""
+        """Return a fact as a finite number, 0 if it is unknown or not a number."""
         return _number(self.facts.get(fact))
 
 

@@ -1,4 +1,4 @@
-"""The sums over a run's log: times of stages, recompilations with their reasons, caches."""
+"""The totals of a run's log: times of stages, recompilations with their reasons, caches."""
 
 import os
 from collections import Counter, defaultdict
@@ -35,7 +35,7 @@ class Recompiled:
 
 @dataclass(slots=True)
 class Caches:
-    """The answers of the caches."""
+    """The hits and misses of the caches."""
 
     disk_hits: int = 0
     disk_misses: int = 0
@@ -49,7 +49,7 @@ class Caches:
 
 
 class RunSummary:
-    """The sums over a run's log."""
+    """The totals of a run's log."""
 
     def __init__(self, run: RunRecords):
         records = run.records
@@ -76,7 +76,7 @@ class RunSummary:
 
     @is_visible
     def text(self, most: int = 10) -> str:
-        """Return the sums as text, listing at most this many functions and compilations."""
+        """Return the totals as text, listing at most `most` functions and compilations."""
         lines = [self.title()]
         for stage, title in STAGES.items():
             count = self.counts[stage]
@@ -117,13 +117,13 @@ class RunSummary:
         return "\n".join(lines)
 
     def title(self) -> str:
-        """Return how many processes ran, and how long, in a sentence."""
+        """Return the number of processes and the duration of the run as text."""
         count = len({record.process for record in self.run.records})
         processes = "1 process" if count == 1 else f"{count:,} processes"
         return f"{processes}, {time_text(self.ended - self.started)} from first to last event"
 
     def cache_text(self) -> str:
-        """Return what the caches answered, in a sentence."""
+        """Return the hits and misses of the caches as text."""
         caches = self.caches
         text = (
             f"disk {caches.disk_hits:,} hits, {caches.disk_misses:,} misses, "
@@ -133,7 +133,7 @@ class RunSummary:
         return f"{text}; bundles {caches.bundled:,}" if caches.bundled else text
 
     def notes(self) -> list[str]:
-        """Return sentences on what is not in the log: processes that died, and damaged lines."""
+        """Return sentences about gaps in the log: processes that died, and damaged lines."""
         notes = [f"{process} did not end, or still runs" for process in self.without_end]
         notes += [
             f"{count:,} {'line' if count == 1 else 'lines'} of {file} cannot be read"
@@ -143,7 +143,7 @@ class RunSummary:
 
 
 def _seconds(records: Iterable[Record], event: str) -> float:
-    """Return the time of a stage; what happens inside of another of the same thread counts once."""
+    """Return the time of a stage; nested events of one thread count once."""
     ends: dict[tuple[str, str], float] = {}
     total = 0.0
     spans = [
@@ -160,7 +160,7 @@ def _seconds(records: Iterable[Record], event: str) -> float:
 
 def _recompiled(records: Iterable[Record]) -> list[Recompiled]:
     functions: dict[str, Recompiled] = {}
-    # The recompilation that each thread is at.
+    # The current recompilation of each thread.
     current: dict[tuple[str, str], Recompiled | None] = {}
     for record in records:
         thread = record.process, record.thread
@@ -180,7 +180,7 @@ def _recompiled(records: Iterable[Record]) -> list[Recompiled]:
 
 
 def _unfinished(records: Iterable[Record]) -> list[Record]:
-    """Return the begins of compilations that neither ended nor failed."""
+    """Return the records of compilations that began, but neither ended nor failed."""
     begun: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         thread = record.process, record.thread
@@ -212,7 +212,7 @@ def _caches(records: Iterable[Record]) -> Caches:
 
 
 def reason_of(record: Record) -> str:
-    """Return the reason of an event, "" if it has none; that of a miss without its beginning."""
+    """Return the reason of an event, "" if it has none; a miss's is shortened."""
     why = record.text("why")
     return why.partition(_NOT_STORED)[2] or why
 

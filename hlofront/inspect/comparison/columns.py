@@ -130,7 +130,7 @@ class Artifact:
         self.stablehlo = lowered.as_text(debug_info=True)
 
     def options_for(self, jaxlib: str) -> list[list[object]]:
-        """Return the names and values of the options of XLA's compiler in a version of jaxlib."""
+        """Return the options of XLA's compiler, under the names of a version of jaxlib."""
         options = self._compile_options(jaxlib=tuple(map(int, jaxlib.split(".")[:3])))
         return [list(pair) for pair in options.env_option_overrides]
 
@@ -163,7 +163,7 @@ class Artifact:
 
 
 def _save(path: pathlib.Path, values: Sequence[NumPyArray]) -> None:
-    """Save arrays as an .npz file that `bridge/other_jaxlib_worker.py` reads."""
+    """Save arrays to an .npz file, which `bridge/other_jaxlib_worker.py` reads."""
     arrays: dict[str, NumPyArray] = {}
     for i, value in enumerate(values):
         # NumPy's files have no extension dtypes such as bfloat16: their bytes are stored.
@@ -226,8 +226,8 @@ def here(
 ) -> Column:
     """Return the column of this process's compiler, for an attached or a compile-only device.
 
-    The disk caches are off: loading an executable would not show how long XLA compiles. With
-    `kernels`, those of an absent TPU come from another compilation, as dumps take time.
+    The disk caches are off: loading an executable would not show how long XLA compiles. The
+    `kernels` of a TPU that is not attached come from a second compilation, as dumps take time.
     """
     tell(f"compiling for {label}")
     caches_off = (_disk_cache(False), _whole_disk_cache(False))
@@ -284,7 +284,7 @@ def checkout(path: pathlib.Path, revision: str) -> Iterator[pathlib.Path]:
     """Check out a file and its folder at a git revision, and yield the file's path.
 
     Raises:
-      NoEnvironment: if the file is in no repository, or the revision does not have it.
+      NoEnvironment: if the file is not in a repository, or the revision lacks it.
     """
     path = path.resolve()
     top = pathlib.Path(_git(path.parent, "rev-parse", "--show-toplevel"))
@@ -339,5 +339,5 @@ def at_revision(
             fields = json.loads(answer.read_text())
     except NoEnvironment as error:
         return failed(label, error)
-    # The folder of the checkout no longer exists; the label names the file.
+    # The checkout's folder no longer exists; the label names the file.
     return Column(**fields)

@@ -25,8 +25,8 @@ from hlotools.profiles.compile_times import slower_passes
 class Row(NamedTuple):
     """A row of the comparison's table: a figure, with its value in each column.
 
-    `unit` is "ms" for seconds that are shown as milliseconds, "time" for those with a unit of their
-    own size, else "".
+    `unit` is "ms" for seconds that are shown as milliseconds, "time" for seconds that are shown in
+    a unit of their size, else "".
     """
 
     title: str
@@ -135,10 +135,10 @@ class Comparison:
         return "\n".join(lines)
 
     def exceeded(self, limits: Iterable[str]) -> list[str]:
-        """Return those of some limits that a column exceeds, with its label: see `Diff.exceeded`.
+        """Return the limits that a column exceeds, with its label: see `Diff.exceeded`.
 
         Raises:
-          ValueError: if a text is not a limit, or names no total.
+          ValueError: if a text is not a limit, or names an unknown total.
         """
         limits = list(limits)
         return [
@@ -148,7 +148,7 @@ class Comparison:
         ]
 
     def html(self) -> str:
-        """Return an HTML page: the table, each program next to the first, and each by itself."""
+        """Return an HTML page: the table, each program next to the first, and each on its own."""
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values])
             for row in self.rows()
@@ -192,7 +192,7 @@ class Comparison:
         )
 
 
-# The fields of a column that its JSON lacks.
+# The fields of a column that are left out of its JSON.
 _UNPRINTED = ("stablehlo", "kernels")
 
 
@@ -249,7 +249,7 @@ def compare(
         function is compiled again.
 
     Raises:
-      ValueError: if there is nothing to compare, `at` lacks `file`, or the program calls back.
+      ValueError: if there is nothing to compare, `at` lacks `file`, or the program has callbacks.
     """
     jaxlib, target, at = list(jaxlib), list(target), list(at)
     if not (jaxlib or target or at):

@@ -18,7 +18,7 @@ from hlofront.inspect.comparison.environments import NoEnvironment
 
 
 class ProcessEnded(NoEnvironment):
-    """The error that a program has ended the process that ran it, or was ended for its time."""
+    """The error that a program ended the process that ran it, or exceeded its time limit."""
 
     def __init__(self, message: str, is_late: bool = False):
         super().__init__(message)
@@ -73,10 +73,10 @@ class JaxlibSession:
         """Return the results of a program, compiled when its key is new.
 
         Args:
-          key: a number, which stands for the program in later runs.
-          program: the program; its results have dtypes that NumPy itself has.
+          key: a number that identifies the program in later runs.
+          program: the program; its results have dtypes of NumPy's own.
           arguments: an array for each argument of the function that was lowered.
-          seconds: the time after which the process is ended; None for no limit.
+          seconds: the time limit, after which the process is ended; None for no limit.
 
         Raises:
           ProcessEnded: if the program ends the process, or takes longer.

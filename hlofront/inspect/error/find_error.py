@@ -62,8 +62,8 @@ def find_error(
         arguments. Donated arguments stay valid.
       against: "float64"; or a device, on which the same operations run in the same dtypes; or a
         version of jaxlib, as in "jaxlib 0.8.3", in whose process they run in the same dtypes, each
-        operation compiled by itself, on CPUs. An environment with it is made where there is none.
-      tolerance: the relative error from which on digits count as lost; by default the square root
+        operation compiled by itself, on CPUs. Its environment is created if it does not exist.
+      tolerance: the relative error above which digits count as lost; by default the square root
         of the epsilon of the results' dtype, which is half of its digits: 3e-4 for float32.
 
     Returns:
@@ -71,10 +71,10 @@ def find_error(
       has lost its digits, and prints as text.
 
     Raises:
-      ValueError: if `against` is none of these, the tolerance is not positive, or the program
-        computes in float64 already, against which it was to be compared.
-      NoEnvironment: from the returned function, if there is no such jaxlib and no environment with
-        it can be made, or it cannot run an operation.
+      ValueError: if `against` is none of these, the tolerance is not positive, or `against` is
+        "float64" and the program computes in float64 already.
+      NoEnvironment: from the returned function, if no environment with this jaxlib can be created,
+        or it cannot run an operation.
       TypeError: if the returned function is called while another is traced.
     """
     if tolerance is not None and not tolerance > 0:
@@ -94,7 +94,7 @@ def find_error(
         if isinstance(reference, OtherJaxlib):
             # Both sides run on CPUs.
             arrays = [device_put(x, reference.host) for x in arrays]
-        # It is prepared as it was traced: captured constants may have 64 bits while these are off.
+        # Not within `running`: captured constants may have 64 bits while these are off.
         used = (True,) * len(traced.jaxpr.out_avals)
         lean, _ = dead_code_program(traced.jaxpr, used, True)
         program = discharge_program(lean).program

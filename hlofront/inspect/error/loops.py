@@ -41,7 +41,7 @@ class _Loop(LoopRun[Pair]):
         Args:
           index: the number of the step; of a scan, the index along the first axis.
           inputs: the inputs of the loop's program.
-          is_short: whether the step runs one operation at a time in any case.
+          is_short: whether the loop is short, so that each step runs one operation at a time.
         """
         search = self.search
         if is_short:
@@ -62,7 +62,7 @@ class _Loop(LoopRun[Pair]):
         return outputs
 
     def _alike(self, outputs: list[Pair], stepwise: list[Pair]) -> list[Pair]:
-        """Return the outputs of a compiled step with the trails that the operations have."""
+        """Return the outputs of a compiled step with the trails that its operations found."""
         for value, other in zip(outputs, stepwise, strict=True):
             if self.search.is_lost(value.array, value.error):
                 value.trails = self.search.together((*other.trails, *value.trails))
@@ -84,10 +84,10 @@ class _Loop(LoopRun[Pair]):
         return now / max((*had, min(floors, default=1.0)))
 
     def finished(self, results: list[Pair]) -> list[Pair]:
-        """Return the results of the loop; look for the reasons of an error that grew slowly.
+        """Return the results of the loop; look for the origin of an error that grew slowly.
 
-        An error that each step adds a little to has its origin inside a step, where it is large,
-        though it is small in what the step returns.
+        If each step adds a little to the error, it is large at some operation inside a step, though
+        small in the step's outputs.
         """
         search = self.search
         lost = [v for v in results if search.is_lost(v.array, v.error) and not v.trails]
@@ -164,7 +164,7 @@ def _in_while(
     condition: Subprogram,
     operands: Sequence[Pair],
 ) -> list[Pair]:
-    """Run a while loop, on each side as often as its condition says, and return its results."""
+    """Run a while loop, on each side as long as that side's condition holds; return its results."""
     loop = _Loop(search, level, equation, body.closed)
     read = split_inputs(condition, operands)[0]
     consts, carry, _ = split_inputs(body, operands)
@@ -233,7 +233,7 @@ def _alone(
     carry: list[Pair],
     answer: Pair,
 ) -> list[Pair]:
-    """Return the results of a loop that one side has left, after the other one has left it, too."""
+    """Return the results of a loop that one side has left: run the other side to its end."""
     ours_continues = bool(np.asarray(answer.array).any())
 
     def arrays_of(values: Sequence[Pair]) -> list[ArrayLike]:

@@ -33,8 +33,8 @@ def relative_error(ours: ArrayLike, exact: ArrayLike) -> float:
     It is the larger of two numbers: the norm of the differences divided by the norm of the
     reference; and the relative error that one element in ten exceeds, where elements among the
     smallest quarter of those that are not zero count as if they were as large as its largest.
-    So single elements that happen to be near zero do not count, and neither a few huge elements,
-    such as masks, nor a few wrong rows hide in the rest.
+    So single elements that happen to be near zero do not count, a few huge elements, such as masks,
+    do not hide the error of the rest, and a few wrong rows are not lost among the others.
 
     Elements that are NaN in both, or the same infinity, are left out. The error is infinite if an
     element is finite on one side only, or if the reference is all zeros and the array is not.
@@ -75,7 +75,7 @@ def relative_size(amounts: NumPyArray, exact: NumPyArray) -> float:
 
 
 def _quantile(x: NumPyArray, part: float) -> float:
-    """Return the element that a part of the elements of a vector do not exceed."""
+    """Return the smallest element that a fraction of a vector's elements do not exceed."""
     position = int(part * (len(x) - 1))
     return float(np.partition(x, position)[position])
 
@@ -85,7 +85,7 @@ def _norm(x: NumPyArray) -> float:
 
 
 def _differences(ours: NumPyArray, exact: NumPyArray) -> NumPyArray:
-    """Return absolute differences: NaN where both are the same NaN or infinity, inf for one."""
+    """Return absolute differences: NaN for two NaNs or the same infinity twice, inf for one."""
     with np.errstate(all="ignore"):
         differences = np.abs(ours - exact)
     wrong = ~(np.isfinite(ours) & np.isfinite(exact))
@@ -96,7 +96,7 @@ def _differences(ours: NumPyArray, exact: NumPyArray) -> NumPyArray:
 
 
 def element_errors(ours: ArrayLike, exact: ArrayLike) -> NumPyArray:
-    """Return the relative error of each element; 0 where both are the same NaN or infinity."""
+    """Return the relative error of each element; 0 where both are NaN or the same infinity."""
     reference = wide_host(exact)
     differences = _differences(wide_host(ours), reference)
     with np.errstate(all="ignore"):

@@ -16,7 +16,7 @@ from hlofront.numpy import abs as absolute
 
 # An error jumps at an operation if it is this many times that of the operation's operands.
 JUMP = 10.0
-# Sums of this condition or a greater one leave no digits in float64 either.
+# Sums with this condition number or a larger one leave no digits in float64 either.
 _NOTHING_LEFT = 1e13
 
 _ADDITIONS = frozenset(("add", "add_any", "sub"))

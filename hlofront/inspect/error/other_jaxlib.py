@@ -23,12 +23,12 @@ from hlofront.primitives.elementwise.converting import bitcast_convert_type, con
 from hlofront.random.keys import key_data, wrap_key_data
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
-# Each operation is a function of its own.
+# Each operation is compiled as a function of its own.
 _warn_recompiles = options["hlofront_warn_recompiles"]
 
 
 def jaxlib_version(against: object) -> str | None:
-    """Return the version in a text such as "jaxlib 0.8.3"; None if it is no such text."""
+    """Return the version in a text such as "jaxlib 0.8.3"; None for other texts."""
     name, _, version = against.partition(" ") if isinstance(against, str) else ("", "", "")
     return version.strip() or None if name == "jaxlib" else None
 
@@ -45,7 +45,7 @@ class OtherJaxlib(Reference):
         self.label = f"jaxlib {version}"
         self.host = client_for("cpu").local_devices()[0]
         self._session: JaxlibSession | None = None
-        # By key: the lowered program, and what makes it, whose id is part of the key.
+        # By key: the lowered program, and its owner, whose id is part of the key.
         self._programs: dict[object, tuple[int, Artifact, object]] = {}
 
     @contextmanager
@@ -89,7 +89,7 @@ class OtherJaxlib(Reference):
         """Return the results of an equation or a program under the other jaxlib.
 
         Raises:
-          NoEnvironment: if it cannot run it, with the name.
+          NoEnvironment: if that jaxlib cannot run it; the message has the name.
         """
         assert self._session is not None
         types = [typeof(x) for x in operands]
@@ -111,7 +111,7 @@ class OtherJaxlib(Reference):
 
 
 def host_array(x: ArrayLike) -> NumPyArray:
-    """Return an array as one of NumPy, keys as the numbers that store them."""
+    """Return an array as a NumPy array, random keys as the numbers that represent them."""
     dtype = typeof(x).dtype
     if isinstance(dtype, ExtendedDType):
         return np.asarray(key_data(x))

@@ -17,7 +17,7 @@ from hlofront.runtime.array.transfer import device_put
 
 
 class Reference(ABC):
-    """Another way of computing a program's operations, with which results are compared."""
+    """Another way of computing a program's operations, against which results are compared."""
 
     label: str
     """The name of the reference, as in "float64"."""

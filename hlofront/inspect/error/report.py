@@ -11,9 +11,9 @@ from hlofront.inspect.stepwise.report_parts import Values, written
 from hlotools.html.report import text_html
 
 # How an operation loses digits:
-# - "cancellation": it subtracts, or adds up, terms that are much larger than what is left of them;
+# - "cancellation": it subtracts, or adds up, terms that are much larger than the result;
 # - "ill-conditioned": its result changes much more, relative to its size, than its operands do;
-# - "rounding": its operands have their digits, and it does not compute or keep them all;
+# - "rounding": its operands have their digits, but it does not compute or keep them all;
 # - "overflow", "underflow": the result is outside of the range of the dtype;
 # - "decision": an integer or boolean differs from the reference, and with it what follows.
 Kind = Literal["cancellation", "ill-conditioned", "rounding", "overflow", "underflow", "decision"]

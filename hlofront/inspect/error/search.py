@@ -50,7 +50,7 @@ class Pair(StepValue):
         is_undetermined: bool = False,
     ):
         super().__init__(array, origin)
-        # The program's array itself, where the reference does not differ from it.
+        # The reference's array; the program's own where the two do not differ.
         self.reference = reference
         # The relative error; for integers and booleans, the fraction of elements that differ.
         self.error = error
@@ -65,7 +65,7 @@ class ErrorSearch(StepwiseRun[Pair]):
 
     Args:
       reference: the other way of computing the operations.
-      tolerance: the relative error from which on digits count as lost.
+      tolerance: the relative error above which digits count as lost.
     """
 
     def __init__(self, reference: Reference, tolerance: float):
@@ -98,13 +98,13 @@ class ErrorSearch(StepwiseRun[Pair]):
         origin: "Equation | str",
         sources: Sequence[Pair] = (),
     ) -> Pair:
-        """Return an array and the reference's as a pair.
+        """Return an array of the program and the reference's counterpart as a pair.
 
         Args:
           array: the program's array.
           exact: the reference's.
           origin: the equation that makes it, or a description.
-          sources: the values that it is computed from, whose trails it has if it has lost digits.
+          sources: the values that it is computed from; if it has lost digits, it has their trails.
         """
         undetermined = any(v.is_undetermined for v in sources)
         error = _error(array, exact)
@@ -116,11 +116,11 @@ class ErrorSearch(StepwiseRun[Pair]):
         return pair
 
     def is_lost(self, array: ArrayLike, error: float) -> bool:
-        """Return whether an array of this error has lost digits."""
+        """Return whether an array with this error has lost digits."""
         return error > (self.tolerance if is_inexact(array) else 0.0)
 
     def together(self, trails: Iterable[Trail]) -> tuple[Trail, ...]:
-        """Return one trail per start, of the largest errors if there are too many of them."""
+        """Return one trail per start; those of the largest errors if there are too many."""
         return one_per_start(trails, _by_error)
 
     # ---- operations
@@ -134,7 +134,7 @@ class ErrorSearch(StepwiseRun[Pair]):
             if inexact:
                 self.own_dtypes.add(equation.primitive.name)
             if equation.effects or not any(v.error for v in operands):
-                # It runs once: it has effects, or is random, or the reference would give the same.
+                # It runs once: it has effects, is random, or is the same in the reference.
                 return [self.pair(x, self.reference.lift(x), equation, operands) for x in results]
         exacts = self.reference.bind(equation, [self.exact(v) for v in operands])
         return [
@@ -222,8 +222,8 @@ class ErrorSearch(StepwiseRun[Pair]):
     ) -> Start | None:
         """Record an operation at which the error jumps; return None if the reference has no digits.
 
-        The error may have been in elements before, among others that hid it: the operation is then
-        the one where it came into that element.
+        An element may have been wrong before, hidden among right ones: the recorded operation is
+        then the earlier one that made that element wrong.
         """
         index = worst_element(value.array, value.reference)
         origin = self._where_it_began(level, equation, operands, value, index)
@@ -260,7 +260,7 @@ class ErrorSearch(StepwiseRun[Pair]):
         value: Pair,
         index: Shape,
     ) -> tuple[Equation, list[Pair], Pair, Shape]:
-        """Return the operation that brought the error into one element, and that element."""
+        """Return the operation at which one element became wrong, and that element."""
         here = equation, operands, value, index
         while equation.primitive.name in ELEMENTWISE:
             error = element_errors(value.array, value.reference)[index]
@@ -288,7 +288,7 @@ class ErrorSearch(StepwiseRun[Pair]):
         return here
 
     def _error_at(self, value: Pair, index: Shape) -> float:
-        """Return the relative error of the element that goes into one element of a result."""
+        """Return the relative error of a value's element from which a result's is computed."""
         if value.reference is value.array or not is_inexact(value.array):
             return 0.0
         errors = element_errors(value.array, value.reference)
@@ -358,7 +358,7 @@ def _by_error(trail: Trail) -> tuple[float, int]:
 
 
 def note_consequence(start: Start, error: float) -> None:
-    """Note the error that follows from a decision."""
+    """Record the error that follows from a decision."""
     operation = start.operation
     if isinstance(operation, ErrorOrigin) and operation.kind == "decision":
         start.operation = replace(operation, error=max(operation.error, error))
@@ -384,7 +384,7 @@ def _error(x: ArrayLike, exact: ArrayLike) -> float:
 
 
 def _digits(value: Pair, index: Shape) -> str:
-    """Return an element of the reference as text, with a few more digits than it has in common."""
+    """Return an element of the reference as text, with enough digits to show the difference."""
     if not is_inexact(value.array):
         return str(np.asarray(value.reference)[index])
     return f"{wide_host(value.reference)[index]:.10g}"

@@ -23,7 +23,7 @@ from hlofront.primitives.elementwise.converting import convert_element_type
 from hlofront.primitives.linalg.dot_general import DotAlgorithm, DotAlgorithmPreset
 from hlofront.transforms.stage import stage
 
-# Operations on the bits of numbers: with other dtypes they would have other meanings.
+# Operations on the bits of numbers, which mean something else in other dtypes.
 _OF_BITS = frozenset(("bitcast_convert_type", "nextafter", "rng_bit_generator", "rng_uniform"))
 # Operations that run code of this process, which has no form in another dtype.
 _FOREIGN = frozenset(("ffi_call", "pure_callback"))
@@ -101,7 +101,7 @@ def _widened(program: Program) -> Program:
 def _widened_value(value: object) -> object:
     if isinstance(value, np.dtype):
         return widened_dtype(value)
-    # A dot algorithm is for operands of certain dtypes; products in float64 have one precision.
+    # Dot algorithms are for certain dtypes; products in float64 have only one precision.
     return None if _is_algorithm(value) else value
 
 

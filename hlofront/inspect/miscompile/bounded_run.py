@@ -1,4 +1,4 @@
-"""The run of a program one operation at a time, in float64 too and with random roundings."""
+"""The run of a program one operation at a time, also in float64 and with random roundings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ from hlofront.inspect.stepwise.run import Level, StepwiseRun, inside, results_of
 from hlofront.numpy import where
 from hlofront.runtime.checks.program_walk import selected
 
-# The steps of a long loop that also run one operation at a time.
+# The number of steps of a long loop that also run one operation at a time.
 _STEPS_LOOKED_AT = 4
 
 
@@ -65,14 +65,14 @@ class WrongPart:
 
 
 class OperationFailed(Exception):
-    """The error that an operation, compiled by itself, ends the process or is refused by XLA."""
+    """The error that an operation, compiled on its own, ends the process or is refused by XLA."""
 
     def __init__(self, part: WrongPart):
         super().__init__(part.failure)
         self.part = part
 
 
-# Compiles a program of one operation and runs it, in a process of its own.
+# Compiles a program of one operation and runs it, in a separate process.
 Single = Callable[[ClosedJaxpr, Sequence[ArrayLike]], Outcome]
 
 
@@ -82,11 +82,10 @@ class BoundedRun(StepwiseRun[Sampled]):
     Args:
       reference: the operations in float64.
       samples: the number of runs with random roundings.
-      seed: of their random numbers.
+      seed: the seed of the random roundings.
       is_coarse: whether products are rounded to fewer digits than their dtype has.
-      single: runs operations first that may end the process; None if there are none.
-      seconds: the time that a loop may take, one step at a time, that does not end when it is
-        compiled.
+      single: runs an operation first that may end the process; None if none may.
+      seconds: the time limit of a loop that does not end when compiled and runs step by step.
     """
 
     def __init__(
@@ -104,9 +103,9 @@ class BoundedRun(StepwiseRun[Sampled]):
         self.single = single
         self.seconds = seconds
         self.random = [np.random.default_rng((seed, i)) for i in range(samples)]
-        # The first operation, or body of a loop, that is wrong by itself.
+        # The first operation, or body of a loop, that is wrong on its own.
         self.wrong: WrongPart | None = None
-        # The operations that have run in a process of their own.
+        # The operations that have run in a separate process.
         self.tried: set[Equation] = set()
         # For the programs of long loops, by id: the steps that ran one operation at a time.
         self.looked_at: dict[int, int] = {}
@@ -124,7 +123,7 @@ class BoundedRun(StepwiseRun[Sampled]):
         return self.reference.lift(x) if number == 0 and x is value.array else x
 
     def record(self, level: Level[Sampled], program: ClosedJaxpr, args: Sequence[Sampled]) -> None:
-        """Run a program as `run` does, and leave the values of all variables in its level."""
+        """Run a program as `run` does, but keep the values of all variables in its level."""
         level.values.update(self.captured(program))
         level.values.update(zip(program.jaxpr.invars, args, strict=True))
         for equation in program.jaxpr.eqns:
@@ -139,7 +138,7 @@ class BoundedRun(StepwiseRun[Sampled]):
     def _failure_apart(
         self, level: Level[Sampled], equation: Equation, operands: Sequence[Sampled]
     ) -> OperationFailed | None:
-        """Return the failure of an operation, a loop too, in a process of its own, or None."""
+        """Return the failure of an operation, or of a loop, in a separate process; else None."""
         if self.single is None or equation in self.tried:
             return None
         self.tried.add(equation)
@@ -210,7 +209,7 @@ class BoundedRun(StepwiseRun[Sampled]):
         operands: Sequence[Sampled],
         values: Sequence[Sampled],
     ) -> None:
-        """Note an operation that is wrong even by itself, as float64 or NumPy says."""
+        """Record an operation that is wrong even on its own, according to float64 or NumPy."""
         arrays = [v.array for v in operands]
         numpy = by_numpy(equation, arrays)
         for position, value in enumerate(values):
@@ -220,7 +219,7 @@ class BoundedRun(StepwiseRun[Sampled]):
                 random = Sampled(value.array, equation, value.samples[1:])
                 if not wrong_elements(value.samples[0], random).any():
                     continue
-            # Its operands may be wrong already, or have lost their digits.
+            # Its operands may already be wrong, or have lost their digits.
             exact = self.reference.bind(equation, list(map(self.reference.lift, arrays)))
             sizes = [self.reference.lift(_size(x)) for x in arrays]
             largest = self.reference.bind(equation, sizes) if is_sum(equation) else exact
@@ -246,7 +245,7 @@ class BoundedRun(StepwiseRun[Sampled]):
         exact: Sequence[ArrayLike],
         position: int,
     ) -> Sampled:
-        """Return what a result would be that is wrong even by itself: rounded from float64."""
+        """Return the right value of a wrong result: that of float64 or NumPy, rounded."""
         dtype = typed(wrong)[0]
         rounding = Rounding(equation, arrays, [wrong] * len(exact), exact)
         samples = [exact[position]]
@@ -285,11 +284,11 @@ class BoundedRun(StepwiseRun[Sampled]):
     def _called(
         self, number: int, program: ClosedJaxpr, inputs: Sequence[ArrayLike]
     ) -> Sequence[ArrayLike]:
-        """Return the results of a program, compiled as a whole, in a sample."""
+        """Return a sample's results of a program that is compiled as a whole."""
         return (self.reference.call if number == 0 else compiled_call)(program, inputs)
 
     def _replace(self, values: list[Sampled], number: int, arrays: Iterable[ArrayLike]) -> None:
-        """Replace what one sample has for each of several values."""
+        """Replace one sample's arrays of several values."""
         for position, x in enumerate(arrays):
             value = values[position]
             samples = [self.sampled(value, i) for i in range(len(self.random) + 1)]
@@ -307,7 +306,7 @@ class BoundedRun(StepwiseRun[Sampled]):
         index: int,
         is_short: bool,
     ) -> list[Sampled]:
-        """Return the outputs of one step of a loop: compiled as a whole, in long loops."""
+        """Return the outputs of one step of a loop, which long loops compile as a whole."""
         *around, here = inside(level, equation, program)
         place = (*around, Inside(here.operation, here.function, here.source_line, index))
         if is_short:
@@ -412,9 +411,9 @@ class BoundedRun(StepwiseRun[Sampled]):
             carry = [self._merged(goes_on, x, old) for x, old in zip(new, carry, strict=True)]
             time += 1
         if failure is not None:
-            # It ends, one step at a time.
+            # The loop ends when it runs step by step.
             raise failure
-        # Other roundings may take more iterations.
+        # With other roundings the loop may take more iterations.
         for number in range(len(self.random) + 1):
             if np.asarray(goes_on.sample(number)).any():
                 rest = [self.sampled(v, number) for v in (*read, *consts, *carry)]
@@ -473,12 +472,12 @@ def _row(value: Sampled, index: int) -> Sampled:
 
 
 def _size(x: ArrayLike) -> ArrayLike:
-    """Return the absolute values of an inexact array, and any other itself."""
+    """Return the absolute values of an inexact array, and any other array unchanged."""
     return np.abs(np.asarray(x)) if is_inexact(x) else x
 
 
 def _is_one_of(x: ArrayLike, inputs: Sequence[Sampled], number: int) -> bool:
-    """Return whether an output is an input unchanged, or part of one that is not rounded."""
+    """Return whether an output is an unchanged input, or an unrounded part of one."""
     host = np.asarray(x)
     return any(
         np.array_equal(host, np.asarray(v.sample(number)), equal_nan=True)

@@ -1,4 +1,4 @@
-"""What rounding explains: how far two computations of an array may lie apart."""
+"""What rounding explains: how far two computations of an array may differ."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,10 +12,10 @@ from hlofront.inspect.stepwise.operands import ELEMENTWISE, typed
 from hlofront.inspect.stepwise.run import StepValue
 from hlofront.random.keys import key_data
 
-# A result may lie this many times further away than the samples do: they are few.
+# A result may differ by this many times as much as the samples do, since these are few.
 FACTOR = 32.0
 
-# Operations that move, choose or compare numbers, and round none.
+# Operations that move, choose or compare numbers, without rounding.
 EXACT = frozenset(
     """
     abs all_gather argmax argmin argsort bitcast_convert_type broadcast broadcast_in_dim ceil clamp
@@ -28,14 +28,14 @@ EXACT = frozenset(
 )
 # Elementwise operations that round only results which the dtype cannot hold.
 _ARITHMETIC = frozenset("add add_any convert_element_type integer_pow mul square sub".split())
-# Operations that add products up, or multiply: integers stay exact in any order.
+# Operations that sum products, or multiply: integers stay exact in any order.
 _SUMS = frozenset(
     """
     conv_general_dilated cumprod cumsum dot_general psum reduce_prod reduce_sum reduce_window
     reduce_window_sum scatter_add scatter-add
     """.split()
 )
-# Operations whose results in float64 no implementation in a narrower dtype may miss.
+# Operations whose results in float64 must be met by any implementation in a narrower dtype.
 TRUSTED = (EXACT | _SUMS | _ARITHMETIC) - {
     "argmax", "argmin", "argsort", "bitcast_convert_type", "convert_element_type", "cumprod",
     "integer_pow", "nextafter", "reduce_precision", "reduce_prod", "reduce_window", "round",
@@ -43,7 +43,7 @@ TRUSTED = (EXACT | _SUMS | _ARITHMETIC) - {
 }  # fmt: skip
 
 
-# Reductions that NumPy computes independently of XLA: faults of these have been in float64, too.
+# Reductions that NumPy computes independently of XLA, whose faults were in float64, too.
 _BY_NUMPY: dict[str, Callable[..., NumPyArray]] = {
     "argmax": lambda x, axes, index_dtype: x.argmax(axes[0]),
     "argmin": lambda x, axes, index_dtype: x.argmin(axes[0]),
@@ -59,7 +59,7 @@ _COARSE = 2.0**-8
 
 
 class Sampled(StepValue):
-    """An array of the running program, and what it would be with other roundings."""
+    """An array of the running program, and its samples: the same array with other roundings."""
 
     __slots__ = ("samples",)
 
@@ -70,16 +70,16 @@ class Sampled(StepValue):
         samples: Sequence[ArrayLike] = (),
     ):
         super().__init__(array, origin)
-        # In float64, and then with random roundings; empty if all are the array.
+        # In float64, then with random roundings; empty if all of them equal the array.
         self.samples = samples
 
     def sample(self, number: int) -> ArrayLike:
-        """Return the array as a sample has it; number 0 is that in float64."""
+        """Return the array of a sample; number 0 is the one in float64."""
         return self.samples[number] if self.samples else self.array
 
 
 def stored(x: ArrayLike) -> NumPyArray:
-    """Return an array as one of NumPy: wide if it is inexact, the stored numbers of random keys."""
+    """Return an array as a NumPy array: in 64 bits if inexact, keys as their stored numbers."""
     if isinstance(typed(x)[0], ExtendedDType):
         return np.asarray(key_data(x))
     return wide_host(x) if is_inexact(x) else np.asarray(x)
@@ -88,8 +88,8 @@ def stored(x: ArrayLike) -> NumPyArray:
 def wrong_elements(ours: ArrayLike, value: Sampled) -> NumPyArray:
     """Return which elements of an array rounding does not explain, given a value's samples.
 
-    Integers, booleans and random keys are equal, unless rounding decides them: then a sample of
-    the value has another one. NaNs and infinities are where some sample has them.
+    Integers, booleans and random keys must be equal, unless rounding decides them: then the samples
+    of the value differ, too. NaNs and infinities must be where some sample has them.
     """
     found, array = stored(ours), stored(value.array)
     others = [stored(x) for x in value.samples if x is not value.array]
@@ -106,7 +106,7 @@ def wrong_elements(ours: ArrayLike, value: Sampled) -> NumPyArray:
 
 
 def is_undetermined(value: Sampled) -> bool:
-    """Return whether rounding may move most of a value by more than it is large."""
+    """Return whether rounding may change most elements of a value by more than their size."""
     array = stored(value.array)
     others = [stored(x) for x in value.samples if x is not value.array]
     if not others or not array.size:
@@ -119,7 +119,7 @@ def is_undetermined(value: Sampled) -> bool:
 
 
 def _allowed(x: ArrayLike, array: NumPyArray, others: Sequence[NumPyArray]) -> NumPyArray:
-    """Return how far another computation of each element may lie away."""
+    """Return how much another computation of each element may differ."""
     with np.errstate(all="ignore"):
         size = np.where(np.isfinite(array), np.abs(array), 0.0)
         spread = epsilon(typed(x)[0]) * size
@@ -156,7 +156,7 @@ def is_product(equation: Equation) -> bool:
 
 
 def is_sum(equation: Equation) -> bool:
-    """Return whether an operation adds several numbers up, or products of them."""
+    """Return whether an operation sums several numbers, or products of them."""
     return equation.primitive.name in _SUMS
 
 
@@ -167,7 +167,7 @@ def exceeds_rounding(
     exact: ArrayLike,
     largest: ArrayLike,
 ) -> NumPyArray:
-    """Return which elements of the result of a `TRUSTED` operation no rounding explains.
+    """Return which elements of the result of a `TRUSTED` operation rounding does not explain.
 
     Args:
       equation: the operation.
@@ -192,7 +192,7 @@ def exceeds_rounding(
 
 
 class Rounding:
-    """The roundings that an operation may have, from its operands and results.
+    """The roundings that are possible in an operation, given its operands and results.
 
     Args:
       equation: the operation.
@@ -229,7 +229,7 @@ class Rounding:
         else:
             self.rounded = [is_inexact(x) for x in results]
         self.is_exact = not any(np.any(mask) for mask in self.rounded)
-        # A sum is rounded as often as it has terms: random signs leave the square root of that.
+        # A sum is rounded once per term: with random signs, errors grow as the square root.
         self.relative = 2.0 * float(np.sqrt(self.terms))
         if is_coarse and name in _PRODUCTS and inexact:
             self.relative *= max(1.0, _COARSE / epsilon(typed(results[0])[0]))
@@ -237,7 +237,7 @@ class Rounding:
     def moved_operands(
         self, operands: Sequence[ArrayLike], random: np.random.Generator
     ) -> Sequence[ArrayLike]:
-        """Return the operands of a sum as they are when its terms are added in another order."""
+        """Return the operands of a sum, changed by as much as another order of addition would."""
         if self.is_exact or self.terms == 1:
             return operands
         return [moved(x, self.relative, random) if is_inexact(x) else x for x in operands]
@@ -258,11 +258,11 @@ def moved(
     random: np.random.Generator,
     where: NumPyArray | bool = True,
 ) -> ArrayLike:
-    """Return an inexact array whose elements are moved at random.
+    """Return an inexact array whose elements are changed at random.
 
     Args:
       x: the array.
-      relative: how far at most, in units of the dtype's epsilon.
+      relative: the largest relative change, in units of the dtype's epsilon.
       random: the generator of random numbers.
       where: which elements.
     """
@@ -283,7 +283,7 @@ def moved(
 def _terms_of(
     equation: Equation, operands: Sequence[ArrayLike], results: Sequence[ArrayLike]
 ) -> int:
-    """Return how many numbers an operation adds up for an element of its result, about."""
+    """Return roughly how many numbers an operation sums for one element of its result."""
     name, params = equation.primitive.name, equation.params
     if name in ELEMENTWISE or name in EXACT or not operands:
         return 1
@@ -299,7 +299,7 @@ def _terms_of(
 
 
 def _are_small_integers(terms: int, arrays: Sequence[ArrayLike]) -> bool:
-    """Return whether arrays hold integers, whose products' sums any order computes exactly."""
+    """Return whether arrays hold integers whose products sum up exactly in any order."""
     largest, least_epsilon = 1.0, 1.0
     for x in arrays:
         if not is_inexact(x):

@@ -1,4 +1,4 @@
-"""What repairs a wrong part: a pass of XLA's that is left out, an option, another jaxlib."""
+"""What cures a wrong part: leaving out a pass of XLA, an option, or another jaxlib."""
 
 import pathlib
 import tempfile
@@ -48,7 +48,7 @@ _MAX_FUSIONS = 3
 
 
 def passes_that_changed(run: Run) -> list[str]:
-    """Return the names of the passes that change a part while XLA compiles it, in their order."""
+    """Return the names of the passes that change a part as XLA compiles it, in order."""
     with tempfile.TemporaryDirectory(prefix="hlofront_") as name:
         run({"xla_dump_to": name, "xla_dump_hlo_pass_re": ".*", "xla_dump_hlo_as_text": True})
         modules = dumped_modules(pathlib.Path(name))
@@ -60,7 +60,7 @@ def passes_that_changed(run: Run) -> list[str]:
 
 
 def curing_passes(run: Run, is_right: Callable[[Outcome], bool]) -> list[str]:
-    """Return the passes without any one of which a part is right, in their order."""
+    """Return the passes that each make a part right when they are disabled, in order."""
     return [name for name in passes_that_changed(run) if is_right(run({_DISABLED: name}))]
 
 
@@ -78,8 +78,8 @@ def candidates(platform: str, passes: Sequence[str]) -> Iterator[Option]:
     """Yield the options that may cure a program, those that cost least first.
 
     Args:
-      platform: the platform that it is compiled for.
-      passes: the passes without which its smallest part is right.
+      platform: the platform that the program is compiled for.
+      passes: the passes without which its smallest wrong part is right.
     """
     for fault in FAULTS:
         if fault.platform == platform and len(fault.options) == 1:
@@ -98,7 +98,7 @@ def curing(
     run_whole: Run,
     whole_is_right: Callable[[Outcome], bool],
 ) -> list[Option]:
-    """Return the options with which both a part and the whole program are right."""
+    """Return the options under which both a part and the whole program are right."""
     return [
         (name, value)
         for name, value in options

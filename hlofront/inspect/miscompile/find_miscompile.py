@@ -1,4 +1,4 @@
-"""The function `find_miscompile`: whether XLA compiles a program wrongly, what of it, and why."""
+"""The function `find_miscompile`: whether XLA compiles a program wrongly, which part, and why."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from hlofront.inspect.miscompile.trials import Outcome, Trials
 from hlofront.inspect.stepwise.call import search_on_values
 from hlofront.runtime.dispatch.stages import Traced
 
-# The time that the smallest part of a program that hangs may take, with another option.
+# The time limit of the smallest part of a hanging program, tried with another option.
 _SECONDS_OF_A_CURE = 10.0
 
 
@@ -27,32 +27,32 @@ def find_miscompile(
     folder: str | os.PathLike[str] | None = None,
     tell: Tell = lambda text: None,
 ) -> Callable[..., MiscompileReport]:
-    """Return a function that finds out whether XLA compiles `fun` wrongly, and what of it.
+    """Return a function that finds out whether XLA compiles `fun` wrongly, and which part of it.
 
     The returned function runs the program of `fun` as a whole and operation by operation, also in
-    float64 and with random roundings, which say how far results may lie apart: integers, booleans
-    and random bits must be equal, unless rounding decides them. If they lie further apart, it
-    looks for the smallest part of the program that is wrong when it is compiled, on the values
-    that it has in the program, also inside of branches and loops. The report has the user's line,
-    what XLA makes of that part, the passes of XLA without which it is right, and the options with
-    which the whole program is.
+    float64 and with random roundings, which show how much results may differ: integers, booleans
+    and random bits must be equal, unless rounding decides them. If the results differ by more, it
+    looks for the smallest part of the program that is wrong when compiled, on the values that it
+    has in the program, including inside branches and loops. The report has the user's line, what
+    XLA makes of that part, the passes of XLA without which the part is right, and the options with
+    which the whole program is right.
 
         report = find_miscompile(step)(params, batch)
         print(report)
 
     The values of all operations are kept while it runs, several times: arguments should be small.
-    On a CPU, the program first runs in a process of its own, so that one which ends the process
-    or does not end is found as well.
+    On a CPU, the program first runs in a separate process, so that crashes and hangs are found as
+    well.
 
     Args:
       fun: a function of pytrees of arrays without effects, jitted or not; it must be jitted if it
         has static arguments or needs options of XLA's compiler. Donated arguments stay valid.
-      isolated: whether all programs run in a process of their own, on one CPU; by default, if the
-        first one ends it.
-      seconds: the time that a program may take in that process.
+      isolated: whether all programs run in a separate process, on one CPU; by default only if the
+        first one ends that process.
+      seconds: the time limit of a program in that process.
       jaxlibs: the versions of jaxlib under which a wrong part is tried, on CPUs, as in
         ("0.8.3",); by default those that `compare` has made environments for.
-      folder: a folder for files that reproduce what is wrong, by StableHLO and by jax.
+      folder: a folder for files that reproduce the fault, in StableHLO and with jax.
       tell: called with a line of text before each slow step.
 
     Returns:
@@ -62,8 +62,8 @@ def find_miscompile(
     Raises:
       FileExistsError: from the returned function, if the folder has files in it.
       ValueError: likewise, if programs for other devices are to be isolated.
-      TypeError: from the returned function, if the program has effects or draws numbers from the
-        device's own generator, or if it is called while another function is traced.
+      TypeError: from the returned function, if the program has effects or uses the device's own
+        random generator, or if it is called while another function is traced.
       TimeoutError: from the returned function, if a loop of the program does not end.
 
     Example:
@@ -99,7 +99,7 @@ def find_miscompile(
 def _with_cures(
     report: MiscompileReport, found: Found, search: Search, jaxlibs: Sequence[str] | None
 ) -> MiscompileReport:
-    """Return a report with what XLA makes of the wrong part, and what cures it."""
+    """Return a report that also has what XLA makes of the wrong part, and what cures it."""
     trials, program, operands = search.trials, found.part.program, found.operands
 
     def run(more: Mapping[str, object]) -> Outcome:
@@ -112,10 +112,10 @@ def _with_cures(
         return outcome.kind == "values" and not found.differs(outcome)
 
     if search.platform != "cpu":
-        # Other jaxlibs have CPUs only.
+        # Other jaxlibs run on CPUs only.
         jaxlibs = ()
     if found.kind == "hang":
-        # Each trial takes as long as it may, and what is right is quick.
+        # A hanging trial takes the whole time limit, and a right one is quick.
         trials.seconds = min(trials.seconds, _SECONDS_OF_A_CURE)
         passes = cures.curing_pass(run, is_right)
     else:
@@ -144,7 +144,7 @@ def _verdict(
     operands: Sequence[ArrayLike],
     is_right: Callable[[Outcome], bool],
 ) -> str:
-    """Return what a part is under a version of jaxlib, on a CPU: "right", "wrong", or a failure."""
+    """Return how a part does under a version of jaxlib: "right", "wrong", or what fails."""
     try:
         outcome = trials.run_under(version, found.part.program, operands)
     except NoEnvironment as error:

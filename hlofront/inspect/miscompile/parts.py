@@ -11,7 +11,7 @@ from hlofront.transforms.simplify import inline_calls
 
 @dataclass(frozen=True, slots=True)
 class ProgramPart:
-    """Equations of a program; what they read from outside is an input."""
+    """Equations of a program; values that they read from outside are its inputs."""
 
     equations: tuple[Equation, ...]
     outputs: tuple[Var, ...]
@@ -51,10 +51,10 @@ def inlined(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def smallest(part: ProgramPart, wrong: Wrong) -> ProgramPart:
-    """Return a small part of one that is wrong, which is still wrong on the program's own values.
+    """Return a small part of a wrong part that is still wrong on the program's own values.
 
     First the equations after the fault are left out, then those before it, whose values become
-    inputs, and then all others that can be, in halves, quarters and so on.
+    inputs, and then as many others as possible, in halves, quarters and so on.
     """
     part = _with_one_output(_shortest_beginning(part, wrong), wrong)
     size = len(part.equations)
@@ -65,7 +65,7 @@ def smallest(part: ProgramPart, wrong: Wrong) -> ProgramPart:
 
 
 def _shortest_beginning(part: ProgramPart, wrong: Wrong) -> ProgramPart:
-    """Return the shortest beginning that is wrong, with the values that the rest reads."""
+    """Return a part's shortest wrong beginning; values that the rest reads are outputs."""
     low, high, best = 0, len(part.equations), part
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,7 +93,7 @@ def _with_one_output(part: ProgramPart, wrong: Wrong) -> ProgramPart:
 
 
 def _without_chunks(part: ProgramPart, size: int, wrong: Wrong) -> tuple[ProgramPart, bool]:
-    """Return the part without the groups of so many equations that it is wrong without."""
+    """Return the part without those groups of `size` equations that it is wrong without, too."""
     is_smaller = False
     end = len(part.equations)
     while end > 0:
@@ -105,7 +105,7 @@ def _without_chunks(part: ProgramPart, size: int, wrong: Wrong) -> tuple[Program
             if smaller.equations and wrong(smaller):
                 part, is_smaller, start = smaller, True, min(start, len(smaller.equations))
         elif left:
-            # The chunk makes the output: what it reads may be wrong already.
+            # The chunk makes the output: the values that it reads may already be wrong.
             read = {atom for e in part.equations[start:end] for atom in e.invars}
             for var in [var for e in left for var in e.outvars if var in read]:
                 smaller = part_of(left, [var])

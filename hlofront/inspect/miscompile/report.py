@@ -23,7 +23,7 @@ _WORDS: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class WrongValue:
-    """A wrong result: how much of it is wrong, and the first wrong element."""
+    """A wrong result: the number of wrong elements, and the first of them."""
 
     name: str
     """The path of the result, as in "result['loss']", or "" inside of the program."""

@@ -29,7 +29,7 @@ from hlofront.inspect.miscompile.trials import Trials
 
 
 class Unwritable(Exception):
-    """The error that an operation has no text in Python; the message says why."""
+    """The error that an operation cannot be written in Python; the message says why."""
 
 
 def written(
@@ -58,7 +58,7 @@ def written(
 def _stablehlo(
     found: Found, trials: Trials, path: pathlib.Path, comment: Sequence[str]
 ) -> list[pathlib.Path]:
-    """Write a part as StableHLO, its arguments, and what runs it under any jaxlib."""
+    """Write a part as StableHLO, its arguments, and a script that runs it under any jaxlib."""
     lowered = trials.lowered(found.part.program, found.operands)
     program, arguments, runner = path / "part.mlir", path / "part.npz", path / "run_mlir.py"
     Artifact(lowered).save_arguments(arguments, list(map(host_array, found.operands)))
@@ -96,11 +96,11 @@ def _script(found: Found, comment: Sequence[str], path: pathlib.Path) -> str:
 def functions_of(name: str, program: ClosedJaxpr) -> list[str]:
     """Return the lines of a Python function that binds the primitives of a program.
 
-    The lines need jax, lax, numpy as np, and jax.extend.core.primitives as p. Programs that an
-    equation holds, such as the body of a loop, become functions of their own, written first.
+    The lines need jax, lax, numpy as np, and jax.extend.core.primitives as p. Programs inside an
+    equation, such as the body of a loop, become separate functions, which come first.
 
     Raises:
-      Unwritable: if a parameter or a constant has no text in Python.
+      Unwritable: if a parameter or a constant cannot be written in Python.
     """
     functions = _Functions()
     functions.write(name, program)
@@ -148,7 +148,7 @@ class _Functions:
         self.lines += [f"def {function}({parameters}):", *lines, f"    return {returned}", ""]
 
     def _call(self, equation: Equation, operands: list[str]) -> str:
-        """Return what computes an equation.
+        """Return the Python expression that computes an equation.
 
         Loops and branches are calls of lax, as the parameters of their primitives differ between
         versions of jax.
@@ -246,10 +246,10 @@ def _array(x: NumPyArray, number: int, path: pathlib.Path) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return a parameter of an equation as Python that makes it.
+    """Return a parameter of an equation as a Python expression.
 
     Raises:
-      Unwritable: if it has no such text, as programs and functions have none.
+      Unwritable: if there is no such expression, as for programs and functions.
     """
     if value is None or isinstance(value, bool | int | str):
         return repr(value) if not isinstance(value, enum.Enum) else _enum(value)

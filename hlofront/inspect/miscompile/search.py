@@ -35,10 +35,10 @@ from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_
 from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.simplify import dead_code_program
 
-# The samples of the first run, and of the one that confirms that something is wrong.
+# The number of samples in the first run, and in the run that confirms a fault.
 _SAMPLES = 3
 _MORE_SAMPLES = 12
-# The number of steps of a loop whose body is looked into.
+# The number of steps of a loop that are searched.
 _MAX_STEPS = 64
 
 Tell = Callable[[str], object]
@@ -61,7 +61,7 @@ class Found(NamedTuple):
         return [self.values[var].array for var in self.part.inputs]
 
     def differs(self, outcome: Outcome) -> list[Var]:
-        """Return the part's outputs that an outcome has wrong."""
+        """Return the part's outputs that are wrong in an outcome."""
         if any(var not in self.values for var in self.part.outputs):
             return []
         return wrong_among(outcome, self.part.outputs, self.values, "values")
@@ -86,12 +86,12 @@ def refuse_effects(program: ClosedJaxpr, name: str) -> None:
 def wrong_among(
     outcome: Outcome, atoms: Sequence[Atom], values: Mapping[Atom, Sampled], kind: Kind
 ) -> list[Var]:
-    """Return the variables that are wrong in an outcome, in the way that was found.
+    """Return the variables that are wrong in an outcome, in the same way as the whole program.
 
     Args:
-      outcome: what a program gives.
+      outcome: the outcome of a program.
       atoms: the outputs of the program.
-      values: what they are operation by operation.
+      values: their values operation by operation.
       kind: what is wrong with the program as a whole.
     """
     variables = [atom for atom in atoms if isinstance(atom, Var)]
@@ -115,7 +115,7 @@ class Search:
         lean, _ = dead_code_program(traced.jaxpr, used, True)
         self.program = discharge_program(lean).program
         self.samples, self.seed = _SAMPLES, 0
-        # The results of the program, where they are known: an operation may be wrong by itself.
+        # The right results, where they are known: an operation may be wrong even on its own.
         self.expected: list[Sampled | None] = [None] * len(self.program.out_avals)
         self.platform = first_device(traced._where).platform
         self.is_on_one_device = type(traced._where) is not DeviceAssignment
@@ -123,10 +123,10 @@ class Search:
         self.reference = Float64(client_for("cpu").local_devices()[0] if tpu else None)
 
     def run(self, try_apart: bool) -> tuple[MiscompileReport, Found | None]:
-        """Return the report, and what is wrong; None if nothing is.
+        """Return the report, and the smallest wrong part; None if nothing is wrong.
 
         Args:
-          try_apart: whether the program first runs in a process of its own, if it is on a CPU.
+          try_apart: whether a program for a CPU first runs in a separate process.
         """
         # The other process has one CPU.
         if try_apart and self.platform == "cpu" and self.is_on_one_device:
@@ -139,7 +139,7 @@ class Search:
             return self._described(failed, ()), failed
         wrong = wrong_among(whole, program.jaxpr.outvars, level.values, whole.kind)
         if wrong and whole.kind == "values":
-            # With more samples, what rounding explains is known better.
+            # With more samples, it is known better what rounding explains.
             self.samples, self.seed = _MORE_SAMPLES, 1
             run, level, _ = self._run(program, self.arrays, ())
             wrong = wrong_among(whole, program.jaxpr.outvars, level.values, whole.kind)
@@ -166,7 +166,7 @@ class Search:
     def _run(
         self, program: ClosedJaxpr, arrays: Sequence[ArrayLike], around: tuple[Inside, ...]
     ) -> "tuple[BoundedRun, Level[Sampled], Found | None]":
-        """Run a program operation by operation; one that fails by itself is the last result."""
+        """Run a program operation by operation; an operation that fails is the third result."""
         single = self.trials.run if self.trials.isolated else None
         run = BoundedRun(
             self.reference, self.samples, self.seed, self.platform != "cpu", single,
@@ -184,7 +184,7 @@ class Search:
         return run, level, None
 
     def is_right(self, whole: Outcome) -> bool:
-        """Return whether the whole program is right, as far as that is known."""
+        """Return whether the outcome of the whole program is right, as far as that is known."""
         return whole.kind == "values" and not any(
             value is not None and wrong_elements(x, value).any()
             for x, value in zip(whole.results, self.expected, strict=True)
@@ -195,7 +195,7 @@ class Search:
     def _narrowed(
         self, program: ClosedJaxpr, level: Level[Sampled], wrong: Sequence[Var], whole: Outcome
     ) -> Found:
-        """Return the smallest part of a program whose results are wrong, from its true inputs."""
+        """Return the smallest part of a wrong program that is wrong on its true inputs."""
         part = part_of(program.jaxpr.eqns, wrong)
         found = Found(part, level.values, level.inside, whole.kind, whole.failure, whole)
 
@@ -215,7 +215,7 @@ class Search:
         return found
 
     def _inside(self, equation: Equation, level: Level[Sampled]) -> Found | None:
-        """Return the part inside of a branch or loop that is wrong; None if only the whole is."""
+        """Return the wrong part inside a branch or loop; None if only the whole is wrong."""
         part = executed_by(equation)
         if part is None or part.role not in ("branch", "body"):
             return None
@@ -256,7 +256,7 @@ class Search:
     def _in_program(
         self, program: ClosedJaxpr, arrays: Sequence[ArrayLike], around: tuple[Inside, ...]
     ) -> Found | None:
-        """Return the part of an inner program that is wrong; None if it is right."""
+        """Return the wrong part of an inner program; None if the program is right."""
         program = inlined(program)
         outcome = self.trials.run(program, arrays)
         _, level, failed = self._run(program, arrays, around)
@@ -266,7 +266,7 @@ class Search:
         return self._narrowed(program, level, wrong, outcome) if wrong else None
 
     def _of_wrong_part(self, wrong: WrongPart) -> Found:
-        """Return what was found wrong while the program ran operation by operation."""
+        """Return the part that was found wrong while the program ran operation by operation."""
         if wrong.program is not None:
             inner = self._in_program(wrong.program, wrong.operands, wrong.inside)
             if inner is not None:

@@ -1,4 +1,4 @@
-"""Trials: programs that XLA compiles as a whole, in this process or in one that may end."""
+"""Trials: programs that XLA compiles as a whole, in this process or in one that may crash."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,14 +24,14 @@ _whole_disk_cache = options["jax_enable_compilation_cache"]
 _warn_recompiles = options["hlofront_warn_recompiles"]
 
 # What is wrong with a program:
-# - "values": its results are others than those of its operations one by one;
-# - "crash": compiling or running it ends the process; "hang": it takes longer than it may;
-# - "error": XLA raises an error, and does not for the operations one by one.
+# - "values": its results differ from those of its operations one by one;
+# - "crash": compiling or running it ends the process; "hang": it exceeds the time limit;
+# - "error": XLA raises an error, but not for the operations one by one.
 Kind = Literal["values", "crash", "hang", "error"]
 
 
 class Outcome(NamedTuple):
-    """What a program that is compiled as a whole gives: results, or the way in which it fails."""
+    """The outcome of a program that is compiled as a whole: its results, or its failure."""
 
     results: Sequence[ArrayLike]
     kind: Kind = "values"
@@ -43,8 +43,8 @@ class Trials:
 
     Args:
       compiler_options: the user's options of XLA's compiler.
-      seconds: the time that a program may take in a process of its own.
-      isolated: whether programs run in a process of their own, which a program may end.
+      seconds: the time limit of a program in a separate process.
+      isolated: whether programs run in a separate process, which a program may crash.
     """
 
     def __init__(

@@ -13,14 +13,14 @@ from hlofront.inspect.miscompile.trials import Trials
 from hlofront.inspect.stepwise.call import search_on_values
 from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
 
-# The calls that `verify=True` checks.
+# The number of calls that `verify=True` checks.
 DEFAULT_CALLS = 2
 
 
 class MiscompileError(RuntimeError):
-    """The error that the operations of a function contradict what XLA makes of them.
+    """The error that a function, as XLA compiles it, contradicts its operations run one by one.
 
-    The attribute `report` says what is wrong; `find_miscompile` also says what cures it.
+    The attribute `report` says what is wrong; `find_miscompile` also finds what cures it.
     """
 
     __module__ = "hlofront.inspect"

@@ -25,7 +25,7 @@ def find_nan(
 ) -> Callable[..., NanReport]:
     """Return a function that finds the operation which makes the first NaN in the results of `fun`.
 
-    The returned function traces `fun` and runs its jaxpr one operation at a time, also inside
+    The returned function traces `fun` and runs its jaxpr one operation at a time, including inside
     jitted functions, derivatives, branches and loops. An operation is bad if its result has a NaN
     and its operands have none; elementwise operations are compared element by element. NaNs are
     followed to the results; operations whose NaNs reach no result, because a `where` drops them,
@@ -44,7 +44,7 @@ def find_nan(
         arguments. Donated arguments stay valid.
       nan: whether to search for NaNs.
       inf: whether to search for infinities. An operation on infinite operands is not bad, and
-        constants and arguments may be infinite.
+        infinite constants and arguments are allowed.
 
     Returns:
       A function of the arguments of `fun` that returns a NanReport, which is true if a result

@@ -66,7 +66,7 @@ def strong(values: Sequence[ArrayLike]) -> list[ArrayLike]:
 def watched_step(
     program: ClosedJaxpr, search_for: SearchFor, args: Sequence[ArrayLike]
 ) -> tuple[list[ArrayLike], Array | NumPyArray]:
-    """Return the results of a program, and a boolean per operation that it made bad elements."""
+    """Return the results of a program, and for each operation whether it made bad elements."""
     begun: list[Array | np.bool_] = []
     results = _run(program, args, search_for[0], begun)
     return results, stack(begun) if begun else np.zeros(0, bool)

@@ -24,7 +24,7 @@ class NanOperand(OperandReport):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NanOrigin(OperationReport):
-    """An operation that makes a bad value, of the kind "nan" or "inf", from operands without."""
+    """An operation that makes a bad value, a "nan" or an "inf", from operands without any."""
 
     @property
     def index(self) -> tuple[int, ...] | None:

@@ -56,13 +56,13 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         self.described = 0
         # The ids of equations whose bad values are in the final carry of a long loop.
         self.carried: set[int] = set()
-        # The number of times that each equation was a start, by the equation's id.
+        # How many times each equation was a start, by the equation's id.
         self.times: dict[int, int] = {}
 
     # ---- masks of bad elements
 
     def mask(self, array: NumPyArray, which: str = "bad") -> Mask:
-        """Return a boolean mask of the elements that are bad, or infinite if `which` says so."""
+        """Return a boolean mask of the bad elements, or of infinite ones, depending on `which`."""
         return np.isinf(array) if which == "infinite" else self.bad_elements(array)
 
     def part(self, array: ArrayLike, whole: Value) -> Value:

@@ -177,7 +177,7 @@ class _Loop(LoopRun[Value]):
         """Rerun the iterations where an operation first makes a bad value, and record its trails.
 
         Args:
-          results: the loop's results; stacked outputs get the trails that reach them.
+          results: the loop's results; the trails that reach stacked outputs are added to these.
           collected_from: the number of the first result that is stacked over iterations.
         """
         firsts = np.asarray(self.watched(self.end()).firsts)

@@ -21,7 +21,7 @@ from hlofront.pjrt.compile import mlir_lock
 from hlotools.cost.collectives import collectives
 from hlotools.cost.mesh_groups import MeshAxes
 
-# How many specs are tried, and for how many seconds a next one is.
+# The number of causes that are tried, and the seconds after which no other is.
 _TRIED, _SECONDS = 6, 60.0
 # A cure saves at least a tenth.
 _LEAST = 0.9
@@ -33,8 +33,8 @@ def cures_of(
 ) -> list[Cure]:
     """Return the specs with which each device sends at least a tenth less, the best first.
 
-    The program is compiled with one argument or constraint left to XLA at a time, and again with
-    what XLA chose for it.
+    One argument or constraint at a time is left to XLA; the program is then compiled with the spec
+    that XLA chose.
 
     Args:
       marked: the program.
@@ -56,14 +56,14 @@ def cures_of(
             assert of is not None
             of = of.replace(f"the sharding constraint {chosen}", "the sharding constraint")
             found.append(Cure(of, str(cause.split), str(chosen), sent, less))
-    # Of equal ones, users would rather change an argument than what they ask of a value.
+    # Of equally good ones, users would rather change an argument's spec than a constraint.
     return sorted(found, key=lambda cure: (cure.sent, not cure.of.startswith("argument ")))
 
 
 def _causes(places: Sequence[ReshardPlace]) -> list[Cause]:
-    """Return what splits values otherwise than they are needed, those of the most bytes first.
+    """Return the arguments and constraints that cause resharding, those of the most bytes first.
 
-    A constraint that is differentiated is two of the program, and one line of the user's.
+    A constraint that is differentiated occurs twice in the program, on one line of the user's.
     """
     received: dict[object, int] = {}
     causes: dict[object, Cause] = {}
@@ -77,14 +77,14 @@ def _causes(places: Sequence[ReshardPlace]) -> list[Cause]:
 
 
 def _key(cause: Cause) -> object:
-    """Return what is equal for the constraints of one line of the user's."""
+    """Return a key that is equal for all constraints on one line of the user's source."""
     if cause.origin is None or cause.origin.file is None:
         return cause
     return cause.origin.file, cause.origin.line, cause.split
 
 
 def _chosen(marked: MarkedProgram, cause: Cause) -> AxisSplit | None:
-    """Return how XLA splits an argument or constrained value if it may choose."""
+    """Return the split that XLA chooses for an argument or constrained value."""
     with _changed(marked, cause, None) as is_there:
         if not is_there:
             return None
@@ -103,7 +103,7 @@ def _chosen(marked: MarkedProgram, cause: Cause) -> AxisSplit | None:
 def _sent(
     marked: MarkedProgram, cause: Cause, split: AxisSplit, mesh: MeshAxes | None
 ) -> int | None:
-    """Return the bytes that each device sends with another split; None if XLA refuses it."""
+    """Return the bytes that each device sends with another split; None if XLA rejects it."""
     with _changed(marked, cause, split):
         try:
             executable = marked.compile({})
@@ -123,7 +123,7 @@ def _changed(marked: MarkedProgram, cause: Cause, split: AxisSplit | None) -> It
       split: its split; None to leave it to XLA.
 
     Yields:
-      Whether the program has it.
+      Whether the program has this argument or constraint.
     """
     body = marked.module.ir_module.operation
     if cause.argument is None:
@@ -143,7 +143,7 @@ def _changed(marked: MarkedProgram, cause: Cause, split: AxisSplit | None) -> It
         return
     main = main_of(marked.module.ir_module)
     given = main.attributes["arg_attrs"] if "arg_attrs" in main.attributes else ()
-    # XLA may have chosen the split of an argument already.
+    # The split of an argument may already be XLA's choice.
     if not given or "sdy.sharding" not in given[cause.number]:
         yield False
         return
@@ -160,7 +160,7 @@ def _changed(marked: MarkedProgram, cause: Cause, split: AxisSplit | None) -> It
 
 
 def _is_of(marked: MarkedProgram, operation: ir.Operation, cause: Cause) -> bool:
-    """Return whether a constraint is on the line, and has the split, of a cause."""
+    """Return whether a constraint has the line and the split of a cause."""
     number = mark_of(operation)
     if number is None:
         return False
@@ -171,7 +171,7 @@ def _is_of(marked: MarkedProgram, operation: ir.Operation, cause: Cause) -> bool
 
 
 def _with_split(attribute: ir.Attribute, split: AxisSplit | None) -> ir.Attribute:
-    """Return a sharding of the same mesh with another split; None for one that XLA chooses."""
+    """Return a sharding on the same mesh with another split; None lets XLA choose it."""
 
     def changed(match: re.Match[str]) -> str:
         rank = match[0].count("{")

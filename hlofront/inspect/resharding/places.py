@@ -1,4 +1,4 @@
-"""The places of a program at which an operation needs a value split otherwise than it is."""
+"""The places of a program at which an operation needs a value in another split than it has."""
 
 import math
 import re
@@ -24,7 +24,7 @@ from hlofront.inspect.resharding.propagation import (
 )
 
 Kind = Literal["gather", "move"]
-# Operations whose results every device makes for itself.
+# Operations whose results every device makes on its own.
 _MADE = ("sdy.constant", "stablehlo.constant", "stablehlo.iota", "stablehlo.partition_id")
 _CONTROL_FLOW = (
     "stablehlo.case",
@@ -34,7 +34,7 @@ _CONTROL_FLOW = (
 )
 # HLO's names of MLIR's types.
 _COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128"}
-# How many operations are looked at to find what made a split so.
+# The number of operations that are searched for the cause of a split.
 _FAR = 300
 
 
@@ -55,7 +55,7 @@ class Cause(NamedTuple):
 
     @property
     def is_constraint(self) -> bool:
-        """Whether it is a sharding constraint."""
+        """Whether the cause is a sharding constraint."""
         return self.argument is None
 
 
@@ -64,13 +64,13 @@ class ReshardPlace(NamedTuple):
 
     Attributes:
       value: the operation that makes the value; None if it is not known.
-      argument: the name of the argument that the value is.
+      argument: the name of the argument if the value is one.
       type: the type of the whole value, such as "f32[64,256]".
       before, after: the splits.
-      kind: "gather" if each device gets more of the value, "move" if it gets other parts.
+      kind: "gather" if each device needs more of the value, "move" if it needs other parts.
       needed_by: the operation that needs it; None for a result of the program.
       received: the bytes that a device receives at least.
-      made_so, needed_so: what splits the value before, and after.
+      made_so, needed_so: the causes of the splits before and after.
     """
 
     value: Origin | None
@@ -152,7 +152,7 @@ class Places:
         return splits[result.result_number] if result.result_number < len(splits) else whole
 
     def _needed(self, operation: ir.Operation, parent: ir.Operation) -> Sequence[AxisSplit | None]:
-        """Return how an operation needs its operands split; None if it does not matter."""
+        """Return the splits that an operation needs of its operands; None if any will do."""
         name = operation.name
         if name in CONSTRAINTS:
             return _results_of(operation)
@@ -176,7 +176,7 @@ class Places:
         for value, mapping in zip(operation.results, rule.results, strict=False):
             for factor, along in _by_factor(self.split_of(value), mapping, rule, mesh).items():
                 axes.setdefault(factor, along)
-        # What is summed over is split as the largest operand is.
+        # Dimensions that are summed over are split as in the largest operand.
         pairs = list(zip(operation.operands, rule.operands, strict=False))
         taken = {axis for along in axes.values() for axis in along}
         for value, mapping in sorted(pairs, key=lambda pair: -_byte_count(pair[0])):
@@ -212,7 +212,7 @@ class Places:
             self._origin(operation),
             shards[1] - shards[0] if kind == "gather" else shards[1],
             self._cause_of_value(value),
-            # Its own in_specs say how shard_map needs it.
+            # The needs of a shard_map are its own in_specs.
             None if operation.name == MANUAL else self._cause_of_use(operation, value),
         )
 
@@ -246,7 +246,7 @@ class Places:
         return self.program.constraints.get(place_of(operation.results[0]))
 
     def _cause(self, value: Value) -> Cause | None:
-        """Return the constraint or argument that a value is."""
+        """Return a value as a cause, if it is an argument or the result of a constraint."""
         argument = self._argument(value)
         if argument is not None:
             number = ir.BlockArgument(value).arg_number
@@ -261,11 +261,11 @@ class Places:
         return Cause(mark, self.program.origins[mark], None, self.split_of(value))
 
     def _cause_of_value(self, value: Value) -> Cause | None:
-        """Return what splits a value: the nearest constraint or argument that it is made of."""
+        """Return what splits a value: the nearest constraint or argument that it depends on."""
         return self._nearest([value], _operands_of)
 
     def _cause_of_use(self, operation: ir.Operation, value: Value) -> Cause | None:
-        """Return what splits the other values of an operation, made of it first."""
+        """Return what splits the other values of an operation: its results', else its operands'."""
         results = list(operation.results)
         later = self._nearest(results, _results_of_uses)
         if later is not None:
@@ -291,7 +291,7 @@ class Places:
 
 
 def _operands_of(value: Value) -> list[Value]:
-    """Return the values that a value is made of: also those of the steps of a loop before."""
+    """Return the values that a value is computed from, including those of a loop's last step."""
     if not isinstance(value, ir.BlockArgument):
         return list(ir.OpResult(value).owner.operands)
     loop, number = value.owner.owner, value.arg_number
@@ -306,7 +306,7 @@ def _results_of_uses(value: Value) -> list[Value]:
 
 
 def _results_of(operation: ir.Operation) -> list[AxisSplit]:
-    """Return the splits of an operation's results, which may be fewer than the results."""
+    """Return the splits of an operation's results; there may be fewer splits than results."""
     for name in ("sdy.sharding", "sharding", "out_shardings"):
         if name in operation.attributes:
             return splits_in(operation.attributes[name])
@@ -314,7 +314,7 @@ def _results_of(operation: ir.Operation) -> list[AxisSplit]:
 
 
 def _is_made_anywhere(value: Value) -> bool:
-    """Return whether each device makes a value for itself, so that its split costs nothing."""
+    """Return whether each device makes a value on its own, so that any split is free."""
     if isinstance(value, ir.BlockArgument):
         return False
     maker = ir.OpResult(value).owner
@@ -326,7 +326,7 @@ def _is_made_anywhere(value: Value) -> bool:
 
 
 def _kind(before: AxisSplit, after: AxisSplit) -> Kind | None:
-    """Return how a value gets from one split to another; None if devices need not communicate."""
+    """Return how devices exchange a value to change its split; None if they need not."""
     pairs = list(zip(before.axes, after.axes, strict=True))
     if all(new[: len(old)] == old for old, new in pairs):
         return None
@@ -338,7 +338,7 @@ def _by_factor(
 ) -> dict[str, tuple[str, ...]]:
     """Return the axes that split each factor of a value's dimensions.
 
-    A dimension of several factors, as of a reshape, is split along the first ones first.
+    A dimension of several factors, as in a reshape, is split along the first factors first.
     """
     found: dict[str, tuple[str, ...]] = {}
     for along, factors in zip(split.axes, mapping, strict=True):

@@ -39,7 +39,7 @@ _WHOLE = re.compile(r"need_replication=\{([^}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The operation of the user's program that a value or a use of it belongs to."""
+    """The operation of the user's program to which a value, or a use of one, belongs."""
 
     name: str
     path: str
@@ -73,8 +73,8 @@ class Propagated:
       module: the module, which the operations belong to.
       arguments: the names of the arguments.
       origins: the operations of the user's program, by the numbers in marks.
-      constraints: the numbers of sharding constraints and calls of shard_map, by `place_of` the
-        values of the former and `place_of_call` of the latter.
+      constraints: the numbers of sharding constraints, by `place_of` their values, and of calls
+        of shard_map, by `place_of_call`.
     """
 
     mesh: dict[str, int]
@@ -148,7 +148,7 @@ class MarkedProgram:
 
         Raises:
           JaxRuntimeError: if XLA refuses the program.
-          ValueError: if this jaxlib or plugin does not dump what Shardy did.
+          ValueError: if this jaxlib or plugin does not dump Shardy's module.
         """
         with tempfile.TemporaryDirectory(prefix="hlofront_") as folder:
             executable = self.compile({**_DUMPED, "xla_dump_to": folder})
@@ -171,7 +171,7 @@ class MarkedProgram:
 
 
 def main_of(module: ir.Module) -> ir.Operation:
-    """Return the function of a program."""
+    """Return the main function of a program."""
     for operation in module.body.operations:
         found = operation.operation
         if (
@@ -183,7 +183,7 @@ def main_of(module: ir.Module) -> ir.Operation:
 
 
 def operations_of(operation: ir.Operation) -> Iterator[ir.Operation]:
-    """Return the operations in the regions of an operation, in order, and those inside of these."""
+    """Return the operations in the regions of an operation, in order, at all depths."""
     for region in operation.regions:
         for block in region.blocks:
             for each in block.operations:
@@ -194,7 +194,7 @@ def operations_of(operation: ir.Operation) -> Iterator[ir.Operation]:
 def place_of(value: Value) -> object:
     """Return what identifies a value before and after XLA's passes, if its origin is marked.
 
-    Constraints lose their marks in XLA, and are known by the values that they are for.
+    Constraints lose their marks in XLA, and are recognized by the values that they constrain.
     """
     if isinstance(value, ir.BlockArgument):
         owner = value.owner.owner
@@ -248,7 +248,7 @@ def splits_in(attribute: object) -> list[AxisSplit]:
 
 
 def _split(text: str) -> AxisSplit:
-    """Return the split that "[{"x"}, {"y":(1)2, ?}]" says."""
+    """Parse a split such as "[{"x"}, {"y":(1)2, ?}]"."""
     dimensions = re.findall(r"\{([^{}]*)\}", text)
     return AxisSplit(
         tuple(tuple(name + part for name, part in _AXES.findall(each)) for each in dimensions)
@@ -257,10 +257,10 @@ def _split(text: str) -> AxisSplit:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which factors of an operation's iteration space the dimensions of its values are.
+    """The factors of an operation's iteration space that each dimension of its values has.
 
-    "([i, k], [k, j])->([i, j])" is the rule of a matrix product. Factors in `whole` are split on no
-    device, such as the axis of a Fourier transform.
+    "([i, k], [k, j])->([i, j])" is the rule of a matrix product. Factors in `whole` are never
+    split, such as the axis of a Fourier transform.
     """
 
     operands: tuple[tuple[tuple[str, ...], ...], ...]

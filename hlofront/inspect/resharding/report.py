@@ -15,20 +15,20 @@ _REMADE, _BACKWARD = "rematted_computation", "transpose("
 
 
 class Reshard(NamedTuple):
-    """A value that XLA splits in another way for an operation that needs it so.
+    """A value whose split XLA changes because an operation needs another one.
 
     Attributes:
       value: the value: "argument w", or the operation that makes it.
       type: the type of the whole value, such as "f32[128,256]".
       before, after: the PartitionSpecs as text.
-      received: the bytes that each device receives, at least; of all occurrences.
-      is_whole: whether each device gets all of the value, to keep a part of it: XLA's "involuntary
-        full rematerialization".
+      received: the bytes that each device receives at least, over all occurrences.
+      is_whole: whether each device gathers all of the value to keep a part of it: XLA's
+        "involuntary full rematerialization".
       operation: the operation that needs the value.
       file, line: the user's line of the operation, where it is known.
       phase: "forward", "backward", or "recomputed" by `jax.checkpoint`.
-      made_so, needed_so: the argument or constraint that splits the value, and the operation.
-      count: how often this occurs.
+      made_so, needed_so: the arguments or constraints that cause the splits before and after.
+      count: the number of occurrences.
     """
 
     value: str
@@ -65,10 +65,10 @@ class Reshard(NamedTuple):
 
 
 class Cure(NamedTuple):
-    """Another PartitionSpec, with which the program was compiled again.
+    """Another PartitionSpec, with which the program was also compiled.
 
     Attributes:
-      of: the argument or constraint that has it.
+      of: the argument or constraint with this spec.
       before, after: the PartitionSpecs as text.
       sent_before, sent: the bytes that each device sends in the program, with each.
     """
@@ -81,7 +81,7 @@ class Cure(NamedTuple):
 
     @is_visible
     def text(self) -> str:
-        """Return what to change, and what it gives."""
+        """Return the change, and what it saves, as text."""
         return (
             f"{self.of}: {self.after} instead of {self.before}. Compiled this way, each device "
             f"sends {self.sent:,} bytes instead of {self.sent_before:,}."
@@ -118,7 +118,7 @@ class Reshards:
 
 
 def cause_text(cause: Cause | None) -> str | None:
-    """Return what a cause is: the argument by name, or the constraint by its line and spec."""
+    """Return a cause as text: an argument by its name, a constraint by its line and spec."""
     if cause is None:
         return None
     if cause.origin is None:
@@ -131,7 +131,7 @@ def _at(origin: Origin) -> str:
 
 
 def rows_of(places: Sequence[ReshardPlace], collectives: Collectives) -> list[Reshard]:
-    """Return the rows of a report: equal places are one, those of the most bytes come first."""
+    """Return the rows of a report: equal places as one, those of the most bytes first."""
     counts: dict[Reshard, int] = {}
     for place in places:
         row = _row(place, collectives.rows)
@@ -158,7 +158,7 @@ def _gathers_besides(places: Sequence[ReshardPlace], collectives: Collectives) -
         operation = row.op_name.rpartition("/")[2]
         if row.opcode != "all-gather" or (row.file, row.line) in lines:
             continue
-        # What the user asked for, or the beginning of a program without lines.
+        # The user's own gather, or the beginning of a program, which has no lines.
         if operation == "all_gather" or row.file is None:
             continue
         yield Reshard(
@@ -203,7 +203,7 @@ def _phase(path: str) -> str:
 
 
 def _is_whole(place: ReshardPlace, collectives: Sequence[Collective]) -> bool:
-    """Return whether the compiled program gathers all of a value that only changes its parts."""
+    """Return whether the compiled program gathers all of a value to move parts of it."""
     if place.kind != "move":
         return False
     lines = {(each.file, each.line) for each in (place.value, place.needed_by) if each}

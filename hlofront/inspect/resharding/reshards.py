@@ -27,15 +27,15 @@ def reshards(
     Where an operation needs a value split differently from how it was produced, the devices
     exchange parts of it, or each of them gathers all of it. The report lists each such place: the
     value, both PartitionSpecs, the bytes that each device receives, the line of the operation, and
-    the argument or sharding constraint that causes it. It also lists other specs that avoid it:
-    the program was compiled with each, so that the bytes that devices then send are known.
+    the argument or sharding constraint that causes it. It also lists other specs that avoid it,
+    and the bytes that devices then send, as the program is compiled with each of these specs.
 
     Args:
       function: the function, jitted or not.
       target: the devices to compile for; by default those of the arguments' shardings.
 
     Raises:
-      ValueError: if the arguments are on one device, or XLA's compiler does not say how it splits.
+      ValueError: if the arguments are on one device, or XLA's compiler does not report its splits.
 
     Example:
       >>> import numpy as np
@@ -61,10 +61,10 @@ def reshards_of(lowered: Lowered, tries_specs: bool = True) -> Reshards:
 
     Args:
       lowered: the program.
-      tries_specs: whether to compile it with other specs, which takes as long each time.
+      tries_specs: whether to try other specs, with one more compilation each.
 
     Raises:
-      ValueError: if the program is for one device, or XLA's compiler does not say how it splits.
+      ValueError: if the program is for one device, or XLA's compiler does not report its splits.
     """
     where = lowered._where
     if type(where) is not DeviceAssignment:
@@ -85,7 +85,7 @@ def _found(program: ClosedJaxpr, name: str, where: DeviceAssignment, tries_specs
 
 
 def warn_of_reshards(program: ClosedJaxpr, name: str, where: DeviceAssignment) -> None:
-    """Print which values of a program that was compiled XLA reshards, to stderr, if any."""
+    """Print on stderr which values of a compiled program XLA reshards, if any."""
     try:
         rows = _found(program, name, where, tries_specs=False).rows
     except ValueError as error:

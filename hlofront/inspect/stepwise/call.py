@@ -1,4 +1,4 @@
-"""The function that a search returns: it traces the user's function and searches as that runs."""
+"""The function that a search returns: it traces the user's function and searches the program."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -27,7 +27,7 @@ def search_on_values(
     Args:
       name: the name of the search, for messages.
       fun: the user's function.
-      search: takes the traced function and the arrays of its arguments, and returns the report.
+      search: a function of the traced function and its arguments' arrays that returns the report.
     """
 
     def find(*args: object, **kwargs: object) -> Report:

@@ -28,7 +28,7 @@ class LoopRun(Generic[V]):
         self.equation = equation
         self.program = program
         self.path = inside(level, equation, program)
-        # The number of steps that may still run one operation at a time, after a compiled one.
+        # How many more steps may run one operation at a time, after running compiled.
         self.left = _MAX_STEPS
 
     def inside(self, index: int) -> tuple[Inside, ...]:
@@ -50,7 +50,7 @@ def run_steps(
     """Run the steps of a scan.
 
     Args:
-      step: takes the number of a step and the carry, and returns the new carry and the outputs.
+      step: a function of a step's number and the carry that returns the new carry and the outputs.
       numbers: the numbers of the steps, in the order in which they run.
       carry: the carry before the first step.
       collected: the number of outputs of a step.

@@ -1,4 +1,4 @@
-"""The operand elements that an element of an operation's result is computed from, as text too."""
+"""The operand elements from which an element of an operation's result is computed, also as text."""
 
 from collections.abc import Sequence
 
@@ -60,7 +60,7 @@ def elements_of(
 
 
 def _at(array: NumPyArray, index: Shape) -> Element | None:
-    """Return the element at an index of the shape to which an array is broadcast."""
+    """Return the element of an array at an index into the shape that it is broadcast to."""
     if array.ndim > len(index):
         return None
     trailing = index[len(index) - array.ndim :]

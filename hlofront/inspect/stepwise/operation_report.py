@@ -30,11 +30,11 @@ class OperandReport:
     """A line of text for each operation that led to the operand, the nearest first."""
 
     def facts(self) -> list[str]:
-        """Return what the report says of the operand's values."""
+        """Return the report's text about the operand's values."""
         return [self.values.summary] if self.values.summary else []
 
     def lines(self, number: int) -> list[str]:
-        """Return the lines of the report on this operand, which has this number."""
+        """Return the lines of the report on this operand, which is operand `number`."""
         facts = ", ".join(self.facts())
         head = f"  {number}  {self.values.type}" + (f" ({facts})" if facts else "")
         return [f"{head} from {self.source}", *(f"       {line}" for line in self.before)]
@@ -69,7 +69,7 @@ class OperationReport:
     """The number of times that the operation was bad, in all searched iterations."""
 
     def statements(self) -> list[str]:
-        """Return what the operation computed, and what is bad about it."""
+        """Return the sentences about what the operation computed, and what is bad about it."""
         raise TypeError(f"{type(self).__name__} does not say what is bad")
 
     def brief(self) -> str:

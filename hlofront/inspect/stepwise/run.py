@@ -1,4 +1,4 @@
-"""Running of a program one operation at a time, also inside its subprograms."""
+"""The run of a program one operation at a time, also inside its subprograms."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from hlofront.inspect.stepwise.report_parts import (
 )
 from hlofront.runtime.checks.program_walk import ProgramWalk
 
-# Arrays of at most this many bytes stay until their program ends, for the report's expressions.
+# Arrays of at most this many bytes are kept until their program ends, for the report's text.
 _SMALL = 1 << 16
 
 
@@ -139,7 +139,7 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
         values.update(zip(jaxpr.invars, args, strict=True))
         steps = self.steps.get(jaxpr)
         if steps is None:
-            # Dead equations are not compiled either, and might not run.
+            # XLA drops dead equations, too, and these might not run.
             lean = jaxpr.replace(eqns=live_equations(jaxpr.eqns, jaxpr.outvars))
             steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
         for equation, done in steps:
@@ -180,7 +180,7 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
 
 
 def results_of(equation: Equation, operands: Sequence[StepValue]) -> Sequence[Array]:
-    """Return the results of an operation that is run on the arrays of values."""
+    """Run an operation on the arrays of values, and return its results."""
     primitive = equation.primitive
     results = primitive.bind(*(v.array for v in operands), **equation.params)
     return results if primitive.multiple_results else (results,)
@@ -195,7 +195,7 @@ _MAX_OPERATIONS_BEFORE = 3
 def operation_facts(
     level: Level[V], equation: Equation, operands: Sequence[V], index: Shape
 ) -> dict[str, Any]:
-    """Return the fields of an OperationReport that say which operation it is, and where."""
+    """Return the fields of an OperationReport that identify and locate the operation."""
     arrays = [v.array for v in operands]
     lines = callers(equation.traceback)
     return {
@@ -249,7 +249,7 @@ def operand_facts(
 
 
 def index_in_operands(equation: Equation, index: Shape | None) -> Shape | None:
-    """Return the index of the operands' elements that make a result's; None if it differs."""
+    """Return the index of the operands' elements behind a result's; None if they differ."""
     return index if equation.primitive.name in ELEMENTWISE else None
 
 

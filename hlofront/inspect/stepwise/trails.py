@@ -1,4 +1,4 @@
-"""The trails of bad values: where they start, and the operations that hand them on."""
+"""The trails of bad values: where they start, and the operations that pass them on."""
 
 import dataclasses
 from collections.abc import Callable, Iterable
@@ -63,7 +63,7 @@ class Trail:
 
 
 def one_per_start(trails: Iterable[Trail], order: Callable[[Trail], Any]) -> tuple[Trail, ...]:
-    """Return one trail per start, sorted by `order`; of too many, only the first ones."""
+    """Return one trail per start, sorted by `order`, and at most a maximum number of them."""
     by_start: dict[Start, Trail] = {}
     for trail in trails:
         by_start.setdefault(trail.start, trail)

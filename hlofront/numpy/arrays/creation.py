@@ -169,7 +169,7 @@ def array(
 
     Raises:
       TypeError: if elements are not numbers, such as strings, and no dtype is given.
-      ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
+      ValueError: if lists have different lengths or hold None, or NaN would become an integer.
       OverflowError: if an integer does not fit the dtype.
 
     Example:
@@ -224,7 +224,7 @@ def asarray(
 
     Raises:
       TypeError: if elements are not numbers, such as strings, and no dtype is given.
-      ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
+      ValueError: if lists have different lengths or hold None, or NaN would become an integer.
       OverflowError: if an integer does not fit the dtype.
 
     Example:
@@ -393,17 +393,17 @@ def check_placement(
       name: the name of the function, for messages.
       device: a Device, a Sharding or None.
       out_sharding: a PartitionSpec over the mesh in context, a NamedSharding or None.
-      ndim: the rank of the array, so that an `out_sharding` gets an entry for each axis; None if
+      ndim: the rank of the array, so that `out_sharding` has an entry for each axis; None if
           unknown.
 
     Returns:
-      A Device, a Sharding or None; and a parameter of equations, while a function is traced and
-      there is an `out_sharding`, or None.
+      A Device, a Sharding or None; and the parameter of equations, which is None except while a
+      function is traced with an `out_sharding`.
 
     Raises:
       TypeError: if `out_sharding` is of another type.
-      ValueError: if `device` is of another type, both are given, or `out_sharding` is over no mesh
-        in context or names axes that are not of type Explicit.
+      ValueError: if `device` is of another type, both are passed, there is no mesh in context for
+        `out_sharding`, or it names axes that are not of type Explicit.
     """
     if out_sharding is not None:
         if device is not None:

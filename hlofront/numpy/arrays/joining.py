@@ -105,7 +105,7 @@ def concatenate(
       >>> jnp.concatenate([jnp.array([1, 2]), jnp.array([3])])
       Array([1, 2, 3], dtype=int32)
     """
-    # JAX takes the rows of arrays for the arrays, and those of one axis have none to join along.
+    # JAX joins the rows of an array; the rows of a vector have no axis to join along.
     error = ValueError if getattr(arrays, "ndim", 1) == 1 else TypeError
     arrays = _sequence("concatenate", arrays, axis, error)
     if axis == 0 and dtype is None:
@@ -301,7 +301,7 @@ def _depth(arrays: NestedArrays) -> int:
 
 
 def _block_of(arrays: NestedArrays, depth: int) -> tuple[Array, int]:
-    """Join nested lists to one block; return it, and the axis, from the end, to join it along."""
+    """Join nested lists to a block; return it and the axis, from the end, to join it along."""
     if not isinstance(arrays, list):
         x = any_operand("block", arrays)
         return as_array(atleast_1d(x)), 1

@@ -358,9 +358,9 @@ def pad(
         "median", "minimum", "reflect", "symmetric", "wrap"; or a function that is called with each
         padded line along an axis, the two widths, the axis and the keyword arguments, and returns
         the line.
-      **kwargs: `constant_values`, of mode "constant", 0 by default; `end_values` of "linear_ramp",
-        0 by default; `stat_length` of the statistics, the number of elements at the end that they
-        summarize, by default all; `reflect_type` of "reflect" and "symmetric", "even" or "odd".
+      **kwargs: `constant_values` for mode "constant", 0 by default; `end_values` for "linear_ramp",
+        0 by default; `stat_length` for statistics, the number of elements at each end that they
+        summarize, by default all; `reflect_type` for "reflect" and "symmetric", "even" or "odd".
 
     Raises:
       TypeError: if the widths are not integers.

@@ -68,7 +68,7 @@ def arange(
 
     Args:
       start: the first number; or without `stop`, the end, and the first number is 0.
-      stop: the end, which all numbers are before.
+      stop: the end, which is exclusive.
       step: the difference of successive numbers; 1 by default.
       dtype: the dtype of the result; by default the common dtype of the arguments.
       device: a Device or Sharding that the result is put on.
@@ -299,8 +299,8 @@ def linspace(
     Args:
       start, stop: scalars or arrays, whose shapes broadcast.
       num: the number of values.
-      endpoint: whether stop is the last of them.
-      retstep: whether to return the distance between them as well.
+      endpoint: whether `stop` is the last value.
+      retstep: whether to return the distance between values as well.
       dtype: the dtype of the result; by default a floating-point one; an integer dtype takes the
         floors of the numbers.
       axis: the axis of the result along which the numbers run.
@@ -431,7 +431,7 @@ def meshgrid(
     Args:
       xi: the coordinates along each axis.
       copy: must be True.
-      sparse: whether sizes stay 1 where the coordinate does not change.
+      sparse: whether arrays have size 1 along the axes where they do not change.
       indexing: "xy" if the first array runs along the second axis, "ij" if along the first.
 
     Raises:
@@ -488,7 +488,7 @@ def _stack(arrays: list[Array]) -> Array:
 mgrid = _Grid(False, "Coordinates on a grid by slices: `mgrid[0:2, 0:1:5j]`, stacked in one array.")
 ogrid = _Grid(
     True,
-    "Open grids as np.ogrid: a list of arrays with size 1 along the axes where they do not change.",
+    "Open grids, like np.ogrid: arrays with size 1 along the axes where they do not change.",
 )
 
 

@@ -310,8 +310,8 @@ def repeat(
     Args:
       total_repeat_length: the size of the result along the axis, which is required where
         `repeats` is traced. Elements beyond it are cut off; missing ones repeat the last element.
-      out_sharding: how the result is split over a mesh; by default as `a`, which is not split along
-        the axis then.
+      out_sharding: how the result is split over a mesh; by default like `a`, which must then not be
+        split along the axis.
 
     Example:
       >>> jnp.repeat(jnp.array([1, 2]), 2)

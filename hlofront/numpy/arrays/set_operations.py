@@ -135,10 +135,11 @@ def intersect1d(
 
     Args:
       ar1: an array, of any shape.
-      ar2: another one.
+      ar2: another array.
       assume_unique: whether neither array repeats an element: both are sorted together, and an
         element that equals the next one is taken to be in both.
-      return_indices: whether to give the indices of the first of each in both flattened arrays.
+      return_indices: whether to also return the index of the first occurrence of each element in
+        both flattened arrays.
       size: the number of elements to return, which is required where an array is traced.
       fill_value: the value of missing elements; by default the least one. Indices that are missing
         are the size of the array.
@@ -178,7 +179,7 @@ def setdiff1d(
 
     Args:
       ar1: an array, of any shape.
-      ar2: another one.
+      ar2: another array.
       assume_unique: whether to keep the elements of `ar1` in their order, and all of them.
       size: the number of elements to return, which is required where an array is traced.
       fill_value: the value of missing elements; 0 by default.
@@ -225,7 +226,7 @@ def union1d(
 
     Args:
       ar1: an array, of any shape.
-      ar2: another one.
+      ar2: another array.
       size: the number of elements to return, which is required where an array is traced.
       fill_value: the value of missing elements; by default the least one.
 
@@ -305,7 +306,7 @@ def setxor1d(
 
     Args:
       ar1: an array, of any shape.
-      ar2: another one.
+      ar2: another array.
       assume_unique: whether neither array repeats an element: both are sorted together, and an
         element that equals its neighbor counts as being in both.
       size: the number of elements to return, which is required where an array is traced.

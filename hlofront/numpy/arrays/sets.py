@@ -239,8 +239,9 @@ def unique(
 
     Args:
       ar: an array.
-      return_index: whether to give the index of the first of each as well.
-      return_inverse: whether to return each element's index among them, in the array's shape.
+      return_index: whether to also return the index of the first occurrence of each.
+      return_inverse: whether to return each element's index among the unique ones, in the array's
+        shape.
       return_counts: whether to return the number of occurrences of each.
       axis: the axis along which slices are compared; by default, elements are compared.
       equal_nan: whether NaN equals NaN.
@@ -318,7 +319,7 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """Return the unique elements, ascending, and their counts. Each NaN counts as its own.
+    """Return the unique elements, ascending, and their counts. Each NaN counts as distinct.
 
     Args:
       x: an array, which is flattened.
@@ -339,7 +340,7 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """Return the unique elements, ascending, and for each element of x its index among them.
+    """Return the unique elements, ascending, and the index of each element of x among them.
 
     Args:
       x: an array. The indices have its shape.
@@ -360,7 +361,7 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return the unique elements of an array, ascending, as a vector. Each NaN counts as its own.
+    """Return the unique elements of an array, ascending, as a vector. Each NaN counts as distinct.
 
     Args:
       x: an array, which is flattened.

@@ -206,7 +206,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Move the kth element to its sorted position, smaller elements before and larger after it.
 
     The whole axis is sorted, which is one operation on a device. On CPUs a long vector of floats is
-    split in three instead, which keep their order.
+    instead split into smaller, equal and larger elements, each in their original order.
 
     Example:
       >>> jnp.partition(jnp.array([4, 1, 3, 2]), 1)[:2]
@@ -448,9 +448,9 @@ def searchsorted(
       v: the values.
       side: "left" to insert before equal elements, or "right" to insert after them.
       sorter: the indices that sort `a`, if it is not sorted.
-      method: "scan" and "scan_unrolled" halve the array again and again; "compare_all" compares
-        with each element, which is quick for a short `a`; "sort" sorts both together, which is
-        quick on accelerators for many values.
+      method: "scan" and "scan_unrolled" use bisection; "compare_all" compares with each element,
+        which is fast for a short `a`; "sort" sorts both together, which is fast on accelerators
+        for many values.
 
     Raises:
       ValueError: if `a` does not have one axis, or the side or the method is unknown.

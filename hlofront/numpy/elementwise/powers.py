@@ -89,8 +89,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute x1 to the power x2, elementwise.
 
     Integers stay integers, and wrap. An exponent that is a single integer known while tracing is
-    expanded into multiplications, and its dtype does not count. Integers to the power of a negative
-    exponent that is known raise TypeError; to the power of others they have no useful results.
+    expanded into multiplications, and its dtype does not matter. Integers raised to a negative
+    exponent raise TypeError if it is known while tracing; otherwise their results are meaningless.
 
     Example:
       >>> jnp.power(jnp.array([2, 3]), 2), jnp.power(jnp.array([-8.0]), 1 / 3)

@@ -51,7 +51,7 @@ class ufunc:
       name: by default the name of `func`.
       nargs: the greatest number of arrays of a call, by default `nin`.
       identity: a scalar that changes nothing when it is combined with another, or None.
-      call: the function of a call, by default `func` applied to each element.
+      call: the function that a call runs, by default `func` applied to each element.
       reduce: `reduce(a, axis=..., dtype=..., keepdims=..., initial=..., where=...)`, by default a
         loop along the axis. The defaults of the next three are loops as well.
       accumulate: `accumulate(a, axis=..., dtype=...)`.
@@ -93,11 +93,11 @@ class ufunc:
     nin = property(operator.attrgetter("_nin"), doc="The number of arrays that it takes.")
     nout = property(operator.attrgetter("_nout"), doc="The number of its results.")
     nargs = property(
-        operator.attrgetter("_nargs"), doc="The number of arrays that a call takes at most."
+        operator.attrgetter("_nargs"), doc="The greatest number of arrays that a call takes."
     )
     identity = property(
         operator.attrgetter("_identity"),
-        doc="The value that changes nothing in a combination, or None.",
+        doc="The value that changes nothing when it is combined with another, or None.",
     )
 
     @property
@@ -276,7 +276,7 @@ class ufunc:
     ) -> Array:
         """Apply the function to the elements at `indices`, one by one; return the new array.
 
-        An element that is named twice is updated twice.
+        An element that is indexed twice is updated twice.
 
         Args:
           a: an array.

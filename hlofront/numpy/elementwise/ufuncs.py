@@ -170,7 +170,7 @@ divide = true_divide = binary_operation(
 )
 maximum = binary_operation(
     np.maximum,
-    """Return the greater element of each pair; NaN wins.
+    """Return the greater element of each pair; NaN takes precedence.
 
     Example:
       >>> jnp.maximum(jnp.array([1, jnp.nan, 3]), 2)
@@ -180,7 +180,7 @@ maximum = binary_operation(
 )
 minimum = binary_operation(
     np.minimum,
-    """Return the lesser element of each pair; NaN wins.
+    """Return the lesser element of each pair; NaN takes precedence.
 
     Example:
       >>> jnp.minimum(jnp.array([1, jnp.nan, 3]), 2)

@@ -52,11 +52,11 @@ def choose(
       choices: arrays that broadcast with `a`, or one array with them along its first axis.
       out: must be None.
       mode: the treatment of integers out of range: "wrap" takes them modulo the number of choices,
-        "clip" moves them to the nearest, and "raise", which does not take a traced `a`, raises an
+        "clip" moves them to the nearest, and "raise", which does not accept a traced `a`, raises an
         error.
 
     Raises:
-      ValueError: if `a` holds no integers or, by mode "raise", one is out of range.
+      ValueError: if `a` is not of integers or, with mode "raise", one is out of range.
 
     Example:
       >>> jnp.choose(jnp.array([1, 0, 1]), [jnp.array([1, 2, 3]), jnp.array([10, 20, 30])])

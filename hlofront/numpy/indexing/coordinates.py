@@ -183,12 +183,12 @@ def ravel_multi_index(
       multi_index: integers for each axis, which broadcast together.
       dims: the shape of the array.
       mode: treatment out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to the
-        nearest, "ignore" does nothing, and "raise" raises an error and takes no traced indices.
+        nearest, "ignore" does nothing, and "raise" raises an error and accepts no traced indices.
       order: "C", row by row, or "F", column by column.
       dtype: the dtype of the result; by default the common dtype of the indices.
 
     Raises:
-      ValueError: if indices are not integers, or out of bounds by mode "raise", the mode or order
+      ValueError: if indices are not integers, or out of bounds with mode "raise", the mode or order
         is unknown, or the dtype does not hold the last position.
 
     Example:

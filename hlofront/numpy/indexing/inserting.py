@@ -153,7 +153,7 @@ def delete(
       obj: an integer, integers, a slice, or a mask of the size of the axis. It must be known while
         tracing, unless the indices are unique.
       axis: the axis to delete along.
-      assume_unique_indices: a promise that no index occurs twice, nor is out of bounds. The shape
+      assume_unique_indices: a promise that no index occurs twice or is out of bounds. The shape
         of the result is then known where `obj` is traced.
 
     Raises:

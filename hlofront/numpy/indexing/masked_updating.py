@@ -83,8 +83,8 @@ def masked_update(
     must be a scalar; otherwise they must be constant along the axes of the mask.
 
     Raises:
-      IndexError: if the mask has another shape than the axes that it is for.
-      NonConcreteBooleanIndexError: if the values are as many as the mask has true elements.
+      IndexError: if the shape of the mask is not that of the axes it indexes.
+      NonConcreteBooleanIndexError: if there is a value for each true element of the mask.
     """
     items = index if type(index) is tuple else (index,)
     mask = items[position]

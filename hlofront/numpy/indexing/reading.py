@@ -106,7 +106,7 @@ def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) 
 
 
 def _is_within(entry: int, size: Any, wrap: bool) -> bool:
-    """Return whether an index is sure to be within an axis of a symbolic size."""
+    """Return whether an index is certainly within an axis of a symbolic size."""
     try:
         return (-size if wrap else 0) <= entry < size
     except errors.InconclusiveDimensionOperation:
@@ -302,7 +302,7 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
     sizes = typeof(array).shape
     remaining = iter(operands)
     starts, spans, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
-    # Of the static slice after the dynamic one.
+    # The arguments of the static slice that follows the dynamic one.
     firsts, limits = [], []
     moved = False
     for part in key:

@@ -341,7 +341,7 @@ def flatnonzero(
     """Return the positions of nonzero elements in the flattened array, as a vector of integers.
 
     `size` is the number of positions to return, which is required where `a` is traced: more are cut
-    off, and missing ones are `fill_value`. Without it a traced array is a ConcretizationTypeError.
+    off, and missing ones are `fill_value`. Without it a traced array raises an error.
 
     Example:
       >>> jnp.flatnonzero(jnp.array([[0, 7], [8, 0]]), size=3, fill_value=-1)
@@ -373,7 +373,7 @@ def argwhere(
 
     An array without axes has no columns, and a row if it is not zero. `size` is the number of rows
     to return, which is required where `a` is traced: more are cut off, and missing ones are
-    `fill_value`. Without it a traced array is a ConcretizationTypeError.
+    `fill_value`. Without it a traced array raises an error.
 
     Example:
       >>> jnp.argwhere(jnp.array([[0, 7], [8, 0]]))

@@ -120,7 +120,7 @@ def take(
 
     Args:
       a: an array.
-      indices: integers, of any shape. Negative ones count from the end, except by mode "clip".
+      indices: integers, of any shape. Negative ones count from the end, except with mode "clip".
       axis: the axis to read along.
       out: must be None.
       mode: the value read out of bounds: "fill", the default, fills in `fill_value`; "wrap" takes

@@ -107,13 +107,13 @@ class RClass(_Joiner):
     A slice stands for `arange`, or for `linspace` where its step is imaginary: `r_[0:1:5j]` is
     five numbers from 0 to 1.
 
-    A string in front changes how they are joined. "r" and "c" give a matrix of one row or one
-    column. Integers are the axis along which, then how many axes each entry is to have at least
-    (new ones come in front), then which of these the one axis of a vector is to be: `r_["0,2,0",
-    x, y]` stacks columns.
+    A leading string changes how they are joined. "r" and "c" make a matrix of one row or one
+    column. Up to three integers are the axis to join along, the least number of axes of each entry
+    (new axes come first), and the position that the axis of a vector moves to: `r_["0,2,0", x, y]`
+    stacks columns.
 
     Raises:
-      ValueError: for any other string, or one that is not in front.
+      ValueError: for any other string, or one that does not come first.
       TypeError: if shapes do not fit.
     """
 
@@ -123,7 +123,7 @@ class RClass(_Joiner):
 class CClass(_Joiner):
     """Joins slices, numbers and arrays along the last axis, vectors as columns: `c_[x, y]`.
 
-    It is `r_["-1,2,0", ...]`; see there.
+    It is equivalent to `r_["-1,2,0", ...]`; see `r_`.
     """
 
     name, axis, ndmin, trans1d = "c_", -1, 2, 0

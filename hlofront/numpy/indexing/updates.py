@@ -231,7 +231,7 @@ def as_values(values: ArrayLike) -> ArrayLike:
 def wide_integer(value: int, dtype: DType) -> int | np.generic:
     """Return a Python integer of more than 32 bits as a value to write to an array of `dtype`.
 
-    The value gets the array's dtype if that is unsigned and holds it.
+    The value has the array's dtype if that is unsigned and holds it.
 
     Raises:
       OverflowError: if neither that nor the default integer dtype holds it.

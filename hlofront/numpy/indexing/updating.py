@@ -111,8 +111,8 @@ def _update(
 class AtIndex:
     """The updates of `x.at[index]`; each returns a new array, and `x` does not change.
 
-    Where several indices name one element, `set` keeps one of the values, and the others combine
-    all of them. Options of every method:
+    Where several indices refer to one element, `set` keeps one of the values, and the other methods
+    combine all of them. Options of every method:
 
     Args:
       values: an array that broadcasts to the shape of `x[index]`.
@@ -148,7 +148,7 @@ class AtIndex:
 
         `func` works elementwise, as jnp.sin does.
 
-        An element that is named several times is replaced as many times.
+        `func` is applied to an element as many times as it is indexed.
         """
         return _update(
             self.array,
@@ -206,10 +206,10 @@ def in_auto_axes(
 
     Args:
       name: the operation's name, for messages.
-      function: the function, which gets the index last.
-      operands: its arrays.
+      function: the function, whose last argument is the index.
+      operands: its array arguments.
       index: the index, whose arrays are operands as well.
-      out_sharding: how the result is split outside.
+      out_sharding: the sharding that the result has outside of the call.
     """
     members = index if isinstance(index, tuple) else (index,)
     dynamic = [isinstance(member, Array) for member in members]

@@ -140,7 +140,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Args:
       a: an array of shape (..., n, n).
-      UPLO: which triangle is read, "L" (as None) or "U", where `a` is not symmetrized.
+      UPLO: which triangle is read, "L" (also None) or "U", unless `a` is symmetrized.
       symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
 
     Raises:
@@ -163,7 +163,7 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) ->
 
     Args:
       a: an array of shape (..., n, n).
-      UPLO: which triangle is read, "L" or "U", where `a` is not symmetrized.
+      UPLO: which triangle is read, "L" or "U", unless `a` is symmetrized.
       symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
 
     Returns:

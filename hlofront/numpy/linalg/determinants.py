@@ -166,7 +166,7 @@ _MAX_ROWS_BY_FORMULA = 2
 def _divided(a: Array) -> tuple[Array, Array, Array]:
     """Return matrices of one or two rows, divided by the modulus of their largest elements.
 
-    Also return these moduli and the determinants of the results. Derivatives take the moduli for
+    Also return these moduli and the determinants of the results. Derivatives treat the moduli as
     constants, as they cancel.
     """
     aval = typeof(a)

@@ -48,7 +48,7 @@ def matmul(
         common one.
 
     Raises:
-      ValueError: if an operand is a scalar, or the axes before do not broadcast.
+      ValueError: if an operand is a scalar, or the leading axes do not broadcast.
       TypeError: if the sizes of n differ.
 
     Example:

@@ -142,7 +142,7 @@ def pinv(
 
     Args:
       a: an array of shape (..., m, n).
-      rtol: singular values up to this share of the greatest one count as zeros: of shape (...),
+      rtol: singular values up to this fraction of the greatest one count as zeros; of shape (...),
         by default ten times max(m, n) units in the last place.
       hermitian: whether `a` is Hermitian.
       rcond: the former name of rtol.
@@ -246,10 +246,10 @@ def lstsq(
     Args:
       a: an array of shape (m, n).
       b: an array of shape (m,) or (m, k).
-      rcond: singular values below this share of the greatest one count as zeros: by default
+      rcond: singular values below this fraction of the greatest one count as zeros; by default
         max(m, n) units in the last place.
-      numpy_resid: whether residuals are an empty array where `a` has not rank n or m <= n, as
-        NumPy's are; this cannot be traced.
+      numpy_resid: whether residuals are an empty array if the rank of `a` is not n, or if m <= n,
+        as in NumPy; this cannot be traced.
 
     Returns:
       (x, sums of squared residuals, rank, singular values).

@@ -290,7 +290,7 @@ def matmul(
       out_sharding: the sharding of the result.
 
     Raises:
-      ValueError: if an operand is a scalar, or the axes before do not broadcast.
+      ValueError: if an operand is a scalar, or the leading axes do not broadcast.
       TypeError: if the sizes of n differ.
 
     Example:
@@ -350,7 +350,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply matrices by columns: shapes (..., m, n) and (..., n) give (..., m).
 
     Raises:
-      ValueError: if x1 has fewer than two axes, the axes before do not broadcast, or the sizes of
+      ValueError: if x1 has fewer than two axes, the leading axes do not broadcast, or the sizes of
         n differ.
 
     Example:
@@ -373,7 +373,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply conjugated rows by matrices: shapes (..., n) and (..., n, m) give (..., m).
 
     Raises:
-      ValueError: if x2 has fewer than two axes, the axes before do not broadcast, or the sizes of
+      ValueError: if x2 has fewer than two axes, the leading axes do not broadcast, or the sizes of
         n differ.
 
     Example:
@@ -405,7 +405,7 @@ def vdot(
     """Sum the products of all elements, with the elements of `a` conjugated.
 
     Raises:
-      TypeError: if there are not as many elements in both.
+      TypeError: if the numbers of elements differ.
 
     Example:
       >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
@@ -462,7 +462,7 @@ def inner(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Sum products over the last axes of both arrays; a scalar multiplies.
+    """Sum products over the last axes of both arrays; a scalar multiplies the other operand.
 
     Raises:
       TypeError: if the sizes of the last axes differ.

@@ -145,13 +145,13 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     Args:
       a1: coefficients, along one axis.
       a2: coefficients, along one axis.
-      trim_leading_zeros: whether to leave out the zeros at the front of both, as NumPy does. The
-        size of the result then depends on values, which may not be traced.
+      trim_leading_zeros: whether to drop leading zeros of both, as NumPy does. The size of the
+        result then depends on values, which must not be traced.
 
     Raises:
       TypeError: for arrays without an axis, and for arguments that are not arrays.
       ValueError: for arrays of several axes.
-      ConcretizationTypeError: if zeros are to be left out of traced arrays.
+      ConcretizationTypeError: if zeros of traced arrays would be dropped.
 
     Example:
       >>> jnp.polymul(jnp.array([1, 1]), jnp.array([1, -1]))
@@ -205,9 +205,9 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     Args:
       u: coefficients, along one axis.
       v: the coefficients of the divisor; the first must not be zero.
-      trim_leading_zeros: whether to leave out the coefficients at the front of the remainder that
-        are zero up to rounding, as NumPy does. The size of the remainder then depends on values,
-        which may not be traced.
+      trim_leading_zeros: whether to drop leading coefficients of the remainder that are zero up to
+        rounding, as NumPy does. The size of the remainder then depends on values, which must not be
+        traced.
 
     Returns:
       The coefficients of the quotient, and those of the remainder, as many as `u` has.
@@ -216,7 +216,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       TypeError: for arrays without an axis, and for arguments that are not arrays.
       ValueError: for arrays of several axes.
       IndexError: if there are no coefficients in `v`.
-      ConcretizationTypeError: if zeros are to be left out of traced arrays.
+      ConcretizationTypeError: if zeros of traced arrays would be dropped.
 
     Example:
       >>> jnp.polydiv(jnp.array([1, 3, 5]), jnp.array([1, 1]))

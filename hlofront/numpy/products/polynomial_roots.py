@@ -91,7 +91,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
       seq_of_zeros: zeros, along one axis; or a square matrix, which stands for its eigenvalues.
 
     Returns:
-      An array of one coefficient more than there are zeros: complex for a matrix, floats for
+      An array with one more coefficient than there are zeros: complex for a matrix, floats for
         integers. The scalar 1 if there are no zeros.
 
     Raises:
@@ -183,15 +183,15 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Args:
       p: coefficients, along one axis.
-      strip_zeros: whether to leave out the zeros at the front of `p`. Their number must then be
-        known, so that `p` may not be traced. If False, each of them gives a NaN at the end.
+      strip_zeros: whether to drop the leading zeros of `p`. Their number must then be known, so `p`
+        must not be traced. If False, each of them adds a NaN at the end.
 
     Returns:
-      An array of as many numbers as the degree, which is one less than the number of coefficients.
+      An array with one element less than there are coefficients.
 
     Raises:
       ValueError: if `p` has several axes.
-      ConcretizationTypeError: if zeros are to be left out, and `p` is traced.
+      ConcretizationTypeError: if `p` is traced, unless `strip_zeros` is False.
 
     Example:
       >>> jnp.sort(jnp.roots(jnp.array([1.0, 0.0, -4.0])).real).round(3)

@@ -279,7 +279,7 @@ def bincount(
       minlength: the least size of the result.
       length: the size of the result; larger numbers are dropped. By default it is one more than the
           largest number. It is required if x is traced.
-      out_sharding: P() over a mesh, for counts that every device has, or None.
+      out_sharding: P() over a mesh, which puts all counts on every device, or None.
 
     Raises:
       TypeError: if x is neither integers nor booleans, or the length is negative.
@@ -345,8 +345,8 @@ def digitize(
       x: numbers.
       bins: the limits of the bins, an array of one axis that ascends or descends.
       right: whether a limit belongs to the bin before it, instead of the one after it.
-      method: how to search: "scan" and "scan_unrolled" halve the bins again and again,
-        "compare_all" compares with all, "sort" sorts all numbers together.
+      method: how to search: "scan" and "scan_unrolled" use bisection, "compare_all" compares with
+        all limits, "sort" sorts numbers and limits together.
 
     Returns:
       An array of integers of the shape of `x`.

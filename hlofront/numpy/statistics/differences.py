@@ -129,7 +129,7 @@ def ediff1d(
       to_begin: numbers to prepend to the differences, in the dtype of `ary`.
 
     Raises:
-      TypeError: for booleans: subtract them by `diff`, which compares.
+      TypeError: for booleans; use `diff`, which compares them.
 
     Example:
       >>> jnp.ediff1d(jnp.array([[1, 4], [9, 16]]), to_begin=0)
@@ -390,7 +390,7 @@ def interp(
       xp: the coordinates of the points, an array of one axis, ascending unless there is a period.
       fp: the values at the points, which may be complex.
       left: the value before the first point; by default that of the first point. The string
-        "extrapolate" prolongs the first line.
+        "extrapolate" extends the first segment.
       right: the value after the last point; by default that of the last point.
       period: the period of the values; `left` and `right` are not used then.
 
@@ -506,7 +506,7 @@ def unwrap(
 
     Args:
       p: an array of real numbers.
-      discont: the least jump that is removed; half a period at least, and by default.
+      discont: the least jump that is removed: at least half a period, which is the default.
       axis: the axis.
       period: the period of the numbers.
 

@@ -307,7 +307,7 @@ def _correction(
 
 
 def _number_or_array(x: int | float) -> tuple[int | float | None, ArrayLike | None]:
-    # Of a number, unlike an array, it is known whether it leaves degrees of freedom.
+    # A number, unlike an array, shows whether it leaves degrees of freedom.
     return (x, None) if isinstance(x, int | float | np.number) else (None, x)
 
 

@@ -211,7 +211,7 @@ def _weight_rows(weights: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ..
 def _weighted(
     rows: ArrayLike, q: Array, weights: ArrayLike, skip_nan: bool, working: np.dtype
 ) -> Array:
-    """Return the first element of each row at which cumulative weights reach share q."""
+    """Return the first element of each row at which cumulative weights reach the fraction q."""
     count, size = typeof(rows).shape
     zero = host_scalar(0, working)
     weights = as_numbers(weights, working)
@@ -260,20 +260,21 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Compute quantiles over axes: the elements that a share q of the others do not exceed.
+    """Compute quantiles over axes: the values that a fraction q of the elements do not exceed.
 
     The result is NaN where an element is NaN.
 
     Args:
       a: an array of real numbers.
-      q: a share from 0 to 1, or an array of them; its axis comes first in the result.
+      q: a fraction from 0 to 1, or an array of them; its axis comes first in the result.
       axis: an axis or several; all of them by default.
       out: must be None.
       overwrite_input: must be False.
       method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
         "nearest" or "inverted_cdf".
-      keepdims: whether the folded axes stay, with size 1.
-      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+      keepdims: whether the reduced axes remain, with size 1.
+      weights: the weight of each element, in the shape of `a` or in its shape along `axis`; only
+        for "inverted_cdf".
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.
@@ -302,14 +303,15 @@ def nanquantile(
 
     Args:
       a: an array of real numbers.
-      q: a share from 0 to 1, or an array of them; its axis comes first in the result.
+      q: a fraction from 0 to 1, or an array of them; its axis comes first in the result.
       axis: an axis or several; all of them by default.
       out: must be None.
       overwrite_input: must be False.
       method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
         "nearest" or "inverted_cdf".
-      keepdims: whether the folded axes stay, with size 1.
-      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+      keepdims: whether the reduced axes remain, with size 1.
+      weights: the weight of each element, in the shape of `a` or in its shape along `axis`; only
+        for "inverted_cdf".
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.
@@ -335,19 +337,19 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Compute percentiles over axes: quantiles at q percent. They are NaN where an element is NaN.
+    """Compute percentiles over axes, the quantiles at q percent; NaN where an element is NaN.
 
     Args:
       a: an array of real numbers.
-      q: a number of percent, from 0 to 100, or an array of them; its axis comes first in the
-        result.
+      q: a percentage from 0 to 100, or an array of them; its axis comes first in the result.
       axis: an axis or several; all of them by default.
       out: must be None.
       overwrite_input: must be False.
       method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
         "nearest" or "inverted_cdf".
-      keepdims: whether the folded axes stay, with size 1.
-      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+      keepdims: whether the reduced axes remain, with size 1.
+      weights: the weight of each element, in the shape of `a` or in its shape along `axis`; only
+        for "inverted_cdf".
       out_sharding: how the result is split over a mesh.
 
     Raises:
@@ -382,15 +384,15 @@ def nanpercentile(
 
     Args:
       a: an array of real numbers.
-      q: a number of percent, from 0 to 100, or an array of them; its axis comes first in the
-        result.
+      q: a percentage from 0 to 100, or an array of them; its axis comes first in the result.
       axis: an axis or several; all of them by default.
       out: must be None.
       overwrite_input: must be False.
       method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
         "nearest" or "inverted_cdf".
-      keepdims: whether the folded axes stay, with size 1.
-      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+      keepdims: whether the reduced axes remain, with size 1.
+      weights: the weight of each element, in the shape of `a` or in its shape along `axis`; only
+        for "inverted_cdf".
 
     Raises:
       ValueError: for another method, complex numbers, no elements, or q of several axes.

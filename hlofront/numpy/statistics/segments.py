@@ -73,12 +73,14 @@ def _segments(
 
 _ABOUT = """Args:
       data: an array, whose first axes are those of `segment_ids`.
-      segment_ids: integers: to which segment each element belongs. Elements of segments that do not
-      exist, such as negative ones, are dropped. num_segments: the number of segments: by default
-      one more than the largest segment id, which must then not be traced. indices_are_sorted: a
-      promise that segment_ids ascend. It is not checked. unique_indices: a promise that no segment
-      id occurs twice. It is not checked. bucket_size: accepted for compatibility with JAX, without
-      effect. mode: what happens to segment ids out of bounds. See `lax.GatherScatterMode`.
+      segment_ids: integers: the segment that each element belongs to. Elements of segments that do
+        not exist, such as negative ones, are dropped.
+      num_segments: the number of segments; by default one more than the largest segment id, which
+        must then not be traced.
+      indices_are_sorted: a promise that `segment_ids` ascend. It is not checked.
+      unique_indices: a promise that no segment id occurs twice. It is not checked.
+      bucket_size: has no effect; JAX has it too.
+      mode: the treatment of segment ids out of bounds, a `lax.GatherScatterMode` or its name.
       out_sharding: how the result is split over a mesh.
 
     Returns:
@@ -116,7 +118,7 @@ def _reduction(
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what} of the elements of each segment.\n\n    {_ABOUT}\n    "
+    function.__doc__ = f"{what}.\n\n    {_ABOUT}\n    "
     return boundary(function)
 
 
@@ -128,13 +130,24 @@ def _greatest(dtype: DType) -> ArrayLike:
     return np.inf if dtype.kind == "c" else greatest_value(dtype)[()]
 
 
-segment_sum = _reduction("segment_sum", "add", lambda dtype: 0, "Compute the sum, 0 of none,")
+segment_sum = _reduction(
+    "segment_sum", "add", lambda dtype: 0, "Compute the sum of each segment, 0 if it is empty"
+)
 segment_prod = _reduction(
-    "segment_prod", "multiply", lambda dtype: 1, "Compute the product, 1 of none,"
+    "segment_prod",
+    "multiply",
+    lambda dtype: 1,
+    "Compute the product of each segment, 1 if it is empty",
 )
 segment_max = _reduction(
-    "segment_max", "max", _least, "Return the greatest, or the least number of none,"
+    "segment_max",
+    "max",
+    _least,
+    "Return the greatest element of each segment, or the dtype's least number if it is empty",
 )
 segment_min = _reduction(
-    "segment_min", "min", _greatest, "Return the least, or the greatest number of none,"
+    "segment_min",
+    "min",
+    _greatest,
+    "Return the least element of each segment, or the dtype's greatest number if it is empty",
 )

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _DIFFERENCES = """\
 It follows numpy.{name}, except that arrays are immutable: there is no `out`, and nothing is done in
 place. Dtypes are promoted by JAX's rules, 64-bit ones are narrowed unless x64 is on, lists must be
-converted by `jnp.array`, and results are arrays, also where NumPy returns scalars."""
+converted by `jnp.array`, and results are arrays, even where NumPy returns scalars."""
 
 
 def like(reference: object) -> Callable[[F], F]:

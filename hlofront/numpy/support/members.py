@@ -95,7 +95,7 @@ def _to_device(self: Array, device: DeviceLike, *, stream: int | None = None) ->
 
 
 def _numpy_dtype(self: Array) -> object:
-    """The dtype, which NumPy asks an array for that is given as a dtype: deprecated."""
+    """The dtype of an array that is passed to NumPy as a dtype, which is deprecated."""
     warnings.warn(
         "an array was given as a dtype, which is deprecated and will be an error: instead of "
         "dtype=x write dtype=x.dtype",
@@ -105,7 +105,7 @@ def _numpy_dtype(self: Array) -> object:
     return self.dtype
 
 
-_flat = property(lambda self: ravel(self), doc="The elements in order, as one dimension.")
+_flat = property(lambda self: ravel(self), doc="The elements in row order, as a vector.")
 
 for _function, _name in (
     (_clip, "clip"),

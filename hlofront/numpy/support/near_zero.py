@@ -1,6 +1,6 @@
 """Functions that are smooth at 0 although their formulas are not: near 0 they are power series.
 
-The derivatives of a series are right to all orders that its terms reach, also at 0 itself, where
+The derivatives of a series are right to all orders that its terms reach, even at 0 itself, where
 those of the formula divide by 0 or stop at the kink of an absolute value.
 """
 
@@ -20,8 +20,8 @@ from hlofront.numpy.support.promotion import choose
 from hlofront.primitives.elementwise import compare, elementwise, special
 from hlofront.primitives.elementwise.converting import convert
 
-# The coefficients exceed double precision on the whole interval, also for the first derivatives;
-# so many of them do so in float32.
+# All coefficients together are accurate to float64 on the whole interval, also for the first
+# derivatives; this many of them are accurate to float32.
 _IN_FLOAT32 = 10
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
 _I0 = tuple([1 / (4**k * math.factorial(k) ** 2) for k in range(18)])

@@ -23,8 +23,8 @@ def array_repr(
 
     Args:
       arr: an array. Under a transformation its elements are unknown; see `debug.print`.
-      max_line_width: the greatest line width; by default as `set_printoptions` says.
-      precision: the greatest number of decimals of floats; by default as `set_printoptions` says.
+      max_line_width: the greatest line width; by default that of `set_printoptions`.
+      precision: the greatest number of decimals of floats; by default that of `set_printoptions`.
       suppress_small: whether numbers close to zero are written as zeros.
     """
     return np.array_repr(arr, max_line_width, precision, suppress_small)

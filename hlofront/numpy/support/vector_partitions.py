@@ -34,7 +34,7 @@ _MOST = 1 << 26
 
 
 def is_in_parts(aval: ShapedArray, axis: int) -> bool:
-    """Return whether CPUs partition an array along an axis in parts, which they sort otherwise."""
+    """Return whether CPUs partition an array into parts, instead of sorting it along an axis."""
     if not _formulas.value or not _fences.value or aval.spec is not None:
         return False
     if has_symbolic_size(aval.shape) or not issubdtype(aval.dtype, np.floating):
@@ -55,7 +55,7 @@ def in_parts(keys: Array, values: Array, kth: int) -> Array:
     def all_of(counts: Array) -> Array:
         return broadcast_in_dim(index_in_dim(counts, size - 1, 0, keepdims=False), shape, ())
 
-    # The number of elements that come before an element, with the element itself.
+    # For each element, the number of elements up to and including it in the result.
     one = host_number(1, int32)
     up_to_equal = e.add(all_of(lesser), equal)
     index = e.add(creation.index_like(keys, 0), one)

@@ -22,7 +22,7 @@ class Blocks:
     Attributes:
       mapping: which block each step sees.
       shape: the shape of the array.
-      sizes: the shape of a block, with an axis of size 1 where the kernel sees none.
+      sizes: the shape of a block, with an axis of size 1 for each squeezed one.
       before: per axis, the number of elements that are added before the array.
       after: per axis, the number of elements that are added after it.
       is_whole: whether every step sees the whole array.
@@ -50,7 +50,7 @@ class Blocks:
         return self.mapping.array_aval.update(shape=tuple(map(sum, parts)))
 
     def padded(self, array: ArrayLike) -> Array:
-        """Return the array with undefined elements around it, where blocks reach past its ends."""
+        """Return the array padded with undefined elements where blocks reach past its ends."""
         if not any((*self.before, *self.after)):
             return array  # pyright: ignore[reportReturnType]
         undefined = uninitialized(ShapedArray((), typeof(array).dtype))
@@ -65,7 +65,7 @@ class Blocks:
         return static_slice(array, self.before, limits)
 
     def starts(self, indices: Sequence[ArrayLike]) -> list[ArrayLike]:
-        """Return the first element of a block along each axis, from what the index map returned."""
+        """Return the first element of a block along each axis, from the index map's results."""
         starts: list[ArrayLike] = []
         for index, dim, size in zip(indices, self.mapping.block_shape, self.sizes, strict=True):
             start = convert(index, int32, False)
@@ -75,7 +75,7 @@ class Blocks:
         return starts
 
     def read(self, array: ArrayLike, starts: Sequence[ArrayLike]) -> ArrayLike:
-        """Return the block that begins at some elements, without squeezed axes."""
+        """Return the block that begins at `starts`, without squeezed axes."""
         if self.is_whole:
             return array
         block = dynamic_slice(array, starts, self.sizes)
@@ -84,7 +84,7 @@ class Blocks:
         return reshape(block, self.mapping.block_aval.shape)
 
     def written(self, array: ArrayLike, block: ArrayLike, starts: Sequence[ArrayLike]) -> ArrayLike:
-        """Return a padded array with a new block, which begins at some elements."""
+        """Return a padded array with the block that begins at `starts` replaced."""
         if self.is_whole:
             return block
         return dynamic_update_slice(array, reshape(block, self.sizes), starts)

@@ -70,7 +70,7 @@ def interpreted(
     input_output_aliases: Sequence[tuple[int, int]],
     **_: object,
 ) -> Arrays:
-    """Return the results of a kernel that XLA's operations compute."""
+    """Return the results of a kernel, computed by XLA's operations."""
     return _Interpreter(jaxpr, grid_mapping, input_output_aliases).run(operands)
 
 
@@ -127,7 +127,7 @@ class _Interpreter:
         ]
 
     def _first_arrays(self, operands: Sequence[ArrayLike]) -> Arrays:
-        """Return the arrays of inputs, outputs and scratch buffers before the first step."""
+        """Return the initial arrays of inputs, outputs and scratch buffers."""
         mapping = self.mapping
         sources = {result: operands[position] for position, result in self.aliases}
         inputs = operands[mapping.num_index_operands :]
@@ -150,7 +150,7 @@ class _Interpreter:
         scalars: Sequence[ArrayLike],
         arrays: Arrays,
     ) -> Arrays:
-        """Run the kernel at one step of the grid; return the new arrays of those that it keeps."""
+        """Run the kernel at one step of the grid; return the new arrays that the loop carries."""
         starts = [
             blocks.starts(
                 jaxpr_as_fun(_index_map(blocks.mapping.index_map_jaxpr), *indices, *scalars)
@@ -172,7 +172,7 @@ class _Interpreter:
             for is_index, axis in self.kernel.numbers
         ]
         new = jaxpr_as_fun(self.kernel.program, *numbers, *scalars, *seen, *arrays[count:])
-        # What is written to prefetched scalars is lost at the end of the step.
+        # Writes to prefetched scalars are lost at the end of the step.
         new = iter(new[sum(self.kernel.written[: len(scalars)]) :])
         kept: Arrays = []
         for position, (array, is_kept) in enumerate(zip(arrays, self.kept, strict=True)):
@@ -186,7 +186,7 @@ class _Interpreter:
 
 
 def _product(sizes: Arrays) -> ArrayLike:
-    """Return the number of steps of a grid: none if a size is not positive."""
+    """Return the number of steps of a grid: 0 if a size is not positive."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return math.prod([size if size > 0 else 0 for size in known])
@@ -197,7 +197,7 @@ def _product(sizes: Arrays) -> ArrayLike:
 
 
 def _indices(number: ArrayLike, sizes: Arrays) -> Arrays:
-    """Return the indices of the step of a number: the last axis of the grid is the fastest."""
+    """Return the indices of a step by its number: the last axis of the grid varies fastest."""
     number = convert(number, int32, False)
     indices: Arrays = []
     for size in reversed(sizes):

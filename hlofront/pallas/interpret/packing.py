@@ -85,8 +85,8 @@ def _(build: Builder, x: Any, random_bits: Any, *, target_dtype: DType) -> Any:
 
 def _rounded(x: ArrayLike, random_bits: ArrayLike) -> ArrayLike:
     bits = bitcast_convert_type(x, uint32)
-    # The lower half is cut off. A random number there carries into the upper one as often as the
-    # lower half is large.
+    # The lower half is cut off. Adding a random number to it carries into the upper half with a
+    # probability proportional to the lower half.
     lower = bitwise_and(random_bits, full_like(bits, 0xFFFF))
     upper = shift_right_logical(add(bits, lower), full_like(bits, 16))
     rounded = bitcast_convert_type(convert(upper, np.dtype(np.uint16), False), bfloat16)

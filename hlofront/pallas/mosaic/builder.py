@@ -37,8 +37,8 @@ class KernelRef(NamedTuple):
     Attributes:
       value: the memref.
       aval: the aval of the reference.
-      shape: the shape of the memref, which has the axes that blocks squeeze.
-      squeezed: the axes of the memref that the reference does not have.
+      shape: the shape of the memref, including squeezed axes.
+      squeezed: the axes of the memref that the reference lacks.
     """
 
     value: Value
@@ -65,8 +65,8 @@ class KernelState:
 
     Attributes:
       name: the name of the kernel.
-      grid: the sizes of the grid; None for those that are known when the kernel runs.
-      own_axes: the axes of the grid that the kernel's own axes are: others are those of vmap.
+      grid: the sizes of the grid; None for those that are known only when the kernel runs.
+      own_axes: the axes of the grid that are the kernel's own, rather than vmap's.
       uses_barrier: whether it waits at the barrier of several devices.
       communicates: whether it copies to other devices, or signals their semaphores.
       mesh_axes: the names and sizes of the axes of the mesh around the kernel.
@@ -121,11 +121,11 @@ class KernelBuilder:
         self.ip = ip
         self.grid_indices = tuple(grid_indices)
         self.loc: ir.Location = kernel.locations.unknown
-        # The equation that traced equations implement: their location and messages are its own.
+        # The equation that traced equations implement, whose location and messages they have.
         self.origin: Equation | None = None
-        # Scalars that this block or one around it has, by type and value.
+        # Scalar constants in this block or an enclosing one, by type and value.
         self.constants: dict[Hashable, Value] = {}
-        # The variables of the program that is emitted which it reads.
+        # The variables that the program being emitted reads.
         self.variables_read: Set[Var] = frozenset()
 
     # ---- operations
@@ -182,7 +182,7 @@ class KernelBuilder:
     # ---- constants
 
     def constant(self, number: Number, dtype: DType, shape: Shape = ()) -> Value:
-        """Return a constant: a scalar, or a vector all of whose elements are the number."""
+        """Return a constant: a scalar, or a vector filled with the number."""
         return self._constant(element_attribute(number, dtype), value_type(shape, dtype), shape)
 
     def index(self, number: int) -> Value:
@@ -203,7 +203,7 @@ class KernelBuilder:
         """Return a constant of a jaxpr.
 
         Raises:
-          ValueError: if its elements differ: kernels have no such constants.
+          ValueError: if its elements differ: kernels cannot have such constants.
         """
         array = np.asarray(value)
         first = array.reshape(-1)[:1]
@@ -217,7 +217,7 @@ class KernelBuilder:
     # ---- shapes
 
     def reshape(self, x: Value, dtype: DType, old: Shape, new: Shape) -> Value:
-        """Return an array with another shape of as many elements."""
+        """Return an array with another shape of equally many elements."""
         if old == new:
             return x
         if not new:
@@ -255,7 +255,7 @@ class KernelBuilder:
         return self.op("arith.index_cast", (x,), parsed("index"))
 
     def to_int32(self, x: Value | int) -> Value:
-        """Return an integer that is known or not as a value."""
+        """Return an integer, whether known or not, as a value of int32."""
         return self.constant(x, int32) if isinstance(x, int) else x
 
     # ---- programs
@@ -270,7 +270,7 @@ class KernelBuilder:
         """Emit the equations of a jaxpr here, and return its outputs.
 
         Args:
-          consts: the values of its constants: arrays, or operands that the caller has.
+          consts: the values of its constants: arrays, or operands of the caller.
         """
         environment: Environment = dict(zip(jaxpr.invars, args, strict=True))
         for var, const in zip(jaxpr.constvars, consts, strict=True):
@@ -357,7 +357,7 @@ class KernelBuilder:
         raise error(f"{message}{self.place()}")
 
     def place(self) -> str:
-        """Return the equation and the kernel that are lowered, for the end of a message."""
+        """Return the equation and the kernel that are being lowered, for the end of a message."""
         equation = self.origin or getattr(self, "equation", None)
         if equation is None:
             return f" (in the kernel {self.kernel.name})"
@@ -374,6 +374,6 @@ def element_attribute(number: Number, dtype: DType) -> ir.Attribute:
     if issubdtype(dtype, np.integer):
         bits = type_.width
         value = int(number)
-        # Integers of MLIR have no sign: 2**32 - 1 is -1.
+        # MLIR's integers are signless: 2**32 - 1 is -1.
         return ir.IntegerAttr.get(type_, value - (1 << bits) if value >> (bits - 1) > 0 else value)
     return ir.FloatAttr.get(type_, float(number), loc=unknown)

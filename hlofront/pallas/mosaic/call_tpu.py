@@ -21,7 +21,7 @@ from hlofront.pallas.kernel_call import pallas_call_p
 from hlofront.pallas.mosaic.checks import check_call
 from hlofront.pallas.mosaic.kernel_module import KernelModule, kernel_module
 
-# The number of VMEM among the memories of XLA.
+# XLA's number of the memory VMEM.
 _VMEM = 1
 
 
@@ -113,7 +113,7 @@ def _semantics(options: CompilerParams) -> list[str] | None:
 
 
 def _layouts(avals: Sequence[ShapedArray]) -> ir.Attribute:
-    """Return the attribute of the layouts of arrays, all of them row-major."""
+    """Return the attribute of the layouts of arrays, which are all row-major."""
     layouts: list[str] = []
     for aval in avals:
         order = ", ".join(map(str, reversed(range(aval.ndim))))
@@ -124,7 +124,7 @@ def _layouts(avals: Sequence[ShapedArray]) -> ir.Attribute:
 def _aliases(
     pairs: Sequence[tuple[int, int]], results: int, dynamic: int
 ) -> dict[str, ir.Attribute]:
-    """Return the attribute of the results that take the memory of operands."""
+    """Return the attribute of the results that share the memory of operands."""
     if not pairs:
         return {}
     listed = [
@@ -138,7 +138,7 @@ def _aliases(
 def _effects(
     options: CompilerParams, metadata: Sequence[tuple[str, str]] | None
 ) -> dict[str, ir.Attribute]:
-    """Return the attributes of a kernel's effects, and of what tools read about it."""
+    """Return the attributes of a kernel's effects, and of its metadata for tools."""
     side_effects = options.has_side_effects
     attributes: dict[str, ir.Attribute] = {}
     frontend: list[str] = []
@@ -159,7 +159,7 @@ def _effects(
 def _config(
     module: KernelModule, options: CompilerParams, cost: CostEstimate | None
 ) -> dict[str, object]:
-    """Return what libtpu reads: the kernel, and the options that differ from their defaults."""
+    """Return libtpu's input: the kernel, and the options that differ from their defaults."""
     body = base64.b64encode(serialized(module.ir_module)).decode("ascii")
     kernel: dict[str, object] = {"body": body}
     if module.communicates:

@@ -1,4 +1,4 @@
-"""Checks of a kernel's blocks before libtpu sees them: shapes that its tiles do not fit."""
+"""Checks of a kernel's blocks before libtpu sees them: shapes that do not fit its tiles."""
 
 from hlofront.base.dtypes import full_name
 from hlofront.base.source import user_frame
@@ -15,7 +15,7 @@ def check_call(equation: Equation, mapping: GridMapping, name: str) -> None:
     """Raise an error if a block does not fit the tiles of a TPU's vectors.
 
     Raises:
-      ValueError: names the block and its operand, and says which sizes it may have.
+      ValueError: with the block, its operand, and the sizes that it may have.
     """
     for block in mapping.block_mappings:
         if memory_of(block.block_aval) not in ("vmem", "smem"):

@@ -37,7 +37,7 @@ from hlofront.primitives.elementwise.elementwise import add_p
     remat_p,
 )
 def _(build: KernelBuilder, *operands: Operand, **_: object) -> list[Operand]:
-    """Emit the program that the equation calls in its place."""
+    """Emit the called program inline."""
     part = called_by(build.equation)
     if part is None:
         build.refuse(f"{build.equation.primitive.name} does not say which program it calls")
@@ -78,7 +78,7 @@ def _branch(
     branches: Sequence[ClosedJaxpr],
     dtype: DType,
 ) -> list[Operand]:
-    """Emit the branch of an index: the first one for 0, else one of the others."""
+    """Emit the choice of a branch by an index: the first for 0, else one of the others."""
     if len(branches) == 1:
         return build.call(branches[0], operands)
     index = converted(build, index, (), dtype, int32)
@@ -119,7 +119,7 @@ def _count_up(
 
 
 def _counter(jaxpr: Jaxpr, first: int, count: int) -> int | None:
-    """Return which of the carried values of a loop's body counts its steps; None if none does.
+    """Return the position of the carried value that counts a loop's steps; None if none does.
 
     Args:
       jaxpr: the body.
@@ -237,7 +237,7 @@ def _(
 def _bounds(
     cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int
 ) -> tuple[int, int | Literal] | None:
-    """Return the counter of a loop that counts up to a limit that does not change, and the limit.
+    """Return the counter and the limit of a loop that counts up to a constant limit.
 
     The limit is a literal, or the position of an input of the condition. None for other loops.
     """

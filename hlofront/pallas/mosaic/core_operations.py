@@ -1,4 +1,4 @@
-"""Mosaic rules of random bits, delays, and what profiles show."""
+"""Mosaic rules of random bits, delays, and values for profiles."""
 
 from hlofront.base.elements import bool_
 from hlofront.bridge.mlir import Value
@@ -30,7 +30,7 @@ def _(build: KernelBuilder, value: Value, *, label: str) -> list[Value]:
 
 @mosaic(prng_seed_p)
 def _(build: KernelBuilder, state: KernelRef, *seeds: Value) -> list[Value]:
-    # The state is that of the core.
+    # The state is that of the core, rather than the reference's.
     build.effect("tpu.prng_set_seed_32", seeds)
     return []
 

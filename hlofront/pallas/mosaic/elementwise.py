@@ -23,7 +23,7 @@ from hlofront.primitives.rules.derivatives import add_any_p
 from hlofront.primitives.sharding.placing import argument_sharding_p, sharding_constraint_p
 from hlofront.primitives.sharding.resharding import reshard_p
 
-# The operation on floats, signed integers, unsigned integers and booleans; "" where there is none.
+# The operations on floats, signed integers, unsigned integers and booleans; "" where missing.
 _OPERATIONS: dict[Primitive, tuple[str, str, str, str]] = {
     e.add_p: ("arith.addf", "arith.addi", "arith.addi", "arith.ori"),
     add_any_p: ("arith.addf", "arith.addi", "arith.addi", ""),
@@ -58,8 +58,8 @@ _OPERATIONS: dict[Primitive, tuple[str, str, str, str]] = {
     e.tanh_p: ("math.tanh", "", "", ""),
 }
 EQUAL, DIFFERENT = (1, 0, 0), (6, 1, 1)
-# The numbers of MLIR's predicates: of floats, of signed and of unsigned integers. For `!=` libtpu
-# has only the predicate `one`, by which NaN differs from all numbers.
+# The numbers of MLIR's predicates for floats, signed and unsigned integers. For `!=` of floats
+# libtpu has only the predicate `one`, by which NaN differs from all numbers.
 _PREDICATES: dict[Primitive, tuple[int, int, int]] = {
     compare.eq_p: EQUAL,
     compare.ne_p: DIFFERENT,
@@ -80,19 +80,19 @@ def kind_of(dtype: DType) -> int:
 
 
 _BFLOAT16 = np.dtype(bfloat16)
-# Operations on bits, which elements of any size have.
+# Operations on bits, which elements of any size support.
 _BITWISE = (e.and_p, e.or_p, e.xor_p)
-# Operations whose result on a wider element is another one.
+# Operations whose result differs for a wider element.
 _OF_SIZE = (e.clz_p, e.population_count_p)
-# Operations that bfloat16 does not have.
+# Operations that bfloat16 does not support.
 _WIDE_ONLY = (e.rem_p, e.atan2_p)
 _EXTREMA = (e.max_p, e.min_p)
-# Operations that the unit of scalars does not have.
+# Operations that the scalar unit does not have.
 _OF_VECTORS = ("math.ctpop", "math.powf")
 
 
 def _of_32_bits(dtype: DType) -> DType:
-    """Return the dtype of 32 bits and a dtype's kind of elements; bool for bool."""
+    """Return the 32-bit dtype of the same kind as a dtype; bool for bool."""
     return (float32, int32, uint32, dtype)[kind_of(dtype)]
 
 
@@ -104,13 +104,13 @@ def floats_within(dtype: DType, shape: Shape) -> DType:
 def _computed_in(primitive: Primitive, dtype: DType, shape: Shape) -> DType:
     """Return the dtype in which an operation on elements of a dtype is computed.
 
-    Units of vectors compute with 32 bits, and libtpu computes with bfloat16 by them.
+    Vector units compute with 32 bits; libtpu also uses them for bfloat16.
     """
     kind, bits = kind_of(dtype), _bits(dtype)
     if kind == 3 or bits == 32 or (shape and kind and primitive in _BITWISE):
         return dtype
     if primitive in _EXTREMA and bits < 16 + kind:
-        # libtpu makes the maximum of extended elements that of short ones, which there is not.
+        # libtpu turns a maximum of extended elements into one of short ones, which does not exist.
         return _BFLOAT16 if shape and not kind else float32
     if not shape:
         return _of_32_bits(dtype)
@@ -141,7 +141,7 @@ def _computed(
     if primitive is e.clz_p and missing:
         result = build.op("arith.subi", (result, build.constant(missing, within, shape)), type_)
     if within == _BFLOAT16 != dtype:
-        # libtpu would make it an operation on the short elements, which there is not.
+        # libtpu would turn it into an operation on short elements, which does not exist.
         result, within = converted(build, result, shape, within, float32), float32
     return converted(build, result, shape, within, dtype)
 
@@ -149,7 +149,7 @@ def _computed(
 def _operation(
     build: KernelBuilder, name: str, args: Sequence[Value], shape: Shape, dtype: DType
 ) -> Value:
-    """Emit an operation on arrays of a shape and dtype; on scalars some need vectors."""
+    """Emit an operation on arrays of a shape and dtype; some scalar operations need vectors."""
     if shape or name not in _OF_VECTORS:
         return build.op(name, args, value_type(shape, dtype))
     vectors = [build.broadcast(x, dtype, (), (1, 1)) for x in args]
@@ -206,7 +206,7 @@ def compared(
     shape: Shape,
     dtype: DType,
 ) -> Value:
-    """Compare two arrays of a shape and dtype, by the predicate for its kind of elements."""
+    """Compare two arrays of a shape and dtype by the predicate for the dtype's kind."""
     kind = kind_of(dtype)
     result = value_type(shape, bool_)
     if not kind:
@@ -218,7 +218,7 @@ def compared(
             return differs if predicates[1] else inverted(build, differs, shape)
         kind = 1
     if kind == 1 or (kind and not shape):
-        # libtpu makes a selection by short integers their maximum, which there is not.
+        # libtpu turns a selection by short integers into their maximum, which does not exist.
         within = int32 if kind == 1 else uint32
         x, y = (converted(build, z, shape, dtype, within) for z in (x, y))
     name = "arith.cmpi" if kind else "arith.cmpf"
@@ -328,7 +328,7 @@ def bitcast(build: KernelBuilder, x: Value, out: ShapedArray) -> Value:
     return build.op(name, (x,), build.type_of(out))
 
 
-# What says how arrays are differentiated, or where they are, changes no block.
+# Operations about derivatives, or about an array's place, do not change a block.
 @mosaic(
     converting.stop_gradient_p,
     converting.copy_p,
@@ -362,7 +362,7 @@ def _(build: KernelBuilder, x: Value, *, rounding_method: e.RoundingMethod) -> V
 
 
 def _in_wide(build: KernelBuilder, name: str, operands: Sequence[Value]) -> Value:
-    """Emit an operation on floats, in the dtype in which these are computed."""
+    """Emit an operation on floats, in the dtype in which they are computed."""
     out = build.avals_out[0]
     within = floats_within(out.dtype, out.shape)
     args = [

@@ -1,4 +1,4 @@
-"""Mosaic rules of elementwise operations that are formulas of other ones."""
+"""Mosaic rules of elementwise operations that are formulas of other operations."""
 
 from collections.abc import Callable
 from typing import Concatenate
@@ -39,7 +39,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def _signed(size: Formula, x: Formula) -> Formula:
-    """Return numbers of a size with the signs of x."""
+    """Return numbers of the given absolute values with the signs of x."""
     return where(x < 0, -size, size)
 
 
@@ -66,7 +66,7 @@ def _integer_power(x: Formula, *, y: int) -> Formula:
 
 
 def _less_one(x: Formula, **_: object) -> Formula:
-    """Return 2 tanh(x/2) / (1 - tanh(x/2)), which loses no digits near 0, or exp(x) - 1."""
+    """Return exp(x) - 1: near 0 as 2 tanh(x/2) / (1 - tanh(x/2)), which loses no digits."""
     half = Formula(e.tanh((x * 0.5).value))
     return where(abs(x) < 0.5, (half + half) / (1 - half), exp(x) - 1)
 
@@ -82,7 +82,7 @@ def _cube_root(x: Formula, **_: object) -> Formula:
 def _hyperbolic_sine(x: Formula) -> Formula:
     less_one, half = expm1(abs(x)), exp(abs(x) * 0.5)
     near = (less_one + less_one / (less_one + 1)) * 0.5
-    # The exponential of a large number is infinite before half of it is.
+    # exp(x) overflows before exp(x) / 2 does.
     return _signed(where(abs(x) < 80, near, half * 0.5 * half), x)
 
 
@@ -158,7 +158,7 @@ def _as(x: Formula, dtype: NumPyDType) -> Formula:
 
 
 def _above(x: Formula, count: int) -> Formula:
-    """Return the bits of x as an unsigned integer, without the last ones."""
+    """Return the bits of x as an unsigned integer, without the lowest `count` ones."""
     return Formula(e.shift_right_logical(x.value, x.operand(count)))
 
 
@@ -189,7 +189,7 @@ def _upper_half(x: Formula, y: Formula) -> Formula:
 def _less_precise(x: Formula, *, exponent_bits: int, mantissa_bits: int) -> Formula:
     bits, dropped = _as(x, uint32), 23 - mantissa_bits
     if dropped > 0:
-        # To nearest, and of two to the even one.
+        # To nearest, ties to even.
         bits = bits + (_above(bits, dropped) & 1) + ((1 << (dropped - 1)) - 1)
         bits = bits & (_WORD - (1 << dropped) + 1)
     if exponent_bits < 8:
@@ -200,14 +200,14 @@ def _less_precise(x: Formula, *, exponent_bits: int, mantissa_bits: int) -> Form
     return where(x.equals(x), _as(bits, float32), x)
 
 
-# The bits of words, of the sign, of the lower half, and of infinity; the least integer.
+# The bits of a word, of the sign, of the lower half, and of infinity; the minimum integer.
 _WORD, _SIGN, _HALF, _INFINITY = (1 << 32) - 1, 1 << 31, (1 << 16) - 1, 0xFF << 23
 _LEAST = -(1 << 31)
 
 
 # ---- the table -----------------------------------------------------------------------------------
 
-# By primitive: the formula, and the dtype that floats are computed in, None for their own.
+# By primitive: the formula, and the dtype in which floats are computed; None for their own.
 FORMULAS: dict[Primitive, tuple[Rule, NumPyDType | None]] = {
     e.neg_p: (lambda x: 0 - x, None),
     e.sign_p: (_sign, None),
@@ -232,7 +232,7 @@ FORMULAS: dict[Primitive, tuple[Rule, NumPyDType | None]] = {
     e.mulhi_p: (_upper_half, None),
     reduce_precision_p: (_less_precise, float32),
 }
-# Formulas of the bits of an element, which has 32 of them.
+# Formulas of an element's bits, for elements of 32 bits.
 _OF_WORDS = (e.nextafter_p, e.mulhi_p)
 
 

@@ -36,11 +36,11 @@ _RULES = (
     "references",
     "shaping",
 )
-# The number that stands for a size of the grid that is known when the kernel runs.
+# The number that stands for a size of the grid that is known only when the kernel runs.
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
-# Mosaic's names of pipelines with so many buffers.
+# Mosaic's names of pipelines, by number of buffers.
 _PIPELINES = {1: "synchronous", 2: "double_buffered"}
-# The memories that hold blocks: in others arrays stay where they are.
+# The memories into which blocks are copied: arrays in other memories are not moved.
 _WINDOWED = ("vmem", "smem")
 
 
@@ -75,7 +75,7 @@ def kernel_module(
       mesh_axes: the names and sizes of the axes of the mesh around the kernel.
 
     Raises:
-      NotImplementedError: if kernels of TPUs lack an operation of the kernel.
+      NotImplementedError: if kernels for TPUs lack an operation of the kernel.
       ValueError: if an operation has operands that Mosaic does not take.
       VerificationError: if a rule made an invalid module.
     """
@@ -103,7 +103,7 @@ def kernel_module(
 
 
 def _semantics(mapping: GridMapping, semantics: Sequence[str] | None) -> list[str]:
-    """Return per axis of the grid how its steps may run; those that vmap added are parallel."""
+    """Return per axis of the grid how its steps may run; axes that vmap added are parallel."""
     if semantics is None:
         return ["arbitrary"] * len(mapping.grid)
     axes = mapping.kernel_axes
@@ -201,7 +201,7 @@ def _emit_kernel(
 
 
 def _check_elements(kernel: KernelState, jaxpr: Jaxpr, mapping: GridMapping) -> None:
-    """Raise TypeError for a reference to elements that TPUs lack, with its name."""
+    """Raise TypeError, with its name, for a reference to elements that TPUs lack."""
     info = jaxpr.debug_info
     at = info.func_src_info if info is not None else kernel.name
     names = [f"prefetched scalar {n}" for n in range(mapping.num_index_operands)]
@@ -226,7 +226,7 @@ def _window(block: BlockMapping) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _window_params(number: int, block: BlockMapping) -> str:
-    """Return the text of the attribute that says which part of an array is a block."""
+    """Return the text of the attribute for the part of an array that is a block."""
     if memory_of(block.block_aval) not in _WINDOWED:
         return "{}"
     bounds, _ = _window(block)
@@ -272,7 +272,7 @@ def _emit_transform(
     block: BlockMapping,
     mapping: GridMapping,
 ) -> None:
-    """Add the function from the indices of the grid to those of a block."""
+    """Add the function from the indices of the grid to the indices of a block."""
     avals = mapping.index_map_avals[len(mapping.kernel_axes) :]
     index = value_type((), int32)
     scalars = [memref_type(aval.shape, aval.dtype, memory_of(aval)) for aval in avals]
@@ -285,7 +285,7 @@ def _emit_transform(
         results = build.inline(jaxpr, (), [*build.grid_indices, *refs])
         if not _has_elements(block):
             return results
-        # Windows of elements begin at elements along all axes.
+        # If one axis of a window is indexed by elements, all are.
         return [
             build.op("arith.muli", (x, build.constant(dim.block_size, int32)), index)
             if isinstance(dim, Blocked)

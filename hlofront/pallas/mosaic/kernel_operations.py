@@ -1,4 +1,4 @@
-"""Mosaic rules of what only kernels do: their grid, buffers, copies, semaphores and devices."""
+"""Mosaic rules of operations only in kernels: on grids, buffers, copies, semaphores and devices."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -36,7 +36,7 @@ from hlofront.pallas.semaphores import (
 from hlofront.pallas.tpu_operations import bitcast_p, reciprocal_p, roll_p
 from hlofront.primitives.collectives.collectives import axis_index_p
 
-# The number of a device, or coordinates in the mesh: those that a dict lacks are the kernel's own.
+# The number of a device, or coordinates in the mesh; a dict may leave out the kernel's own.
 Device = Index | Sequence[Index] | Mapping[Hashable, Index]
 
 # ---- the grid ------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def _(build: KernelBuilder, x: Value, *, values: tuple[int, ...]) -> Value:
 
 @mosaic(masked_load_p)
 def _(build: KernelBuilder, *leaves: Operand, args_tree: PyTreeDef, **_: object) -> Value:
-    # Where the mask is False the elements are undefined: read them too.
+    # Elements are undefined where the mask is False, so they may as well be read.
     ref, transforms, _mask, _other = args_tree.unflatten(leaves_of(build, leaves, 0))
     return load(build, part_of(build, ref, transforms))
 
@@ -200,7 +200,7 @@ def _(
     )
     src = _view(build, copy.src, copy.src_transforms)
     dst = _view(build, copy.dst, copy.dst_transforms)
-    # What has been sent is as large as the source.
+    # The size of a send is that of the source.
     ends = (dst, src) if is_wait_send else (src, dst)
     build.effect(
         "tpu.wait_dma2",
@@ -222,7 +222,7 @@ def _devices(
 
 
 def _device(build: KernelBuilder, device: Device, device_id_type: DeviceIdType) -> Value:
-    """Return the number of a device, which is named by it or by its coordinates in the mesh."""
+    """Return the number of a device that is named by its number or its mesh coordinates."""
     axes = build.kernel.mesh_axes
     if not axes:
         build.refuse(

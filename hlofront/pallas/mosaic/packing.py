@@ -12,7 +12,7 @@ from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
 from hlofront.pallas.packing import pack_elementwise_p, stochastic_round_p, unpack_elementwise_p
 
-# The dtypes to which TPUs round at random.
+# The dtypes to which TPUs can round stochastically.
 _ROUNDED = "bfloat16 float8_e5m2 float8_e4m3fn float8_e4m3b11fnuz float4_e2m1fn int4".split()
 
 
@@ -34,7 +34,7 @@ def _(
     )
     if not issubdtype(packed_dtype, np.unsignedinteger):
         return part
-    # Integers of Mosaic have no sign: the operation repeats the highest bit.
+    # Mosaic's integers are signless: the operation extends the highest bit.
     mask = (1 << bit_width(packed_dtype)) - 1
     shape = build.avals_in[0].shape
     return build.op("arith.andi", (part, build.constant(mask, unpacked_dtype, shape)))

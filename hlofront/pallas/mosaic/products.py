@@ -16,7 +16,7 @@ _WAYS = (
     "first of both operands"
 )
 
-# The elements that the unit multiplies.
+# The dtypes that the matrix unit multiplies.
 _ELEMENTS = frozenset(
     ("float32", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz")
     + ("float4_e2m1fn", "int8", "uint8", "int4", "uint4", "int2", "uint2")

@@ -22,7 +22,7 @@ _KINDS: dict[Primitive, tuple[str, str, str]] = {
     reducing.reduce_max_p: ("maximumf", "maxsi", "maxui"),
     reducing.reduce_min_p: ("minimumf", "minsi", "minui"),
 }
-# Reductions of booleans are those of the numbers 0 and 1.
+# Booleans are reduced as the numbers 0 and 1.
 _OF_BOOLEANS: dict[Primitive, Primitive] = {
     reducing.reduce_or_p: reducing.reduce_max_p,
     reducing.reduce_and_p: reducing.reduce_min_p,
@@ -52,7 +52,7 @@ def reduced(
     """Return the sum, maximum or minimum of an array over some of its axes, in its dtype."""
     kept = tuple([size for axis, size in enumerate(shape) if axis not in axes])
     if not kept:
-        # Of all elements Mosaic makes no scalar: keep an axis, and take its only element.
+        # Mosaic does not reduce all elements to a scalar: keep an axis, and take its only element.
         x = build.reshape(x, dtype, shape, (1, *shape))
         shape, axes, kept = (1, *shape), [axis + 1 for axis in axes], (1,)
         total = reduced(build, primitive, x, shape, dtype, axes)
@@ -69,7 +69,7 @@ def reduced(
 
 
 def _computed_in(primitive: Primitive, dtype: DType) -> DType:
-    """Return the dtype of 32 bits that an array is reduced in, or its own."""
+    """Return the dtype in which an array is reduced: one of 32 bits, or its own."""
     kind = kind_of(dtype)
     if kind:
         return uint32 if kind == 2 else int32
@@ -77,9 +77,9 @@ def _computed_in(primitive: Primitive, dtype: DType) -> DType:
 
 
 def _other_sign(build: KernelBuilder, x: Value, shape: Shape) -> Value:
-    """Return unsigned integers as signed ones of the same order, or such as unsigned ones.
+    """Map unsigned integers to signed ones in the same order, or back.
 
-    Units of vectors have no maximum of unsigned integers along an axis.
+    Vector units have no maximum of unsigned integers along an axis.
     """
     sign = build.constant(1 << 31, uint32, shape)
     return build.op("arith.xori", (x, sign), value_type(shape, uint32))

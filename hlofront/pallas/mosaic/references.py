@@ -39,8 +39,8 @@ class RefPart(NamedTuple):
 
     Attributes:
       ref: the reference.
-      starts, sizes, strides: of the part.
-      kept: whether the axis is one of the part's: others have one element.
+      starts, sizes, strides: those of the part.
+      kept: whether the part has the axis: the others have one element.
     """
 
     ref: KernelRef
@@ -56,12 +56,12 @@ class RefPart(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the part is the whole memref, and has all its axes."""
+        """Whether the part is the whole memref, with all its axes."""
         return self.sizes == self.ref.shape and all(self.kept)
 
 
 def leaves_of(build: KernelBuilder, leaves: Sequence[Value], first: int) -> list[Index]:
-    """Return the operands from the `first` on: integers that are literals as integers of Python."""
+    """Return the operands from `first` on, with literal integers as Python ints."""
     atoms = build.equation.invars[first:]
     return [
         int(atom.val) if type(atom) is Literal and _is_integer(atom.val) else leaf
@@ -133,7 +133,7 @@ def view(build: KernelBuilder, ref: KernelRef, transform: object) -> KernelRef:
 
 
 def _seen(build: KernelBuilder, ref: KernelRef, seen: RefView) -> KernelRef:
-    """Return a reference to the same memory in another shape, or as another dtype."""
+    """Return a reference to the same memory with another shape or dtype."""
     dtype = ref.dtype if seen.dtype is None else seen.dtype
     if len(ref.shape) < 2 and ref.shape != seen.new_shape:
         build.refuse(
@@ -244,7 +244,7 @@ def _(
 
 
 def _check(build: KernelBuilder, part: RefPart, what: str) -> None:
-    """Raise an error for a read or write of a memory that kernels only copy from and to."""
+    """Raise an error for a read or write of a memory that kernels can only copy from and to."""
     if part.ref.memory not in ("vmem", "smem"):
         build.refuse(
             f"Loads are only allowed on VMEM and SMEM references: a {what} of a reference in "

@@ -1,4 +1,4 @@
-"""The table of Mosaic rules: which operations of a TPU's kernel a primitive becomes."""
+"""The table of Mosaic rules, which lower primitives to operations of a TPU's kernel."""
 
 from collections.abc import Callable
 from typing import Any, Concatenate
@@ -19,7 +19,7 @@ _BY_COPIES = (
 )
 _BY_BITS = "make random bits outside of the kernel, or by pltpu.prng_random_bits"
 _ON_HOST = "call Python outside of the kernel; pl.debug_print prints in kernels"
-# What to write instead of operations that kernels lack.
+# Replacements to suggest for operations that kernels lack.
 _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("cumsum", "cumlogsumexp", "cummax", "cummin", "cumprod"), _BY_PRODUCT),
     **dict.fromkeys(("all_gather", "all_to_all", "ppermute", "psum", "reduce_scatter"), _BY_COPIES),
@@ -38,5 +38,5 @@ _INSTEAD: dict[str, str] = {
 
 
 def instead_of(primitive: str) -> str:
-    """Return what to write instead of a primitive that has no rule."""
+    """Return the replacement to suggest for a primitive without a rule."""
     return _INSTEAD.get(primitive, "compute it outside of the kernel, or by others")

@@ -53,10 +53,10 @@ def as_numbers(
     out: ShapedArray,
     move: Callable[[Value, ir.Type], Value],
 ) -> Value:
-    """Move the elements of an array; those of booleans, which are masks, as the numbers 0 and 1.
+    """Move the elements of an array; booleans, which are masks, as the numbers 0 and 1.
 
     Args:
-      move: takes an array and the type of the result, and returns the result.
+      move: a function of an array and the type of the result that returns the result.
     """
     stored = _stored(aval.dtype)
     number = converted(build, x, aval.shape, aval.dtype, stored)
@@ -110,7 +110,7 @@ def _(build: KernelBuilder, x: Value, *, permutation: tuple[int, ...]) -> Value:
 
 @mosaic(iota_p)
 def _(build: KernelBuilder, *, dtype: DType, shape: Shape, dimension: int, **_: object) -> Value:
-    # Of an axis alone Mosaic has no indices: number the columns of one row.
+    # Mosaic has no indices of a single axis: number the columns of one row.
     known = shape if len(shape) > 1 else (1, *shape)
     axis = dimension + len(known) - len(shape)
     type_ = value_type(known, int32)
@@ -124,7 +124,7 @@ def _(build: KernelBuilder, *, dtype: DType, shape: Shape, dimension: int, **_: 
 def concatenated(
     build: KernelBuilder, parts: Sequence[Value], axis: int, result: ShapedArray
 ) -> Value:
-    """Return the parts one behind the other along an axis."""
+    """Return the concatenation of parts along an axis."""
     if len(parts) == 1:
         return parts[0]
     return build.op("tpu.concatenate", parts, build.type_of(result), dimension=i32(axis))
@@ -133,7 +133,7 @@ def concatenated(
 def sliced(
     build: KernelBuilder, x: Value, starts: Sequence[int], result: ShapedArray, old: Shape
 ) -> Value:
-    """Return the part of x from `starts` on that has the shape of the result."""
+    """Return the part of x that begins at `starts` and has the shape of the result."""
     if old == result.shape:
         return x
     return build.op(
@@ -257,7 +257,7 @@ def _(
     fill_value: float | None,
     **_: object,
 ) -> Value:
-    """Emit what jnp.take_along_axis does: for each element another one along one axis."""
+    """Emit jnp.take_along_axis: replace each element by one at another index along an axis."""
     aval, of = build.avals_in
     numbers = dimension_numbers
     axes = numbers.start_index_map

@@ -22,12 +22,12 @@ _ELEMENTS = {
     "dma_sem": "!tpu.dma_semaphore",
     "barrier_semaphore": "!tpu.semaphore",
 }
-# The memories of Mosaic by the names of memory spaces, where these differ.
+# Mosaic's names of memories by the names of memory spaces, where they differ.
 _MEMORIES = {"None": "vmem", "default": "vmem", "index": "smem", "key": "smem", "error": "smem"}
 
 
 def element_text(dtype: DType) -> str:
-    """Return the text of the MLIR type of an element in registers; integers have no sign.
+    """Return the text of the MLIR type of an element in registers; integers are signless.
 
     Raises:
       TypeError: if TPU kernels have no such elements.
@@ -39,7 +39,7 @@ def element_text(dtype: DType) -> str:
 
 
 def no_elements(dtype: DType) -> str | None:
-    """Return what to say of a dtype that TPU kernels have no elements of; None for others."""
+    """Return the message for a dtype that TPU kernels do not support; None for others."""
     if dtype.name in _ELEMENTS:
         return None
     return f"TPU kernels have no elements of {dtype.name}, only of {', '.join(_ELEMENTS)}"
@@ -53,7 +53,7 @@ def parsed(text: str) -> ir.Type:
 
 @functools.cache
 def value_type(shape: tuple[int, ...], dtype: DType) -> ir.Type:
-    """Return the type of an array in registers: of a scalar if it has no axes, else of a vector."""
+    """Return the type of an array in registers: a scalar's if it has no axes, else a vector's."""
     return parsed(_shaped("vector", shape, element_text(dtype)) if shape else element_text(dtype))
 
 

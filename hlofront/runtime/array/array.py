@@ -154,14 +154,14 @@ def block_until_ready(self: Array) -> Array:
         raise importlib.import_module(_OWNERS).with_owners(error) from error
 
 
-# Only an error needs to know who holds arrays.
+# Only an error needs to know which variables hold arrays.
 _OWNERS = "hlofront.runtime.array.owners"
 _block = _of_cpp["block_until_ready"]
 
 
 @member
 def copy_to_host_async(self: Array) -> None:
-    """Start to copy the array to the host, so that a later read waits less."""
+    """Start to copy the array to the host, which shortens a later read."""
     check_not_deleted(self)
     prefetch(self)
 

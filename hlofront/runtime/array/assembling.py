@@ -176,16 +176,16 @@ def make_array_from_callback(
 def make_array_from_process_local_data(
     sharding: Sharding | PartitionSpec | Device, local_data: PyTree, global_shape: object = None
 ) -> PyTree:
-    """Return an array assembled from what each process has of it.
+    """Return an array assembled from the part that each process has.
 
     Along an axis, a process passes either the part that its devices hold, or the whole axis.
 
     Args:
       sharding: the sharding of the whole array, or a PartitionSpec over the mesh in context.
       local_data: the data of this process's devices: a NumPy array, or a pytree of them.
-      global_shape: the shape of the whole array. By default every axis that is split over
-        processes is as many times longer than the data's as there are different parts. For a
-        pytree, one for all leaves or a pytree of shapes.
+      global_shape: the shape of the whole array. By default, the size of an axis that is split over
+        processes is the data's, times the number of different parts. For a pytree, one shape for
+        all leaves or a pytree of shapes.
 
     Raises:
       TypeError: if `sharding` is not a sharding.
@@ -276,7 +276,7 @@ def _whole_shape(sharding: Sharding, own_shape: tuple[int, ...]) -> tuple[int, .
     Raises:
       ValueError: if the processes have different numbers of parts of an axis.
     """
-    # This size can be split in all ways in which the devices are arranged.
+    # This size can be split along any of the mesh axes.
     indices = sharding.devices_indices_map((sharding.num_devices,) * len(own_shape))
     whole: list[int] = []
     for axis, size in enumerate(own_shape):

@@ -148,7 +148,7 @@ def to_dlpack(
 
     Raises:
       BufferError: if the request of the consumer or of the array's device cannot be met.
-      RuntimeError: if the array was deleted, DLPack does not have its dtype, or this process
+      RuntimeError: if the array was deleted, DLPack lacks its dtype, or this process
         does not have the requested device.
     """
     device = _only_device(array)
@@ -193,7 +193,8 @@ def from_dlpack(
 
     Raises:
       TypeError: if `external_array` does not support DLPack.
-      ValueError: if a copy is needed and copy is False, or `device` is neither of these.
+      ValueError: if a copy is needed and copy is False, or `device` is neither a device nor a
+        single-device sharding.
       RuntimeError: if this process does not have the array's device, or DLPack or hlofront does
         not support its dtype or its order of elements in memory.
     """
@@ -236,7 +237,7 @@ def from_dlpack(
 
 
 class SupportsCudaArrayInterface(Protocol):
-    """The protocol of another library's array that describes its memory on a GPU of CUDA."""
+    """The protocol of another library's array that describes its memory on a CUDA GPU."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...

@@ -1,4 +1,4 @@
-"""Arrays over all processes from the parts that each has, and back."""
+"""Conversion between arrays over all processes and the parts that each process has."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ from hlofront.runtime.array.transfer import put_leaf
 
 
 def _reassembled(array: Array, shape: tuple[int, ...], sharding: NamedSharding) -> Array:
-    """Return an array with the shards of another one that this process has, in a new sharding."""
+    """Return an array in a new sharding, made of the shards of another array in this process."""
     parts = [shard.data for shard in array.addressable_shards]
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=array.dtype)
 
@@ -38,7 +38,7 @@ def host_local_array_to_global_array_impl(
     """Return the array over all processes, given this process's part.
 
     Args:
-      arr: the part of this process; an array that other processes have parts of is returned.
+      arr: the part of this process; an array over several processes is returned unchanged.
       global_mesh: the mesh over all processes.
       pspec: how the mesh's axes split the array.
     """
@@ -59,7 +59,7 @@ def global_array_to_host_local_array_impl(
     """Return the part that this process has of an array over all processes.
 
     Args:
-      arr: the array; one that all of this process's devices have is split again where necessary.
+      arr: the array; if its sharding is not that of the spec, it is resharded.
       global_mesh: the mesh over all processes.
       pspec: how the mesh's axes split the array.
     """
@@ -67,7 +67,7 @@ def global_array_to_host_local_array_impl(
     sharding = NamedSharding(global_mesh, pspec)
     local = NamedSharding(global_mesh.local_mesh, pspec)
     if array.is_fully_addressable and global_mesh.is_multi_process:
-        # It is this process's part already.
+        # It is already this process's part.
         return put_leaf(array, local, CopySemantics.REUSE_INPUT)
     if not array.sharding.is_equivalent_to(sharding, array.ndim):
         array = put_leaf(array, sharding, CopySemantics.REUSE_INPUT)
@@ -120,13 +120,13 @@ def host_local_array_to_global_array(
     order of the mesh; along others, all processes pass the same values, which is not checked.
 
     Args:
-      local_inputs: a pytree of arrays, this process's parts, all of this process's devices' data.
+      local_inputs: a pytree of arrays, each the data of all of this process's devices.
       global_mesh: the mesh over all processes, in which this process's devices form a block.
       pspecs: a PartitionSpec for all arrays, or a pytree of them that is a prefix of the inputs.
 
     Returns:
       A pytree like `local_inputs` of arrays with `NamedSharding(global_mesh, pspec)`, of the
-      inputs' dtypes. Arrays that are over several processes already are returned as they are.
+      inputs' dtypes. Arrays that are already over several processes are returned unchanged.
 
     Raises:
       ValueError: if a spec is None, does not fit the mesh or its array, or the specs are not a
@@ -157,7 +157,7 @@ def global_array_to_host_local_array(
       global_inputs: a pytree of arrays over all processes.
       global_mesh: the mesh over all processes, in which this process's devices form a block.
       pspecs: a PartitionSpec for all arrays, or a pytree of them that is a prefix of the inputs; an
-        array that is split in another way is split again first, by all processes together.
+        array that is split differently is resharded first, by all processes together.
 
     Returns:
       A pytree like `global_inputs` of arrays on this process's devices.

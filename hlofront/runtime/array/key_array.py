@@ -222,7 +222,7 @@ class KeyArray(fast_parts.Array):
         try:
             used = used_here[index]
         except (IndexError, TypeError, ValueError):
-            return _getitem(self, index)  # It raises an error that says how the index is wrong.
+            return _getitem(self, index)  # Raises an error that explains the invalid index.
         if used.any():
             raise KeyReuseError("Previously-consumed key passed to slice at index 0")
         with debug_key_reuse(False):
@@ -259,7 +259,7 @@ class KeyArray(fast_parts.Array):
 
 
 def _split_as(base: Array, aval: ShapedArray) -> ShapedArray:
-    """Return the type of keys, split along Explicit axes of a mesh as the integers behind them."""
+    """Return the type of keys, split along Explicit mesh axes like the integers behind them."""
     split = getattr(getattr(base, "aval", None), "split", None)
     if split is None:
         return aval

@@ -26,7 +26,7 @@ def _(x: ArrayLike, *, layout: Layout) -> Array:
 
 @boundary
 def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
-    """Return values whose elements XLA orders in memory by a layout at this point of a program.
+    """Return values that XLA stores in the given layouts at this point of a program.
 
     Args:
       x: an array or a pytree of arrays.

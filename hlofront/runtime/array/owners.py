@@ -59,9 +59,8 @@ def array_owners(arrays: Sequence[Any] | None = None) -> list[ArrayOwner]:
     These are variables of functions that run, in any thread, of modules, and that functions
     enclose; the array may be in lists, dictionaries and objects in it. An array that several hold
     is the nearest one's, those of the innermost function first and those of modules last. Arrays
-    that no variable holds are grouped by the lines that made them. Lines are known of arrays that
-    are made while `jax.config.update("hlofront_array_lines", True)` is set, with which calls are
-    slower.
+    that no variable holds are grouped by the lines that made them. These lines are recorded while
+    `jax.config.update("hlofront_array_lines", True)` is set, which makes calls slower.
 
     Args:
       arrays: arrays; by default all that are alive on all devices.

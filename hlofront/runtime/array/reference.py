@@ -43,7 +43,7 @@ class Ref(metaclass=RefMeta):
 
     __slots__ = ("__weakref__", "_array", "_aval")
 
-    # NumPy's arrays leave operators to the other operand.
+    # NumPy arrays leave operators to the other operand.
     __array_priority__ = 1000
 
     _array: Array | None

@@ -31,8 +31,7 @@ def mode_of(layout: "PjRtLayout") -> str:
 def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
     """Return whether a value is not an array, or has its elements in the order of a layout.
 
-    An array that a call has deleted was taken as it was: in another layout it would be a copy that
-    was donated.
+    An array that a call has deleted had this layout: otherwise, a copy would have been donated.
     """
     if type(x) is not ArrayImpl or x.is_deleted():
         return True
@@ -41,7 +40,7 @@ def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
 
 
 def laid_as_parameters(arrays: Sequence[Array], layouts: "Sequence[PjRtLayout]") -> list[Array]:
-    """Return arrays in the layouts of a program's parameters: those in others are copied."""
+    """Return arrays in the layouts of a program's parameters, copying those in other layouts."""
     return [
         x if is_laid_as(x, layout) else laid_out(x, mode_of(layout))
         for x, layout in zip(arrays, layouts, strict=True)
@@ -55,7 +54,7 @@ def default_mode(aval: ShapedArray, device: Device) -> str:
 
 
 def laid_out(x: Array, mode: str) -> Array:
-    """Return an array on the same devices with the layout of a mode; unchanged if it has that.
+    """Return an array with the layout of a mode, on the same devices; unchanged if it has it.
 
     Args:
       x: an array.

@@ -49,7 +49,7 @@ class Shard:
 
     @property
     def replica_id(self) -> int:
-        """Return the number of devices before the shard's own that hold equal data."""
+        """Return the number of devices before the shard's own that hold the same data."""
         before = 0
         for device, index in self._sharding.devices_indices_map(self._global_shape).items():
             if device == self._device:

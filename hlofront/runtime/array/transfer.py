@@ -93,17 +93,17 @@ def device_put(
       src: the source of the values, for transposed programs, or a prefix of `x`.
       donate: whether the memory of an array may be reused, or a prefix of `x`; the array
         must not be used afterwards.
-      may_alias: False for a copy. Otherwise the result may share the memory of `x`,
-        of NumPy arrays as well, which must not be changed then. A prefix of `x` for
-        different leaves.
+      may_alias: False for a copy. Otherwise the result may share the memory of `x`, even of
+        NumPy arrays, which must then not be changed. A prefix of `x` for different leaves.
 
     Returns:
-      A pytree like `x`. Python scalars become weakly typed, and 64 bits 32 unless x64 is on.
+      A pytree like `x`. Python scalars become weakly typed, and 64-bit types 32-bit types unless
+      x64 is on.
 
     Raises:
       TypeError: for leaves that are not values: strings, NumPy arrays of objects, ...
       OverflowError: for Python integers that do not fit the dtype.
-      AssertionError: in all processes of a group, if they put values that differ on devices of all.
+      AssertionError: in all processes of a group, if they put different values on devices of all.
       ValueError: for invalid devices, trees that are not prefixes, and donate=True together
         with may_alias=True.
       RuntimeError: for deleted arrays.
@@ -177,7 +177,7 @@ def _device_put(
 
 
 def over_context(spec: PartitionSpec, function: str) -> Sharding:
-    """Return a PartitionSpec, which a public function was given, over the mesh in context.
+    """Return the sharding of a PartitionSpec, an argument of `function`, over the mesh in context.
 
     Raises:
       ValueError: if there is none.
@@ -382,7 +382,7 @@ def _put_on_devices(
 
 def _compare(value: np.ndarray, sharding: Sharding) -> None:
     """Wait until all processes are about to put the same value on devices of all of them."""
-    # Imports what joins a group of processes, which a process by itself does not need.
+    # Imports code for groups of processes, which a single process does not need.
     from hlofront.runtime.sharding.compared_values import compare_values
 
     compare_values(value, sharding)
@@ -392,11 +392,11 @@ def _compare(value: np.ndarray, sharding: Sharding) -> None:
 def _cut_on_host(
     sharding: Sharding, aval: ShapedArray
 ) -> tuple[ShapedArray, tuple[Device, ...], tuple[Index, ...]] | None:
-    """Return what `put_leaf` must know to put NumPy arrays of a type on the devices of a sharding.
+    """Return how `put_leaf` cuts NumPy arrays of a type into the shards of a sharding.
 
     Returns:
-      The type of the array there, the devices, and the index of each one's shard. None if there is
-      more to do than to cut the array: devices of other processes, or summands.
+      The type of the array there, the devices, and the index of each one's shard. None if cutting
+      is not enough: for devices of other processes, or for summands.
     """
     if aval.dtype is float0:
         return None
@@ -474,9 +474,9 @@ def _(
 
 
 def _put_as_written(x: object, target: Target, semantics: CopySemantics) -> Any:
-    """Put one concrete value on a target, whose spec may end with entries of None.
+    """Put one concrete value on a target, whose spec may have trailing None entries.
 
-    The array has the sharding as it is written, though it has fewer axes.
+    The array keeps the sharding as written, even if it has fewer axes than entries.
     """
     fitting = of_rank(target, typeof(x).ndim)
     array = put_leaf(x, fitting, semantics)
@@ -556,7 +556,7 @@ def block_until_ready(x: _Tree) -> _Tree:
 
 @boundary
 def copy_to_host_async(x: _Tree) -> _Tree:
-    """Start to copy arrays to the host, from where np.asarray and device_get will read them.
+    """Start to copy arrays to the host, where np.asarray and device_get will read them.
 
     Args:
       x: an array or a pytree of arrays.

@@ -85,9 +85,9 @@ def _(bounded: Bounded, equation: Equation, operand: Any) -> Any:
 
 
 def _moves_first_to_first(shape: Sequence[Any], new: Sequence[Any]) -> bool:
-    """Return whether a reshape of a padded array has the elements of one without padding first.
+    """Return whether a reshape keeps the true elements of a padded array before its padding.
 
-    It has if only the first axis is padded in each group of axes that are merged or split.
+    It does if only the first axis is padded in each group of axes that are merged or split.
     """
     before, after = ([size for size in sizes if size != 1] for sizes in (shape, new))
     while before and after:
@@ -148,7 +148,7 @@ def _all_bits(dtype: NumPyDType) -> Any:
 
 
 def _last_in_order(dtype: NumPyDType) -> Any:
-    """Return an element that sorting puts behind all others, or next to equal ones."""
+    """Return an element that no other element sorts after."""
     if issubdtype(dtype, np.complexfloating):
         return np.array(complex(np.nan, np.nan), dtype)
     return np.array(np.nan, dtype) if issubdtype(dtype, np.inexact) else greatest_value(dtype)
@@ -158,7 +158,7 @@ def _minus_infinity(dtype: NumPyDType) -> Any:
     return np.array(-np.inf, dtype)
 
 
-# What changes no result as a further element, by operation and dtype.
+# Per operation, the function from a dtype to the element that changes no result.
 _NEUTRAL: dict[Primitive, Callable[[NumPyDType], Any]] = {
     reducing.reduce_sum_p: _zero,
     reducing.reduce_prod_p: _one,
@@ -198,7 +198,7 @@ def _(bounded: Bounded, equation: Equation, operand: Any) -> Any:
 
 @rule(sorting.sort_p)
 def _(bounded: Bounded, equation: Equation, *operands: Any) -> Any:
-    """Sort keys whose padding comes last, behind equal ones as the sort is stable."""
+    """Sort keys with their padding last, after equal keys, as the sort is stable."""
     axis, key_count = equation.params["dimension"], equation.params["num_keys"]
     keys = [
         bounded.mask(equation, i, key, [axis], _last_in_order(typeof(key).dtype))
@@ -255,7 +255,7 @@ def _(bounded: Bounded, equation: Equation, lhs: Any, rhs: Any) -> Any:
 
 
 def _check_windows(bounded: Bounded, equation: Equation, padding: Sequence[Any]) -> None:
-    """Refuse windows whose positions depend on a length; a greatest padding behind is masked."""
+    """Refuse windows whose positions depend on a length, because of padding before the array."""
     if any(symbolic(before) for before, _ in padding):
         bounded.refuse(
             equation,
@@ -312,7 +312,7 @@ _on_last_axes(lambda equation: len(equation.params["fft_lengths"]), fourier.fft_
 
 @rule(keys.random_bits_p, keys.random_split_p)
 def _(bounded: Bounded, equation: Equation, key: Any) -> Any:
-    """Check that each element depends on its index only: those of threefry do, along axis 0."""
+    """Check that each element depends only on its index, as with threefry along axis 0."""
     shape = equation.params["shape"]
     by_index = equation.params.get("partitionable", True)
     generator = equation.invars[0].aval.dtype.generator.name

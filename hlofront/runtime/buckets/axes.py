@@ -55,7 +55,7 @@ class BucketedLength(NamedTuple):
       name: the name of the length, in types and messages.
       places: the axes that have it.
       sizes: the buckets, ascending; empty if they grow by a factor.
-      factor: by which each bucket is greater than the one before.
+      factor: the ratio of each bucket to the one before.
     """
 
     name: str
@@ -71,7 +71,7 @@ class BucketedLength(NamedTuple):
         """Return the length in a call.
 
         Raises:
-          ValueError: if arguments have different lengths, none, or too great a one.
+          ValueError: if arguments have different lengths, none, or one that no bucket fits.
           TypeError: if a leaf lacks the axis.
         """
         length = None
@@ -138,9 +138,9 @@ def bucketed_lengths(
     """Return the lengths that the option `buckets` of jit describes.
 
     Args:
-      buckets: from a place, or a tuple of places that share a length, to sizes, "auto", or a factor
-        by which they grow. A place is the name or the position of a parameter, for its axis 0, or
-        a pair of one and an axis.
+      buckets: maps a place, or a tuple of places that share a length, to sizes, "auto", or a growth
+        factor. A place is the name or the position of a parameter, for its axis 0, or a pair of
+        one of these and an axis.
       plan: the plan of the function's arguments.
 
     Raises:

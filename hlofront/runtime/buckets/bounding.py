@@ -1,10 +1,10 @@
 """Bounded programs: programs of symbolic sizes, run on arrays that are padded to known sizes.
 
-Each value of symbolic sizes is an array of the sizes of a bucket. Its first elements along each
+A value with symbolic sizes is an array with the sizes of a bucket. Its first elements along each
 axis, as many as the true size, are what the program computes without padding; the others, its
-padding, may be anything. A rule of each operation keeps it so: most operations do by themselves,
-those that combine elements along an axis get operands whose padding is masked, and those for which
-there is no such way are refused.
+padding, may have any values. A rule for each operation preserves this: most operations preserve it
+by themselves, those that combine elements along an axis receive operands whose padding is masked,
+and operations that cannot preserve it are refused.
 """
 
 import itertools
@@ -33,12 +33,12 @@ from hlofront.primitives.elementwise.elementwise import bitwise_and
 from hlofront.primitives.rules.batching import elementwise
 
 Size = int | SizeExpression
-# Takes the Bounded, the equation and the padded values of its operands; returns the padded result,
-# or a sequence of them.
+# A rule takes the Bounded, the equation and the padded values of its operands; it returns the
+# padded result, or a sequence of them.
 Rule = Callable[..., Any]
 
 rules: dict[Primitive, Rule] = {}
-# The number of lengths that are tried for a size whose greatest value does not follow otherwise.
+# The number of lengths that are tried for a size whose greatest value cannot be derived.
 _MAX_TRIED = 4096
 
 
@@ -59,7 +59,7 @@ class Bounded:
       sizes: the size of each variable in this bucket.
       lengths: the true value of each variable, as an int32 scalar.
       masked: the operations whose operands are masked, with their lines, in order.
-      made: by the ids of programs that are called more than once, each with its bounded program.
+      made: the bounded programs of programs that are called more than once, by their ids.
     """
 
     __slots__ = ("lengths", "made", "masked", "sizes")
@@ -173,7 +173,7 @@ class Bounded:
     # ---- masks and refusals
 
     def inside(self, like: Value, shape: Sequence[Size], axes: Sequence[int]) -> Any:
-        """Return in the shape of `like` where elements are not padding along axes; None if all are.
+        """Return a mask of the elements that are not padding along axes; None if all are not.
 
         Args:
           like: a padded array.
@@ -220,7 +220,7 @@ def symbolic(size: object) -> bool:
 
 
 def padded_axes(aval: ShapedArray, axes: Sequence[int] | None = None) -> list[int]:
-    """Return those of some axes, by default of all, whose size is symbolic."""
+    """Return the axes whose size is symbolic, of all axes or of those in `axes`."""
     chosen = range(aval.ndim) if axes is None else axes
     return [axis for axis in chosen if symbolic(aval.shape[axis])]
 

@@ -79,7 +79,7 @@ def _(bounded: Bounded, equation: Equation, operand: Any) -> Any:
 
 @rule(slicing.concatenate_p)
 def _(bounded: Bounded, equation: Equation, *operands: Any) -> Any:
-    """Write each operand where the elements of those before end, over their padding."""
+    """Write each operand where the elements of the preceding ones end, over their padding."""
     axis = equation.params["dimension"]
     sizes = [atom.aval.shape[axis] for atom in equation.invars]
     if not any(map(symbolic, sizes[:-1])):
@@ -96,7 +96,7 @@ def _(bounded: Bounded, equation: Equation, *operands: Any) -> Any:
 
 @rule(shaping.rev_p)
 def _(bounded: Bounded, equation: Equation, operand: Any) -> Any:
-    """Reverse, and begin behind the padding, which is then first."""
+    """Reverse the array, and begin after the padding, which is then first."""
     shape = equation.invars[0].aval.shape
     result = bounded.bind(equation, operand)
     for axis in padded_axes(equation.invars[0].aval, equation.params["dimensions"]):
@@ -136,7 +136,7 @@ def _(bounded: Bounded, equation: Equation, operand: Any, *starts: Any) -> Any:
 
 @rule(dynamic_slicing.dynamic_update_slice_p)
 def _(bounded: Bounded, equation: Equation, operand: Any, update: Any, *starts: Any) -> Any:
-    """Write an update, and where it is padding what was there before."""
+    """Write an update, except where it is padding: the operand keeps its elements there."""
     aval, part_aval = (atom.aval for atom in equation.invars[:2])
     clamped = [
         _clamped(bounded, start, size, part)
@@ -166,15 +166,15 @@ def _columns(
     parts: Sequence[Size],
     drops: bool,
 ) -> list[Any]:
-    """Return the indices along each axis, with those that are out of bounds without padding.
+    """Return the indices along each axis, treated as out of bounds where they are without padding.
 
     Args:
       bounded: the interpreter.
       equation: a gather or scatter.
       indices: the padded indices, whose last axis has one for each of `index_map`.
       index_map: the axes of the operand that are indexed.
-      parts: the size of what is read or written at an index, by axis of the operand.
-      drops: whether indices out of bounds are to stay so, else they are clamped.
+      parts: the sizes of the slice that is read or written at an index, by axis of the operand.
+      drops: whether indices out of bounds stay out of bounds; otherwise they are clamped.
     """
     shape = equation.invars[0].aval.shape
     columns: list[Any] = []
@@ -190,7 +190,7 @@ def _columns(
 
 
 def _beyond(bounded: Bounded, where: Any, column: Any, size: Size) -> Any:
-    """Return indices along an axis with those at some places beyond its size in the bucket."""
+    """Return indices along an axis, moved out of the bucket where the mask `where` is true."""
     return select_n(where, column, full_like(column, bounded.size(size)))
 
 
@@ -230,7 +230,7 @@ def _(bounded: Bounded, equation: Equation, operand: Any, indices: Any) -> Any:
     scattering.scatter_max_p,
 )
 def _(bounded: Bounded, equation: Equation, operand: Any, indices: Any, updates: Any) -> Any:
-    """Scatter with the updates dropped that are padding."""
+    """Scatter, dropping updates that are padding."""
     params = equation.params
     aval, index_aval, update_aval = (atom.aval for atom in equation.invars)
     numbers = params["dimension_numbers"]

@@ -1,4 +1,4 @@
-"""A function of arrays that are padded to a bucket, which gives what it gives without padding."""
+"""A function on arrays that are padded to a bucket, with the results of the unpadded arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -27,8 +27,8 @@ class PaddedResult:
 
     Attributes:
       value: the padded result.
-      shapes: per leaf its shape without padding, in terms of the lengths; None for leaves without
-        padding.
+      shapes: per leaf, its shape without padding, as a function of the lengths; None for leaves
+        that are not padded.
     """
 
     __slots__ = ("shapes", "value")
@@ -63,7 +63,7 @@ class BoundedProgram(NamedTuple):
     def __call__(
         self, lengths: Mapping[str, Value], leaves: Sequence[Value]
     ) -> tuple[PaddedResult, tuple[str, ...]]:
-        """Return the result for padded arrays, and which operations are masked, with lines."""
+        """Return the result for padded arrays, and the operations that are masked, with lines."""
         bounded = Bounded(self.sizes, lengths)
         results = bounded.run(self.program, leaves)
         shapes: list[Shape | None] = [
@@ -93,7 +93,7 @@ def bounded_program(
       debug_info: names for messages.
 
     Raises:
-      InconclusiveDimensionOperation: if Python needs a length, for which there is none yet.
+      InconclusiveDimensionOperation: if Python needs the value of a length.
     """
     scope = SymbolicScope(
         [

@@ -37,14 +37,14 @@ from hlofront.primitives.elementwise.elementwise import add, bitwise_and, sub
 from hlofront.runtime.buckets.bounding import Bounded, rule, symbolic
 from hlofront.transforms.stage import stage
 
-# The number of equations, with those of calls inside, above which a call stays one: functions that
-# call one another twice at each level have 2**levels in all.
+# The number of equations, including those of calls inside, above which a call is not inlined:
+# functions that call one another twice at each level have 2**levels equations in all.
 _MAX_INLINED = 200
 
 
 @rule(call_p, closed_call_p, custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p, jit_p)
 def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]:
-    """Run the program itself: when jit compiles, rules of derivatives have been used."""
+    """Run the program itself: when jit compiles, derivative rules are no longer needed."""
     part = called_by(equation)
     assert part is not None
     inputs = inputs_among(part, operands)
@@ -116,7 +116,7 @@ def _(bounded: Bounded, equation: Equation, *operands: Value) -> Sequence[Value]
     def goes_on(*values: Value) -> list[Value]:
         (result,) = bounded.run(condition.program, values)
         aval = condition.jaxpr.out_avals[0]
-        # Under vmap there is a condition per example, and none is to go on for padding.
+        # Under vmap there is a condition per example; those of padding must end the loop.
         inside = bounded.inside(result, aval.shape, range(aval.ndim))
         return [result if inside is None else bitwise_and(result, inside)]
 

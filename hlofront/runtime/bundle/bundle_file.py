@@ -20,7 +20,7 @@ The header has "kind": "bundle", "version", the function's "name", and
     programs        per program: "signature", a text; "context", the options that it was traced
                     under; "static", [[position or name, Python literal]]; "donated", a boolean per
                     flat argument; and "executables"
-    executables     per executable: its "target", and "fields", all that must be as it was for
+    executables     per executable: its "target", and "fields", all that must be unchanged for
                     machine code to run: versions, device, processor, compiler options
 
 Reading runs no code: a header is JSON, static arguments are literals, and machine code is loaded
@@ -42,7 +42,7 @@ VERSION = 1
 
 
 class BundleError(ValueError):
-    """The error of a file that is not a bundle, or is damaged, or of a newer version."""
+    """The error for a file that is not a bundle, or is damaged, or has a newer version."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ExecutableEntry:
 
     Attributes:
       target: the target that it was compiled for, by name.
-      fields: what must be as it was for the executable to run, by name.
+      fields: what must be unchanged for the executable to run, by name.
       size: the number of bytes.
       field: the name of the field in the file.
     """
@@ -122,7 +122,7 @@ def parsed(data: bytes, path: str) -> BundleFile:
     """Parse a bundle.
 
     Raises:
-      BundleError: if the bytes are damaged, no bundle, or of a newer version, with the reason.
+      BundleError: if the bytes are damaged, not a bundle, or of a newer version, with the reason.
     """
     try:
         spans = cache_file.verified(data)
@@ -157,7 +157,7 @@ def read(path: str) -> BundleFile:
     """Read the bundle in a file.
 
     Raises:
-      BundleError: if the file is damaged, no bundle, or of a newer version, with the reason.
+      BundleError: if the file is damaged, not a bundle, or of a newer version, with the reason.
       OSError: if it cannot be read.
     """
     with open(path, "rb") as file:
@@ -207,7 +207,7 @@ def _size(spans: Mapping[str, tuple[int, int]], field: str) -> int:
 
 
 def literal(value: object) -> str | None:
-    """Return a static argument as a Python literal; None if it has none that is equal to it."""
+    """Return a static argument as a Python literal; None if no literal is equal to it."""
     text = repr(value)
     try:
         read_back = ast.literal_eval(text)

@@ -1,4 +1,4 @@
-"""A bundle's record of a function and of a machine, by which a change of either is noticed."""
+"""A bundle's record of a function and of a machine, with which changes of either are detected."""
 
 import re
 import sys
@@ -43,7 +43,7 @@ def function_fields(jitted: Jitted) -> dict[str, str]:
 
 
 def context_text() -> str:
-    """Return the options that programs are traced under, those that are not at their defaults."""
+    """Return the options that affect tracing and are not at their defaults, as text."""
     values = dict(zip(state.trace_context_fields, state.trace_context(), strict=True))
     return " ".join(
         f"{name}={_ADDRESS.sub('', str(value))}" for name, value in values.items() if value
@@ -51,7 +51,7 @@ def context_text() -> str:
 
 
 def compilation_fields(request: CompilationRequest) -> dict[str, str]:
-    """Return what must be as it was for an executable to be used, by name."""
+    """Return what must be unchanged for an executable to be used, by name."""
     return {
         **settings_of(request),
         "compiler options": options_text(dict(request.compiler_options)),
@@ -60,10 +60,10 @@ def compilation_fields(request: CompilationRequest) -> dict[str, str]:
 
 
 def fields_of_devices(devices: Sequence[Device]) -> dict[str, str]:
-    """Return what must be as it was for machine code to run on devices, by name."""
+    """Return what must be unchanged for machine code to run on devices, by name."""
     fields = machine_fields(devices)
     if fields["platform"] == "gpu":
-        # Clients of absent GPUs have no version, and all GPU plugins of a version are built as one.
+        # Clients of absent GPUs have no version; all GPU plugins of a version are built together.
         fields["platform version"] = plugin_source(devices[0])
     return fields
 
@@ -73,9 +73,9 @@ def devices_of(where: ProgramDevices) -> Sequence[Device]:
 
 
 def differing(before: Fields, now: Fields) -> str:
-    """Return the fields that differ, as text; "" if none does.
+    """Return the fields that differ, as text; "" if none do.
 
-    For executables of another platform only the platform is named, on which other fields depend.
+    If the platform differs, it is the only field listed, as others depend on it.
     """
     names = [*before, *(name for name in now if name not in before)]
     if before.get("platform") != now.get("platform"):

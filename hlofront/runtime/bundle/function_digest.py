@@ -1,9 +1,9 @@
 """Digests of Python functions, equal while their code and what it refers to are the same.
 
-A digest is of bytecode, constants, defaults, closed-over values, and of the globals that the code
+A digest covers bytecode, constants, defaults, closed-over values, and the globals that the code
 names: functions and classes of the user's own modules with the globals that they name, to any
-depth. Objects of Python or of an installed package count by their name and the package's version.
-Comments, line numbers and file names do not count.
+depth. Objects of Python or of an installed package enter with their name and the package's version.
+Comments, line numbers and file names do not affect it.
 """
 
 import enum
@@ -21,7 +21,7 @@ from hlofront.base.module_names import home_of
 from hlofront.bridge.state import ArrayImpl
 from hlofront.core.trace import Tracer
 
-# Members of classes that say where these were written, or that Python derives from the others.
+# Members of classes that record where these were defined, or that Python derives from the others.
 _UNREAD_MEMBERS = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __firstlineno__ __annotations__ __static_attributes__ "
     "__annotate_func__ __annotations_cache__ __dataclass_fields__ __match_args__ __slots__".split()
@@ -55,7 +55,7 @@ class _Writer:
 
         Args:
           value: any Python value.
-          names: the names in the code that refers to it: of a module, its members of these names.
+          names: the names in the code that refers to it; of a module, only these members count.
         """
         if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
             self.parts.append(f"{type(value).__name__} {value!r}")
@@ -110,7 +110,7 @@ class _Writer:
         self.parts.append("function")
         self._members("defaults", (function.__defaults__, function.__kwdefaults__))
         if _is_library(owner):
-            # A wrapper of a package may close over a function of the user's.
+            # A wrapper from a package may close over a user's function.
             self.parts.append(f"{_versioned(owner)}.{function.__qualname__}")
         else:
             code = function.__code__
@@ -175,7 +175,7 @@ class _Writer:
         if of_library and not isinstance(value, Mapping | set | frozenset | list | tuple):
             self.parts.append(_ADDRESS.sub("", repr(value)))
         for name, member in _attributes_of(value):
-            # The state of a package's objects is their own, but they may hold the user's functions.
+            # The state of a package's objects is private, but they may hold the user's functions.
             if not of_library or isinstance(member, _CALLABLES):
                 self.parts.append(name)
                 self.value(member)
@@ -184,7 +184,7 @@ class _Writer:
 def _content(cell: types.CellType) -> tuple[Any, ...]:
     try:
         return (cell.cell_contents,)
-    except ValueError:  # It is empty still.
+    except ValueError:  # It is still empty.
         return ()
 
 

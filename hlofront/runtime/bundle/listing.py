@@ -1,4 +1,4 @@
-"""ls and verify: what a bundle has, and what of it can be used here."""
+"""ls and verify: the contents of a bundle, and which executables can be used here."""
 
 import dataclasses
 import os
@@ -21,7 +21,7 @@ class ListedProgram:
 
     Attributes:
       signature: the types of its arguments, as text.
-      platforms: those that its StableHLO is for.
+      platforms: the platforms that its StableHLO is for.
       stablehlo_bytes: the size of its exported program.
       executables: the target and the size in bytes of each executable.
     """
@@ -64,7 +64,7 @@ def ls(path: str | os.PathLike[str]) -> Listing:
     """List the programs of a bundle, without loading any.
 
     Raises:
-      BundleError: if the file is damaged, no bundle, or of a newer version.
+      BundleError: if the file is damaged, not a bundle, or of a newer version.
       OSError: if it cannot be read.
 
     Example:

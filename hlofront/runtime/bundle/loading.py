@@ -79,7 +79,7 @@ class BundledFunction(Jitted):
     def start_loading(self) -> None:
         """Start to load the executable of the only program, for calls on the default device.
 
-        Of several programs it is not known which will be called.
+        If there are several programs, it is not known which will be called.
         """
         program = self.programs[0]
         if len(self.programs) > 1 or not (program.trust and program.entry.executables):
@@ -157,7 +157,7 @@ class Bundle:
         return [program.entry.signature for program in self._function.programs]
 
     def exported(self, number: int = 0) -> Exported:
-        """Return the StableHLO of a program, as `export` has made it."""
+        """Return the StableHLO of a program, as `export` wrote it."""
         return self._function.programs[number].exported
 
     def trace(self, *args: object, **kwargs: object) -> Traced:
@@ -185,17 +185,17 @@ def load(
     Args:
       path: the file.
       trust: whether its machine code may be loaded: it runs with all rights of this process, so
-        trust only files of your own. With it, the executable of a file's only program is loaded
-        immediately, for the default device. Without it, another process reads, checks and compiles
-        the StableHLO. The StableHLO is also compiled after a change of jaxlib, device or processor;
-        a BundleWarning then says which field differs.
+        trust only files of your own. With trust, the executable of a file's only program is loaded
+        immediately, for the default device. Without trust, another process reads, checks and
+        compiles the StableHLO. The StableHLO is also compiled after a change of jaxlib, device or
+        processor; a BundleWarning then says which field differs.
       devices: the devices of programs for several; by default the first ones.
 
     Returns:
       A function of the same arguments.
 
     Raises:
-      BundleError: if the file is damaged, no bundle, or of a newer version.
+      BundleError: if the file is damaged, not a bundle, or of a newer version.
       OSError: if it cannot be read.
 
       A call raises TypeError for arguments that no program is for, and ValueError if the program
@@ -271,7 +271,7 @@ class AttachedBundle:
         names: Callable[[], tuple[str, ...]],
         run: Callable[[TracedProgram, Sequence[object]], CallAnswer],
     ) -> CallAnswer | None:
-        """Answer a call of the function; None if no program is for it."""
+        """Run a call of the function and return its result; None if no program is for it."""
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return None
         for program in self._function.programs:
@@ -315,7 +315,7 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
     Args:
       fun: a jitted function.
       path: the file.
-      trust: whether its machine code may be loaded: see `load`. Without it, calls compile the
+      trust: whether its machine code may be loaded: see `load`. Without trust, calls compile the
         StableHLO, without tracing.
 
     Returns:
@@ -323,7 +323,7 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
 
     Raises:
       ValueError: if `fun` is not a jitted function.
-      BundleError: if the file is damaged, no bundle, or of a newer version.
+      BundleError: if the file is damaged, not a bundle, or of a newer version.
       OSError: if it cannot be read.
 
     Example:

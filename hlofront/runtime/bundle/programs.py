@@ -44,7 +44,7 @@ from hlofront.transforms.flatten import result_paths, stage_tree
 
 
 class BundleWarning(UserWarning):
-    """The warning that a part of a bundle does not fit this process, and is compiled again."""
+    """The warning that a part of a bundle does not fit this process, and is recompiled."""
 
 
 class NoExecutable(Exception):
@@ -73,7 +73,7 @@ class EarlyLoad:
             self._outcome = error
 
     def result(self) -> CompiledProgram | str:
-        """Return the loaded executable, or why it cannot be, or raise what loading it raised."""
+        """Return the loaded executable or why there is none, or raise the error of loading it."""
         self._thread.join()
         if isinstance(self._outcome, Exception):
             raise self._outcome
@@ -84,7 +84,7 @@ def exported_program(contents: BundleFile, entry: ProgramEntry, trust: bool) -> 
     """Read the StableHLO of a program of a bundle.
 
     Raises:
-      BundleError: if it is damaged, or does not fit what the bundle says of it.
+      BundleError: if it is damaged, or does not match the bundle's header.
     """
     with reading_of(f"a program of the bundle {contents.path}", BundleError):
         exported = read(contents.value(entry.field), trust)
@@ -127,7 +127,7 @@ class Program:
         """Return whether the program is for arguments of this kind.
 
         Args:
-          exactly: whether weak types and shardings must be equal, and sizes known.
+          exactly: whether weak types and shardings must be equal, and no size symbolic.
         """
         exported = self.exported
         in_tree, avals, static, _ = key
@@ -208,7 +208,7 @@ class Program:
     def _loaded(
         self, executable: ExecutableEntry, request: CompilationRequest
     ) -> CompiledProgram | str:
-        """Return the loaded executable, or why it cannot be; the one of `start_loading` once."""
+        """Return the loaded executable or why there is none; use that of `start_loading` once."""
         early, self._early = self._early, None
         if early is not None and early.request == request:
             return early.result()
@@ -217,7 +217,7 @@ class Program:
     def _load(
         self, executable: ExecutableEntry, request: CompilationRequest
     ) -> CompiledProgram | str:
-        """Return the loaded executable, or why it cannot be."""
+        """Return the loaded executable, or why it cannot be loaded."""
         with reading_of(f"an executable of the bundle {self.contents.path}", BundleError):
             fields = self.fields(executable)
             header = executable_header(fields)
@@ -240,7 +240,7 @@ class Program:
             return f"XLA refuses it: {error}"
 
     def fields(self, executable: ExecutableEntry) -> Mapping[str, bytes]:
-        """Return the fields of an executable, whose checksum is a part of the bundle's."""
+        """Return the fields of an executable, which the bundle's checksum covers."""
         data = self.contents.value(executable.field)
         spans = cache_file.locate(data, len(data))
         return {name: data[start:stop] for name, (start, stop) in spans.items()}
@@ -254,7 +254,7 @@ class Program:
 
 
 def _placed(sharding: NamedSharding | None, devices: Sequence[Device]) -> NamedSharding | None:
-    """Return a sharding over a mesh without devices as one over the first of these devices."""
+    """Convert a sharding over a mesh without devices to one over the first of these devices."""
     if sharding is None:
         return None
     described = sharding.mesh

@@ -36,7 +36,7 @@ class Arguments(NamedTuple):
 
 
 def arguments(*args: object, **kwargs: object) -> Arguments:
-    """Return the arguments of one call, for `save` of a function for calls of several kinds.
+    """Return the arguments of one call, to `save` a function for several kinds of calls.
 
     Example:
       A bundle has programs for two kinds of calls::
@@ -60,16 +60,16 @@ def save(
     """Write a function's programs to a file: traced, lowered to StableHLO, and compiled.
 
     Args:
-      path: the file, which is replaced whole if it exists.
-      fun: a jitted function; or one of its stages, which has its arguments, and compiler options
-        of its own.
+      path: the file, which is replaced if it exists.
+      fun: a jitted function; or one of its stages, which has arguments and its own compiler
+        options.
       args, kwargs: arguments of a call, or ShapeDtypeStructs instead of its arrays. For several
         kinds of calls, the positional ones are `arguments(...)` of each.
       targets: the names of the devices to compile for, "cpu", "tpu:v5e:2x2", which need not be
         here; by default that of the arguments. The StableHLO is for all of their platforms.
       vjp_order: how many reverse-mode derivatives of the StableHLO to include, for `grad` of the
         loaded function.
-      disabled_checks: as for `export`, which says what can be in StableHLO.
+      disabled_checks: as for `export`, which describes what StableHLO may contain.
 
     Raises:
       ValueError: if `fun` is none of these, or a static argument has no Python literal, or a
@@ -112,7 +112,7 @@ def save(
 
 
 def _jitted_of(fun: object) -> Jitted:
-    """Return what is behind a jitted function or a stage; raise a ValueError for anything else."""
+    """Return the `Jitted` of a jitted function or a stage; raise a ValueError for anything else."""
     jitted = getattr(fun, "_jitted", None)
     if isinstance(fun, Wrapped | Traced | Lowered | Compiled) and isinstance(jitted, Jitted):
         return jitted
@@ -128,10 +128,10 @@ class _Programs:
       jitted: the function.
       targets: the names of the devices to compile for; those of the arguments if there are none.
       vjp_order: how many derivatives of the StableHLO to include.
-      disabled: the checks of exports to leave out.
+      disabled: the checks of exports to disable.
 
     Attributes:
-      records: what the header says of each program.
+      records: the entry of each program in the header.
       values: the exported programs and the executables, by the names of their fields.
     """
 
@@ -166,7 +166,7 @@ class _Programs:
         exported = export_traced(traced, _platforms(traced, self._targets), self._disabled)
         self.values[export_field(number)] = bytes(exported.serialize(self._vjp_order))
         executables: list[JSONObject] = []
-        # Programs of unknown sizes are compiled where they are called.
+        # Programs with symbolic sizes are compiled where they are called.
         for chosen in (self._targets or (None,)) if exported.unknown_sizes is None else ():
             compiled = _compiled(traced, stage, chosen)
             field = executable_field(number, len(executables))
@@ -197,7 +197,7 @@ class _Programs:
 
 
 def _calls(args: tuple[object, ...], kwargs: dict[str, Any]) -> list[Arguments]:
-    """Return the arguments of each call that `save` was given."""
+    """Return the arguments of each call, from those of `save`."""
     several = [type(arg) is Arguments for arg in args]
     if not any(several):
         return [Arguments(args, kwargs)]
@@ -213,14 +213,14 @@ def _traced(stage: Traced | Lowered | Compiled) -> Traced:
 
 
 def _platforms(traced: Traced, targets: Sequence[Target]) -> tuple[str, ...]:
-    """Return the platforms of targets as lowering calls them; those of the arguments for none."""
+    """Return the lowering platforms of targets; without targets, those of the arguments."""
     return tuple(dict.fromkeys(target.platform for target in targets)) or (traced._platform,)
 
 
 def _compiled(
     traced: Traced, stage: Traced | Lowered | Compiled, target: Target | None
 ) -> Compiled:
-    """Compile a program for a target, or for the devices of its arguments, as its stage is."""
+    """Compile a program for a target, or for the devices of its arguments, from its stage on."""
     where = traced._where
     if target is None and not isinstance(stage, Traced):
         return stage if isinstance(stage, Compiled) else stage.compile()
@@ -297,7 +297,7 @@ def _parameters(jitted: Jitted) -> list[tuple[str, int]] | None:
 
 
 def _write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that others see all of it or what was there before."""
+    """Write a file atomically: others see either the old or the new content."""
     whole = pathlib.Path(path)
     part = whole.with_name(f".{whole.name}.{os.getpid()}")
     try:

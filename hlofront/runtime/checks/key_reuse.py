@@ -216,7 +216,7 @@ def _signature(part: Subprogram) -> KeyReuseSignature:
 def _call(
     equation: Equation, part: Subprogram, views: Sequence[_View | None]
 ) -> list[_View | None]:
-    """Mark the keys that a called program uses; return a view per result, None if without keys."""
+    """Mark the keys that a called program uses; return a view per result, or None without keys."""
     signature = _signature(part)
     inputs = inputs_among(part, views)
     count = len(part.jaxpr.constvars)
@@ -234,7 +234,7 @@ def _call(
 def _go_round(
     equation: Equation, body: Subprogram, views: Sequence[_View | None]
 ) -> list[_View | None]:
-    """Mark the keys that a loop uses; return a view per result, None if without keys.
+    """Mark the keys that a loop uses; return a view per result, or None without keys.
 
     If the body returns a carry's keys, the next iteration uses them again.
     """

@@ -1,4 +1,4 @@
-"""The walk that searches through running programs share: it descends into their subprograms."""
+"""The walk that is shared by searches through running programs: it descends into subprograms."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -83,5 +83,5 @@ class ProgramWalk(ABC, Generic[Operand, Outcome, Context]):
 
 
 def selected(index: object, count: int) -> int:
-    """Return which of several branches an index selects: the nearest one that there is."""
+    """Return the number of the branch that an index selects, clamped to the existing branches."""
     return min(max(int(np.asarray(index)), 0), count - 1)

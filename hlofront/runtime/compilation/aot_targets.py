@@ -1,4 +1,4 @@
-"""Programs compiled for compile-only devices, which can be inspected and not run."""
+"""Programs compiled for compile-only devices, which can be inspected but not run."""
 
 import weakref
 from collections.abc import Sequence

@@ -46,11 +46,11 @@ _MAX_EQUATIONS = 200
 _MAX_BYTES = 256 * 1024
 
 # The modules of programs that call LAPACK contain one of these words: its functions must be
-# registered before XLA loads such a program, which else fails with this text.
+# registered before XLA loads such a program, or loading fails with this text.
 _LAPACK = ("@lapack_", "hybrid_")
 NOT_REGISTERED = "No FFI handler registered"
 
-# The entries that a miss is compared with for the log of a run, which reads them at each miss.
+# The number of entries with which the log of a run compares a miss.
 _MAX_COMPARED_FOR_LOG = 100
 
 _least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
@@ -208,7 +208,7 @@ class CacheEntry:
         """Return, as text, the fields that differ from the nearest entry of this name.
 
         Args:
-          limit: the number of entries to read at most, those that were used last.
+          limit: the greatest number of entries to read, most recently used first.
         """
         stores = [store for store in (self._whole, self._small) if store is not None]
         file, _ = self._defined_at()
@@ -253,7 +253,7 @@ class CacheEntry:
     ) -> None:
         """Write a compiled program to disk, if a store accepts executables of its kind.
 
-        Of the processes that share a program and a folder, one writes.
+        If several processes share a program and a folder, one of them writes.
         """
         whole = self._whole if seconds >= _least_seconds.value else None
         store = whole or self._small
@@ -299,7 +299,7 @@ class CacheEntry:
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,
             "lapack": any(mark in stablehlo for mark in _LAPACK),
-            # It is here as well because `load` does not read what the entry is about.
+            # It is stored here as well because `load` does not read the field "about".
             "compile_seconds": about["compile_seconds"],
         }
         store.put(
@@ -326,7 +326,7 @@ def has_digest(program: ClosedJaxpr) -> bool:
 
 
 def _stores_of(program: ClosedJaxpr) -> tuple[Store | None, Store | None]:
-    """Return the stores that may have a program of as many equations: the small one, the whole."""
+    """Return the stores that may have a program with its number of equations."""
     is_small = len(program.jaxpr.eqns) <= _MAX_EQUATIONS
     return small_store() if is_small else None, whole_store()
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def is_compiled_by_worker(module: "Module", devices: Sequence[Device]) -> bool:
-    """Return whether another process compiles a module: part of it is untrusted, and it can.
+    """Return whether another process compiles a module: a part is untrusted, and it is able to.
 
-    It has none of this process's functions, and no devices other than CPUs.
+    That process has none of this process's functions, and no devices other than CPUs.
     """
     if not module.is_foreign or devices[0].platform != "cpu":
         return False
@@ -35,7 +35,7 @@ def compiled_by_worker(
     """Compile a module in another process, and load the executable.
 
     Returns:
-      What the other process says of the executable, the executable, and the data for its calls;
+      The other process's description of the executable, the executable, and the data for its calls;
       None if it calls functions that the user has registered in this process.
 
     Raises:

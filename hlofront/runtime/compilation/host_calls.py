@@ -39,11 +39,11 @@ _default_device = options["jax_default_device"]
 
 
 class HostFailures:
-    """The exceptions of a program's callbacks: the device raises each, or keeps them to the end.
+    """The exceptions of a program's callbacks, which are raised immediately or kept to the end.
 
     A device that raises one leaves the program, and other devices that exchange values with it
-    would wait forever. Where exceptions are kept, the callback gives substitutes for its results,
-    the program runs to its end, and the runtime raises the first exception then.
+    would wait forever. Where exceptions are kept, the callback returns substitutes for its results,
+    the program runs to its end, and then the runtime raises the first exception.
     """
 
     __slots__ = ("are_kept", "count", "first")
@@ -225,7 +225,7 @@ def substitutes(avals: Sequence[ShapedArray], failed: int) -> tuple[NumPyArray, 
     """Return results of a callback that failed, which the program computes with until it ends.
 
     They are NaN or 0, then the greatest and the least number in turn, so that a loop that waits
-    for a value of the callback gets it.
+    for a value of the callback ends.
 
     Args:
       avals: the types of the results.

@@ -76,7 +76,7 @@ def _made_folder() -> pathlib.Path:
 
     Raises:
       ValueError: if the option is "sponge", the output folder of a Bazel test, and this process
-        is no such test.
+        is not such a test.
     """
     folder = _folder.value
     if folder == "sponge":

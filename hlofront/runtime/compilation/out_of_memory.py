@@ -1,4 +1,4 @@
-"""The error of a program that needs more memory than its device has: which values take it."""
+"""The error of a program that needs more memory than its device has: which values need it."""
 
 import importlib
 import re
@@ -20,15 +20,15 @@ _MAX_BUFFERS = 6
 def explained(
     error: JaxRuntimeError, name: str, hlo: Callable[[], str], is_running: bool = False
 ) -> JaxRuntimeError:
-    """Return an error of XLA or a device; one of too little memory with the values that take it.
+    """Return an error of XLA or a device; if memory ran out, with the values that fill it.
 
     The class and the code at the beginning of the message stay, and XLA's own message follows.
 
     Args:
       error: the error.
       name: the name of the program.
-      hlo: a function that returns the program's HLO: optimized, or as XLA was given it.
-      is_running: whether it was to run, so that other arrays take memory as well.
+      hlo: a function that returns the program's HLO, optimized or as passed to XLA.
+      is_running: whether the program was about to run, so that other arrays need memory as well.
     """
     message = str(error)
     if not message.startswith(_CODE):
@@ -39,7 +39,7 @@ def explained(
     try:
         use = memory_use(hlo())
     except ValueError:
-        # HLO of a newer XLA may have syntax that is not known.
+        # HLO of a newer XLA may have unknown syntax.
         return error
     optimized = "" if use.is_scheduled else ", before XLA's optimizations"
     largest = "\n".join(use.peak_lines(_MAX_BUFFERS))
@@ -53,7 +53,7 @@ def explained(
 
 
 def _of_kernel(error: JaxRuntimeError, name: str, hlo: str) -> JaxRuntimeError:
-    """Return an error of too little VMEM with the buffers of the kernel that fill it."""
+    """Return an error about insufficient VMEM with the buffers of the kernel that fill it."""
     set_kernel_decoder(kernel_payloads.decoded)
     lines = importlib.import_module(_VMEM).vmem_lines(hlo, _MAX_BUFFERS)
     if not lines:

@@ -53,7 +53,7 @@ _fences = options["hlofront_fences"]
 _formulas = options["hlofront_cpu_formulas"]
 _guards = options["hlofront_xla_guards"]
 _warn_reshards = options["hlofront_warn_reshards"]
-# Needs the inspection of programs, which is on a higher layer, only if the option is on.
+# The inspection of programs, a higher layer, is needed only if the option is on.
 _RESHARDS = "hlofront.inspect.resharding.reshards"
 
 
@@ -67,7 +67,7 @@ _metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
 
 
 class CompilationRequest(NamedTuple):
-    """All that the executable of a compiled program depends on, except for the program.
+    """Everything that the executable of a program depends on, except for the program itself.
 
     Attributes:
       name: the name of the traced function.
@@ -75,9 +75,9 @@ class CompilationRequest(NamedTuple):
       donated: per input, whether its buffer is donated; empty if none is.
       keep_unused: whether inputs that no result depends on stay.
       compiler_options: the user's options for this function.
-      cpu_settings: which code of hlofront's own lowering emits for CPUs.
+      cpu_settings: which of hlofront's own code lowering emits for CPUs.
       compiler_settings: the options that affect XLA and are not at their defaults.
-      locations: those of source lines, likewise.
+      locations: the options of source locations that are not at their defaults.
       layouts: the layout modes of inputs and outputs; None for the defaults of the device.
     """
 
@@ -105,7 +105,7 @@ def compilation_request(
 
     Args:
       name, device, donated, keep_unused, compiler_options, layouts: see CompilationRequest.
-      how: how the program was lowered before, whose options of lowering hold then.
+      how: how the program was lowered before; its options of lowering then apply.
     """
     if donated and nan_checks.are_on():
         donated = ()  # The program may have to run again on its arguments.
@@ -146,9 +146,9 @@ def location_settings() -> ChangedOptions:
 
 
 def cpu_settings_for(platform: str | tuple[str, ...]) -> CpuSettings:
-    """Return the settings of lowering that the options give, for a platform or several.
+    """Return the settings of lowering for one or several platforms, by the options.
 
-    Compilers for other platforms need no fences, and take them for barriers of the user.
+    Compilers for other platforms need no fences, and would treat them as barriers of the user.
     """
     if "cpu" not in platform:
         return CpuSettings()
@@ -185,7 +185,7 @@ def lowered(program: ClosedJaxpr, request: LoweringRequest) -> "Module":
 
 
 def settings_of(request: CompilationRequest) -> dict[str, str]:
-    """Return what affects the lowering of a program as text, by name, for keys on disk."""
+    """Return the settings that affect the lowering of a program, as text by name, for disk keys."""
     settings = {
         "donated": "".join(map(str, map(int, request.donated))),
         "keep_unused": str(request.keep_unused),
@@ -343,7 +343,7 @@ class Compilation:
     def _compiled(
         self, module: "Module", host_failures: "HostFailures | None"
     ) -> "tuple[LoadedExecutable | SubprocessExecutable, CompiledProgram]":
-        """Compile a module; return what describes the executable, and the executable to call."""
+        """Compile a module; return its description, and the executable to call."""
         request, devices, client = self._request, self._devices, self._device.client
         if is_absent(self._device):
             absent = aot_targets().compile_absent(

@@ -168,7 +168,7 @@ def _context_differences(before: tuple[object, ...], now: tuple[object, ...]) ->
         if sides[0].value != sides[1].value:
             yield f"config: {name} {sides[0].value!r} -> {sides[1].value!r}"
         elif sides[0] != sides[1]:
-            # The value is the same, and the programs are kept apart by where it was set.
+            # The value is the same; the programs differ in where it was set.
             yield f"config: {name} {sides[0]} -> {sides[1]}"
 
 
@@ -272,7 +272,7 @@ def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None
     ]
     if not compared:
         return None
-    # Of programs as near, one whose static arguments are equal, though their hashes are not.
+    # Of equally similar programs, one whose static arguments are equal, but not their hashes.
     nearest, _ = min(
         compared, key=lambda pair: (len(pair[0]), not _have_equal_statics(pair[1], kind))
     )
@@ -401,7 +401,7 @@ def no_recompile() -> "contextlib._GeneratorContextManager[None]":
     """Forbid recompilation of jitted functions: a context manager, and a decorator.
 
     The first compilation of a function is allowed; another one, for arguments of another kind or
-    because a new function object is made at each call, raises the error before it is traced. It
+    because each call makes a new function object, raises the error before it is traced. It
     applies to this thread, and to calls from outside of traced functions.
 
     Raises:
@@ -413,8 +413,8 @@ def no_recompile() -> "contextlib._GeneratorContextManager[None]":
 def max_compiles(n: int) -> "contextlib._GeneratorContextManager[None]":
     """Limit the programs compiled for jitted functions to `n`: a context manager, and a decorator.
 
-    All programs count that are traced in this thread, first ones too, but not those of eager
-    operations, nor of functions that are called inside of traced ones.
+    All programs that are traced in this thread count, including first ones, but not those of eager
+    operations or of functions that are called inside of traced ones.
 
     Args:
       n: the greatest number of programs, not negative.

@@ -36,8 +36,8 @@ _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
 class RunLog:
     """The log of this process: a file of its own in the folder, with a line for each event.
 
-    Each line is written immediately and whole, so that a process that dies loses at most its last
-    one. If a write fails, a warning says so and the log ends: the program continues.
+    Each line is written immediately and at once, so a process that crashes loses at most its last
+    one. If a write fails, a warning says so and the log ends, but the program continues.
     """
 
     def __init__(self, folder: str):
@@ -61,7 +61,7 @@ class RunLog:
         Args:
           event: its kind, such as "trace" or "compile".
           name: the name of the function.
-          facts: what else is known, as values for JSON; None is left out.
+          facts: further fields of the event, as values for JSON; None is omitted.
         """
         if self._has_ended:
             return
@@ -79,16 +79,16 @@ class RunLog:
             self._write(line.encode())
 
     def hit(self, name: str) -> None:
-        """Count a call that Python answers with an executable in memory; powers of 2 are written.
+        """Count a call for which Python finds an executable in memory; powers of 2 are written.
 
-        Calls that jaxlib's C++ answers are not seen here.
+        Calls that jaxlib's C++ serves are not counted.
         """
         self._hits[name] += 1
         if self._hits[name].bit_count() == 1:
             self.record("memory_hits", name, count=self._hits[name])
 
     def finish(self) -> None:
-        """Write the last counts, and that the process has ended."""
+        """Write the final counts, and that the process has ended."""
         if self._file is None:
             return
         for name, count in self._hits.items():

@@ -112,7 +112,7 @@ class TracedProgram:
         self.has_references = touches_references(program.effects) or any(
             map(is_reference, program.in_avals)
         )
-        # The program of the arrays that references hold, which the first call makes.
+        # The program on the arrays that references hold, which the first call makes.
         self.discharged: TracedProgram | None = None
         self._opened: tuple[ClosedJaxpr, Sequence[object]] | None = None
         # runtime/compilation/recompilation.py records the key and reason of the compilation, and

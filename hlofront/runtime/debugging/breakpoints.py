@@ -36,7 +36,7 @@ def debug_breakpoint(
 ) -> PyTree:
     """Stop where a program runs this line, and read commands from the console.
 
-    The command `help` lists the others: they print expressions of the variables, and walk up and
+    The command `help` lists the others: they print expressions of the variables, and move up and
     down the stack that the line was traced in. Traced arrays show the computed values.
 
     Args:
@@ -45,7 +45,7 @@ def debug_breakpoint(
       num_frames: the number of frames, from the line outward; None for all.
       ordered: whether it runs in order with other ordered debug callbacks.
       token: a pytree of arrays, which is returned unchanged. The program stops where the result is
-          computed, and not at all if nothing uses it.
+          computed, or not at all if nothing uses it.
       **kwargs: `stdin` and `stdout`, the files to use instead of the process's own.
 
     Returns:
@@ -134,7 +134,7 @@ def _frames(
 
 
 def _known_wrapped(value: object) -> object:
-    """Return a variable's value with all leaves but traced arrays wrapped."""
+    """Return a variable's value with all leaves wrapped, except traced arrays."""
     try:
         leaves, structure = tree.tree_flatten(value, _is_iterator)
     except (TypeError, ValueError):  # For example, a dictionary's keys cannot be sorted.

@@ -15,7 +15,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions, devices and settings to include in a bug report.
 
     Args:
-      return_string: whether to return the text and print nothing.
+      return_string: whether to return the text instead of printing it.
 
     Returns:
       The text, or None if it was printed.

@@ -29,11 +29,11 @@ def debug_callback(
 ) -> Callable[..., None] | None:
     """Call a Python function with values of a program, for its side effects.
 
-    Transformations ignore it: derivatives pass, and under vmap it is called for each example.
-    It may be called more or less often where they repeat or drop parts of the program.
+    It does not affect derivatives, and under vmap it is called for each example. It may be called
+    more or less often where transformations repeat or drop parts of the program.
 
-    Options may be passed with the callback, or in a separate call, so that arguments of the
-    callback may have their names: `debug.callback(ordered=True)(callback, *args, **kwargs)`.
+    Options may be passed with the callback, or in a separate call, in case arguments of the
+    callback have the same names: `debug.callback(ordered=True)(callback, *args, **kwargs)`.
 
     Args:
       callback: a function of pytrees of arrays and of other values. Its result is ignored.
@@ -45,7 +45,7 @@ def debug_callback(
       **kwargs: its keyword arguments.
 
     Raises:
-      TypeError: if `callback` cannot be called, or options come with arguments and without it.
+      TypeError: if `callback` is not callable, or arguments are passed with options but without it.
       JaxRuntimeError: if the callback raises an exception inside of a program; it is the error's
         cause. A program that is running already may raise it in effects_barrier.
     """
@@ -76,10 +76,10 @@ def debug_print(
 ) -> Callable[..., None] | None:
     """Print values of a program while it runs.
 
-    The text is formatted when the values are computed: `debug.print("loss {}", x)`, and not an
+    The text is formatted when the values are computed: write `debug.print("loss {}", x)`, not an
     f-string.
 
-    Options may be passed with the format, or in a separate call, so that arguments may have their
+    Options may be passed with the format, or in a separate call, in case arguments have the same
     names: `debug.print(ordered=True)(fmt, *args, **kwargs)`.
 
     Args:
@@ -93,7 +93,7 @@ def debug_print(
       **kwargs: the values that it formats by name.
 
     Raises:
-      TypeError: if `fmt` is not a string, or options come with arguments and without it.
+      TypeError: if `fmt` is not a string, or arguments are passed with options but without it.
       ValueError: if the format does not mention an argument, or is malformed.
       IndexError, KeyError: if it mentions an argument that is not passed.
     """
@@ -128,14 +128,14 @@ def debug_log(
     """Log values of a program while it runs, at level INFO with the line of this call.
 
     Args:
-      fmt: a format string as of `str.format`.
+      fmt: a format string as in `str.format`.
       *args, **kwargs: the values to format; arrays may be traced.
       ordered: whether texts appear in the order of the calls.
       partitioned: whether each device logs its own part of an array that is split over devices.
       skip_format_check: whether to skip checking the format against the values immediately.
 
     Raises:
-      IndexError, KeyError: if the format mentions a value that is not given.
+      IndexError, KeyError: if the format mentions a value that is not passed.
     """
     return debug_print(
         fmt,

@@ -1,4 +1,4 @@
-"""Profiles: timelines of host and devices, annotations in them, and what holds device memory."""
+"""Profiles: timelines of host and devices, annotations in them, and the use of device memory."""
 
 import functools
 import glob
@@ -55,12 +55,12 @@ class ProfileSession:
         names = [plane.name for plane in session.profile_data.planes]
 
     Args:
-      log_dir: the folder that `stop` writes to; it gets subfolders `plugins/profile/TIME`. With
-        None nothing is written.
+      log_dir: the folder in which `stop` writes subfolders `plugins/profile/TIME`. With None
+        nothing is written.
       create_perfetto_link: whether `stop` prints a link to the viewer of Perfetto and waits until
-        the link was opened.
+        the link is opened.
       create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
-      profiler_options: a `ProfileOptions`, which says in how much detail to record.
+      profiler_options: a `ProfileOptions`, which sets the level of detail.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ProfileSession:
         """Begin to record, and return the session.
 
         Raises:
-          RuntimeError: if a session records already.
+          RuntimeError: if a session is already recording.
         """
         global _running
         with _lock:
@@ -115,7 +115,7 @@ class ProfileSession:
         """End the recording, write it where the session has a folder, and return its `ProfileData`.
 
         Raises:
-          RuntimeError: if the session does not record.
+          RuntimeError: if the session is not recording.
         """
         global _running
         with _lock:
@@ -159,13 +159,13 @@ def export_profile_data(
       profile_data: a ProfileSession that has ended, or the `ProfileData` that it returned.
       log_dir: the folder to write to.
       create_perfetto_link: whether to print a link to the viewer of Perfetto and wait until the
-        link was opened.
+        link is opened.
       create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
       session_id: the name of the subfolder of `plugins/profile`; by default the time.
 
     Raises:
       RuntimeError: if the session has not ended.
-      TypeError: if `profile_data` is neither of both.
+      TypeError: if `profile_data` is neither of these.
       ValueError: if the data is not that of a ProfileSession which is still referenced.
     """
     record = _record_of(profile_data)
@@ -214,17 +214,17 @@ def start_trace(
     """Begin to record what the host and the devices do; `stop_trace` writes it to files.
 
     Args:
-      log_dir: the folder that is written to; it gets subfolders `plugins/profile/TIME`.
+      log_dir: the folder in which subfolders `plugins/profile/TIME` are written.
       create_perfetto_link: whether `stop_trace` prints a link to the viewer of Perfetto and waits
-        until the link was opened.
+        until the link is opened.
       create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
-      profiler_options: a `ProfileOptions`, which says in how much detail to record.
+      profiler_options: a `ProfileOptions`, which sets the level of detail.
 
     Returns:
       The session.
 
     Raises:
-      RuntimeError: if one is being recorded already.
+      RuntimeError: if a recording is already running.
     """
     return ProfileSession(
         os.fspath(log_dir), create_perfetto_link, create_perfetto_trace, profiler_options
@@ -235,7 +235,7 @@ def stop_trace() -> Any:
     """End the recording that `start_trace` began, write it, and return its `ProfileData`.
 
     Raises:
-      RuntimeError: if none was begun.
+      RuntimeError: if no recording is running.
     """
     session = _running
     if session is None:
@@ -253,11 +253,11 @@ def trace(
     """Record what the host and the devices do inside of the block.
 
     Args:
-      log_dir: the folder that is written to; it gets subfolders `plugins/profile/TIME`.
+      log_dir: the folder in which subfolders `plugins/profile/TIME` are written.
       create_perfetto_link: whether the end of the block prints a link to the viewer of Perfetto and
-        waits until the link was opened.
+        waits until the link is opened.
       create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
-      profiler_options: a `ProfileOptions`, which says in how much detail to record.
+      profiler_options: a `ProfileOptions`, which sets the level of detail.
 
     Example::
 
@@ -277,7 +277,7 @@ def _write_perfetto_trace(log_dir: str) -> str:
     newest = max(written, key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         timeline = json.load(file)
-    # Perfetto refuses all but the events.
+    # Perfetto refuses everything except the events.
     path = os.path.join(os.path.dirname(newest), "perfetto_trace.json.gz")
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump({"traceEvents": timeline["traceEvents"]}, file)
@@ -304,7 +304,7 @@ class _PerfettoHandler(http.server.SimpleHTTPRequestHandler):
         super().do_GET()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of each request."""
+        """Log nothing."""
 
 
 def _serve_to_perfetto(path: str) -> None:
@@ -351,7 +351,7 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(
     func: Callable[Parameters, Result], name: str | None = None, **decorator_kwargs: object
 ) -> Callable[Parameters, Result]:
-    """Have the host's timeline show the calls of a function; a decorator.
+    """Show the calls of a function in the host's timeline; a decorator.
 
     Args:
       func: the function.
@@ -373,10 +373,10 @@ def annotate_function(
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """Return what holds the memory of the devices now, as a compressed profile of `pprof`.
+    """Return the current use of device memory, as a compressed profile for `pprof`.
 
     Args:
-      backend: a platform's name, by default that of the default one.
+      backend: a platform's name, by default that of the default platform.
     """
     return gzip.compress(clients.client_for(backend).heap_profile())
 
@@ -384,11 +384,11 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 def save_device_memory_profile(
     filename: os.PathLike[str] | str, backend: str | None = None
 ) -> None:
-    """Write what holds the memory of the devices now to a file for `pprof`.
+    """Write the current use of device memory to a file for `pprof`.
 
     Args:
-      filename: of the file.
-      backend: a platform's name, by default that of the default one.
+      filename: the path of the file.
+      backend: a platform's name, by default that of the default platform.
     """
     with open(filename, "wb") as file:
         file.write(device_memory_profile(backend))
@@ -401,14 +401,14 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
     """Serve profiles on a port: TensorBoard and XProf connect to it and record when told to.
 
     Args:
-      port: of this machine.
-      requires_backend: whether to make the default client first, whose devices are then recorded.
+      port: a port of this machine.
+      requires_backend: whether to create the default client first, to record its devices.
 
     Returns:
       The server, which `stop_server` ends.
 
     Raises:
-      ValueError: if there is one already.
+      ValueError: if a server is already running.
     """
     global _server
     with _lock:
@@ -424,7 +424,7 @@ def stop_server() -> None:
     """End the server that `start_server` began.
 
     Raises:
-      ValueError: if there is none.
+      ValueError: if no server is running.
     """
     global _server
     with _lock:
@@ -434,14 +434,14 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Have profiles of this process include those of a process that serves its own.
+    """Include profiles of another process, which serves its own, in those of this process.
 
     Args:
       pid: the number of the process.
       port: the port of its `start_server`.
 
     Returns:
-      A function that leaves it out again.
+      A function that excludes it again.
     """
     return bridge.register_subprocess(pid, port)
 
@@ -453,7 +453,7 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     GPUs.
 
     Args:
-      tensorboard_dir: the folder of one run that a profile was written to, as
+      tensorboard_dir: the folder that the profile of one run was written to, such as
         "logs/plugins/profile/2026_01_01_12_00_00".
 
     Returns:

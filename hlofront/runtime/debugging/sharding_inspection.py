@@ -1,4 +1,4 @@
-"""debug.inspect_array_sharding: the shardings of values, also of those that XLA chooses."""
+"""debug.inspect_array_sharding: the shardings of values, including those that XLA chooses."""
 
 # pyright: basic
 
@@ -18,8 +18,8 @@ from hlofront.primitives.sharding.inspection import inspect_sharding_p
 def inspect_array_sharding(value: PyTree, *, callback: Callable[[Sharding], None]) -> None:
     """Call a function with the sharding of an array, now or when its program is compiled.
 
-    Within `jit`, XLA chooses the shardings of most values. The function is called with its choice
-    each time that XLA compiles the program, and not when the program runs.
+    Within `jit`, XLA chooses the shardings of most values. The function is called with that choice
+    each time that XLA compiles the program, not when the program runs.
 
     Example::
 

@@ -133,7 +133,7 @@ def _cells(shape: tuple[int, ...], sharding: Sharding, color_map: ColorMap) -> l
 
 
 def _lines_of(text: str, width: int, height: int) -> list[str]:
-    """Return the lines of a cell, with its text in the middle, broken after commas if need be."""
+    """Return the lines of a cell, with its text centered, and broken after commas if necessary."""
     spaced = text.replace(",", ", ")
     lines = [text] if len(text) <= width else textwrap.wrap(spaced, width)
     above = max(0, (height - len(lines)) // 2)
@@ -192,7 +192,7 @@ def _colored(rows: list[list[_Cell]], width: int, height: int) -> Any:
 
 
 def _style(color: Color) -> str:
-    """Return rich's style of a background color, with text that is dark on a light one."""
+    """Return rich's style of a background color, with dark text on a light one."""
     red, green, blue = (round(255 * part) for part in color[:3])
     is_light = 0.299 * red + 0.587 * green + 0.114 * blue > 150
     return f"{'black' if is_light else 'white'} on rgb({red},{green},{blue})"

@@ -1,4 +1,4 @@
-"""The shardings of all values of a lowered program: arguments, results, and those between."""
+"""The shardings of all values of a lowered program: arguments, results and intermediate values."""
 
 # The parts of stages have no public types.
 # pyright: basic
@@ -31,7 +31,7 @@ class ValueSharding(NamedTuple):
       aval: the type of the whole value.
       sharding: how it is split.
       file, line: the user's line that computes it; None where it is not known.
-      count: the number of such values: of an operation that is repeated, or called several times.
+      count: the number of such values, if an operation is repeated or called several times.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ValueSharding(NamedTuple):
     count: int = 1
 
     def spec_text(self) -> str:
-        """Return the PartitionSpec as text, or what XLA says where there is none."""
+        """Return the PartitionSpec as text, or XLA's description if there is none."""
         spec = getattr(self.sharding, "spec", None)
         return str(self.sharding) if spec is None else str(spec)
 

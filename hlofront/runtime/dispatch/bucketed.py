@@ -67,7 +67,7 @@ class BucketedJitted(Jitted):
     def traced_function(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> Callable[..., PyTree]:
-        """Return the function of padded dynamic arguments and lengths that is traced."""
+        """Return the function to trace, of padded dynamic arguments and lengths."""
         kwargs = {name: value for name, value in kwargs.items() if name != LENGTHS}
         fun = self.plan.with_statics(self.fun, args, kwargs)
         where = self.plan.signature.where
@@ -143,7 +143,7 @@ class BucketedJitted(Jitted):
     def call_padded(self, *args: object, **kwargs: object) -> CallAnswer:
         """Answer a C++ call: pad its arguments, call the program of the bucket, slice the result.
 
-        C++ never gets an executable for the arguments as they are.
+        C++ never receives an executable for the unpadded arguments.
         """
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
@@ -174,7 +174,7 @@ class BucketedJitted(Jitted):
 
         Args:
           args, kwargs: the arguments.
-          change: takes a leaf and the name of the length of each of its axes that has one.
+          change: takes a leaf, and the name of the length of each of its bucketed axes.
         """
         new_args, new_kwargs = list(args), dict(kwargs)
         places: dict[int | str, list[tuple[str, Any]]] = {}
@@ -236,10 +236,10 @@ def _described(x: Any, axes: Mapping[int, str], *, buckets: Mapping[str, Bucket]
 
 
 def _padded(x: Any, axes: Mapping[int, str], *, buckets: Mapping[str, Bucket], where: str) -> Any:
-    """Return an array that is padded with zeros to its buckets.
+    """Pad an array with zeros to its buckets.
 
-    Arrays in the memory of this host are padded there; others by an operation on their device,
-    which is compiled for each length.
+    Arrays in the memory of this host are padded there; others are padded by an operation on their
+    device, which is compiled for each length.
 
     Raises:
       TypeError: for random keys.
@@ -263,7 +263,7 @@ def _padded(x: Any, axes: Mapping[int, str], *, buckets: Mapping[str, Bucket], w
 
 
 def _is_on_host(x: Any) -> bool:
-    """Return whether NumPy sees an array's elements without a copy, and nothing more is known."""
+    """Return whether an array is on one CPU device, where NumPy reads it, and strongly typed."""
     return (
         x.is_fully_addressable
         and len(x.devices()) == 1

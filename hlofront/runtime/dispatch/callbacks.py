@@ -46,7 +46,7 @@ def pure_callback(
 ) -> tree.PyTree:
     """Call a Python function without side effects from inside a program.
 
-    The program may call it more or less often than it is written, or not at all where nothing
+    The program may call it more or less often than the code says, or not at all where nothing
     uses its result.
 
     Args:
@@ -55,12 +55,12 @@ def pure_callback(
       result_shape_dtypes: the type of its result: a pytree of objects with a shape and a dtype,
         such as ShapeDtypeStruct.
       *args: its arguments, pytrees of arrays.
-      sharding: the sharding of the one device that is to call it; None for any.
+      sharding: the sharding of the single device that should call it; None for any.
       vmap_method: the behavior under vmap. "sequential" calls it once per example, in a loop, and
-        "sequential_unrolled" without one. The others call it once, with arrays that have the
-        batch axis in front, and it must return such: "broadcast_all" repeats arguments that are
-        not mapped, "expand_dims" adds a batch axis of size 1, and "legacy_vectorized" leaves them
-        unchanged. None raises an error.
+        "sequential_unrolled" without a loop. The other methods call it once, with arrays that have
+        the batch axis in front, and it must return such arrays: "broadcast_all" repeats arguments
+        that are not mapped, "expand_dims" adds a batch axis of size 1 to them, and
+        "legacy_vectorized" leaves them unchanged. None raises an error.
       **kwargs: its keyword arguments.
 
     Returns:
@@ -106,7 +106,7 @@ def io_callback(
 ) -> tree.PyTree:
     """Call a Python function that has side effects from inside a program.
 
-    It is called as often as it is written, also where nothing uses its result.
+    It is called exactly as often as the code says, even where nothing uses its result.
 
     Args:
       callback: a function of pytrees of arrays, which are on the CPU. It returns a pytree of
@@ -114,7 +114,7 @@ def io_callback(
       result_shape_dtypes: the type of its result: a pytree of objects with a shape and a dtype,
         such as ShapeDtypeStruct; None for no result.
       *args: its arguments, pytrees of arrays.
-      sharding: the sharding of the one device that is to call it; None for any.
+      sharding: the sharding of the single device that should call it; None for any.
       ordered: whether it is called in order with other ordered callbacks, of this program and of
         those called before and after it.
       **kwargs: its keyword arguments.

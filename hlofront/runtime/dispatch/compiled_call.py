@@ -41,7 +41,7 @@ class CompiledCall:
         self._executable = executable
 
     def call(self, *args: object, **kwargs: object) -> CallAnswer:
-        """Run the program where C++ cannot; return its result and data for the next C++ call."""
+        """Run the program if C++ cannot; return its result and data for the next C++ call."""
         args, kwargs = self._jitted.plan.dynamic(args, kwargs)
         leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
         self._check(args, kwargs, leaves, in_tree)
@@ -120,7 +120,7 @@ class CompiledCall:
                 "Perhaps you are calling the compiled executable with a different enable_x64 "
                 "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
-        # Where the user passes a device to jit, arguments are moved to it.
+        # If the user passes a device to jit, arguments are moved to it.
         shardings = self._jitted.jit_shardings
         moves = self._jitted.backend is not None or (
             shardings is not None and shardings.moves_arguments

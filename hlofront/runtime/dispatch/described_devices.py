@@ -1,4 +1,4 @@
-"""The devices of a stage: those that descriptions of its arguments or a target name."""
+"""The devices of a stage, as descriptions of its arguments or a target name them."""
 
 from collections.abc import Sequence
 

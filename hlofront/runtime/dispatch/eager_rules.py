@@ -45,7 +45,7 @@ def _(
 
 
 # The programs of single operations, by the primitive, the types of its operands and its other
-# parameters. A subprogram may occur in ever new ones: as a branch of cond, or a body of while.
+# parameters. A subprogram may occur in any number of them: as a branch of cond, or a body of while.
 _programs: DerivedCache[tuple[object, ...], ClosedJaxpr] = DerivedCache(limit=64)
 
 
@@ -101,9 +101,9 @@ def _(*args: ArrayLike, out_specs: Sequence[object], **params: object) -> list[o
 
 
 def _as_specified(x: object, spec: object) -> object:
-    """Return an array with the sharding of a spec, where it is that of the array by another name.
+    """Return an array with the sharding of a spec, if that is equivalent to the array's own.
 
-    XLA says no more than which parts are where.
+    XLA only reports which parts are where.
     """
     if type(x) is not ArrayImpl or not isinstance(spec, PartitionSpec):
         return x

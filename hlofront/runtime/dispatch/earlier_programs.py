@@ -1,4 +1,4 @@
-"""The protocol by which a jitted function starts from the programs of an earlier process."""
+"""The protocol with which a jitted function starts from the programs of an earlier process."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from hlofront.runtime.dispatch.executable import CallAnswer
 
 
 class EarlierPrograms(Protocol):
-    """A protocol of programs that an earlier process has traced and compiled of a function."""
+    """The protocol of a function's programs that an earlier process has traced and compiled."""
 
     def call(
         self,
@@ -17,10 +17,10 @@ class EarlierPrograms(Protocol):
         names: Callable[[], tuple[str, ...]],
         run: Callable[[TracedProgram, Sequence[object]], CallAnswer],
     ) -> CallAnswer | None:
-        """Answer a call of the function; None if there is no program for it.
+        """Run a call of the function and return its result; None if there is no program for it.
 
         Args:
-          key: the kind of the arguments, which a program is for.
+          key: the kind of the arguments, which selects the program.
           leaves: the flat arguments.
           names: returns the name of each flat argument.
           run: runs a program on its flat arguments.

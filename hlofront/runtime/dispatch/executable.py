@@ -244,12 +244,12 @@ class Executable:
     def laid(self, buffers: Sequence[Array]) -> list[Array]:
         """Return arrays in the layouts of the program's parameters.
 
-        PJRT reads buffers in other layouts as if they had those.
+        PJRT would misread buffers in other layouts.
         """
         return laid_as_parameters(buffers, self.loaded.get_parameter_layouts())
 
     def takes_as_laid(self, args: Sequence[object]) -> bool:
-        """Return whether arguments have the layouts of the program's parameters as they are."""
+        """Return whether arguments already have the layouts of the program's parameters."""
         if self.layouts is not None and any(self.layouts.inputs):
             return False  # Arrays on the host have no layout yet.
         layouts = (
@@ -258,7 +258,7 @@ class Executable:
             else ()
         )
         taken = (args[i] for i in self.kept_inputs)
-        # The call may have deleted its arguments, whose layouts are known still.
+        # The call may have deleted its arguments, but their layouts are still known.
         arrays = (x._base_array if isinstance(x, KeyArray) else x for x in taken)
         return all(map(is_laid_as, arrays, layouts))
 
@@ -272,7 +272,7 @@ class Executable:
                 buffers.append(tokens.new_token(device) if x.array is None else x.array)
             else:
                 array = put(x, aval, device, self.committed)
-                # XLA does not say the layouts of programs with tokens, which are not its choice.
+                # XLA does not report the layouts of programs with tokens, which it does not choose.
                 mode = self.layouts and self.layouts.inputs[position]
                 buffers.append(laid_out(array, mode or default_mode(aval, device)))
         handlers = [tokens.token_handler(device)] * len(ordered) + self.handlers
@@ -298,7 +298,7 @@ class Executable:
           result: the result of that call.
         """
         # C++ neither passes tokens, nor stores those that others wait for, nor checks results for
-        # NaNs and keys for reuse, nor remembers who made them.
+        # NaNs and keys for reuse, nor records the lines that made them.
         if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
             return None
         if array_lines.value:

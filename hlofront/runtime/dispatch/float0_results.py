@@ -43,11 +43,11 @@ def without_float0(fun: Callable[..., object]) -> Callable[..., object]:
 
 
 def described_results(structure: PyTreeDef, descriptions: Iterable[object]) -> PyTree:
-    """Return descriptions of a program's results as a tree, with those of its float0 results.
+    """Return descriptions of a program's results as a tree, including its float0 results.
 
     Args:
-      structure: of the results of a function that `without_float0` made.
-      descriptions: of each result that the program computes.
+      structure: the structure of the results of a function that `without_float0` made.
+      descriptions: the description of each result that the program computes.
     """
     return tree.tree_map(_description, structure.unflatten(descriptions))
 

@@ -20,11 +20,11 @@ def fwd_and_bwd(
       fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate with respect to.
       has_aux: whether `fun` returns (result, auxiliary value), the latter not differentiated.
-      jitted: whether the two are compiled.
+      jitted: whether to compile both.
 
     Returns:
       (forward, backward). `forward(*args)` returns (result, residuals), and the auxiliary value
-      if there is one; `backward(residuals, cotangent)` the cotangents of the arguments.
+      if there is one; `backward(residuals, cotangent)` returns the cotangents of the arguments.
     """
     argnums = argument_numbers(argnums)
 

@@ -16,7 +16,7 @@ from hlofront.runtime.array.array import member
 from hlofront.runtime.dispatch.jit_function import jit
 from hlofront.runtime.sharding.placement import host_put, placement_of, resharding
 
-# A compiled program returns this many rows at once: more take long to compile.
+# A compiled program returns this many rows: more would take long to compile.
 _AT_ONCE = 32
 
 

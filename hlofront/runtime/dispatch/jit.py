@@ -197,7 +197,7 @@ class Jitted(Function):
     def key_of(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[TracedKey, list[object]]:
-        """Return the kind of a call's arguments, which its program is for, and the flat values."""
+        """Return the kind of a call's arguments, which selects its program, and the flat values."""
         plan = self.plan
         statics = plan.static_values(args, kwargs)
         leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
@@ -225,7 +225,7 @@ class Jitted(Function):
         return traced
 
     def reason(self, kind: TraceKey) -> str | None:
-        """Return why a further program is traced; None for the first one."""
+        """Return why another program is traced; None for the first one."""
         return recompilation.reason(self.fun, self.table.number, kind)
 
     def traced_function(

@@ -45,7 +45,7 @@ def jit(
         the positional arguments, or of the result. None where the arguments, or XLA, decide. A
         device stands for its own sharding. A Format also requests a layout in memory, or
         `Layout.AUTO` for XLA's choice; arguments in other layouts are copied.
-      static_argnums: positions of arguments that are Python values and not arrays; the function
+      static_argnums: positions of arguments that are Python values instead of arrays; the function
         is recompiled for each of their values, which must be hashable.
       static_argnames: names of static arguments.
       donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
@@ -54,27 +54,28 @@ def jit(
       keep_unused: whether arguments that the result does not depend on stay in the program.
       device: the device to run on; by default that of the arguments.
       backend: the platform to run on, by name.
-      inline: whether the function's operations, and not a call to it, are written into programs
-        that call it: True for jaxprs, False for the choice of XLA, or a member of `jax.Inline`.
+      inline: whether programs that call the function contain its operations instead of a call:
+        True for jaxprs, False for the choice of XLA, or a member of `jax.Inline`.
       compiler_options: XLA flags by name, for this function.
-      verify: whether the first two calls also run operation by operation, or how many do. If XLA's
-        results are further away than rounding explains, a MiscompileError names the operation.
+      verify: whether the first two calls also run operation by operation, or the number of calls
+        that do. If XLA's results differ by more than rounding explains, a MiscompileError names the
+        operation.
       buckets: the sizes that axes of arguments are padded to, so that calls of many lengths share
-        a few programs; results are those without padding. A dictionary: a key is the name or the
-        position of a parameter, for axis 0 of its arrays, a pair of one and an axis, or a tuple of
-        these whose axes have one length; a value has ascending sizes, such as (128, 256, 512), or
-        is "auto", for powers of two, or the factor by which sizes grow. JAX has no such option.
+        a few programs; results are those without padding. It is a dictionary: a key is the name or
+        the position of a parameter, for axis 0 of its arrays, a pair of one of these and an axis,
+        or a tuple of keys whose axes share a length; a value is a tuple of ascending sizes, such as
+        (128, 256, 512), "auto" for powers of two, or a growth factor. JAX has no such option.
 
     Returns:
       A function with the same arguments and results, and the methods `trace`, `lower`,
       `eval_shape`, `clear_cache`, `cache_report` (the compilations, with reasons) and `timings`.
 
     Raises:
-      ValueError: if a position or name is not that of a parameter, or both a device and a
-        backend are passed, or `inline` is not a boolean and no Inline; for buckets with shardings.
+      ValueError: if a position or name is not that of a parameter, both a device and a backend
+        are passed, `inline` is neither a boolean nor an Inline, or buckets have shardings.
 
       A call raises ValueError if the shardings do not fit the arguments or results, devices
-      differ, or a length is greater than all its buckets; PaddingError for an operation
+      differ, or a length is greater than all its buckets, and PaddingError for an operation
       whose result would depend on the padding of a bucket.
 
     Example:

@@ -12,7 +12,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
 class UnspecifiedValue:
-    """The class of UNSPECIFIED, by which packages say that they leave a sharding to jit."""
+    """The class of UNSPECIFIED, with which packages leave a sharding to jit."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
@@ -85,7 +85,7 @@ def requested_modes(
     """Return the layout modes of a program; None if neither jit nor an argument requests one.
 
     Args:
-      layouts: the layouts requested of jit, which go before those of arguments.
+      layouts: the layouts requested of jit, which take precedence over those of arguments.
       traced: the program.
       leaves: its flat arguments, or descriptions of them, which may have a Format.
     """

@@ -125,7 +125,7 @@ class JitShardings:
         check_on_device(device, requested, leaves, lambda i: f"argument {names[i]}")
 
     def described_arguments(self, traced: TracedProgram, leaves: Sequence[object]) -> list[object]:
-        """Return flat arguments with the types of those that have a sharding of jit's.
+        """Return flat arguments with the types that the shardings of jit give them.
 
         The types of results do not depend on where such arguments are.
         """
@@ -136,12 +136,12 @@ class JitShardings:
         ]
 
     def over_devices(self, traced: TracedProgram, leaves: Sequence[object]) -> FlatShardings:
-        """Return the sharding of each input and output; those over abstract meshes get devices.
+        """Return the sharding of each input and output, with devices instead of abstract meshes.
 
         These are the devices of the mesh in context, or else of an argument.
 
         Raises:
-          ValueError: if there are none, or another number than the mesh has.
+          ValueError: if there are no devices, or not as many as the mesh has.
         """
         flat = self.of(traced)
         if not self._has_abstract:
@@ -193,7 +193,7 @@ class JitShardings:
 
         Raises:
           ValueError: if the trees are not prefixes of the arguments and the result, an output
-            cannot be split so, or there are keyword arguments.
+            cannot be split this way, or there are keyword arguments.
           RuntimeError: for PartitionSpecs without a mesh in context.
         """
         flat = traced.shardings
@@ -330,10 +330,10 @@ def _on_one_device(x: ArrayLike, sharding: SingleDeviceSharding) -> Array:
 
 @boundary
 def with_sharding_constraint(x: object, shardings: object) -> PyTree:
-    """Return values with a sharding constraint, by which XLA splits them inside of a program.
+    """Return values with a sharding constraint, which XLA follows inside of a program.
 
-    Constraints are about mesh axes of type Auto. If all axes of the mesh in context are of type
-    Explicit, this checks that the values are split so.
+    Constraints apply to mesh axes of type Auto. If all axes of the mesh in context are of type
+    Explicit, this checks that the values are split this way.
 
     Args:
       x: an array or a pytree of arrays.
@@ -348,8 +348,8 @@ def with_sharding_constraint(x: object, shardings: object) -> PyTree:
     Raises:
       TypeError: for leaves that are not shardings.
       RuntimeError: for PartitionSpecs outside of a mesh context.
-      ValueError: if the shardings are not a prefix, an array cannot be split so, or a specification
-        names axes that are not of type Auto.
+      ValueError: if the shardings are not a prefix, an array cannot be split this way, or a
+        specification names axes that are not of type Auto.
       AssertionError: if all axes of the mesh in context are of type Explicit, and an array is
         split otherwise.
     """
@@ -380,7 +380,7 @@ def _constrained_leaf(x: ArrayLike, target: object) -> ArrayLike:
 
 
 def _assert_split(aval: ShapedArray, spec: PartitionSpec) -> None:
-    """Raise AssertionError unless the type of an array says that it is split as the spec."""
+    """Raise AssertionError unless an array is split by the spec, according to its type."""
     expected = spec_of_rank(spec, aval.ndim)
     actual = spec_of_rank(spec_of(aval), aval.ndim)
     if expected is not actual:
@@ -421,10 +421,10 @@ def _constraint(leaf: object) -> Any:
 
 
 def check_device(device: Device | None, backend: str | None) -> None:
-    """Warn if jit is given a device or a platform, which is deprecated.
+    """Warn if a device or a platform is passed to jit, which is deprecated.
 
     Raises:
-      ValueError: if it is given both.
+      ValueError: if both are passed.
     """
     if device is not None and backend is not None:
         raise ValueError(

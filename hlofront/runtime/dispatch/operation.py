@@ -85,7 +85,7 @@ class Operation:
             errors.add_operands(error, self.fun.__name__, operands)
             raise
         except OverflowError:
-            # A list is refused as a list, whatever integers are in it.
+            # A list is refused, even if it contains only integers.
             if not all(map(is_operand, args)):
                 self.fun(*args, **kwargs)
             raise
@@ -204,7 +204,7 @@ def operation(
 
 
 def _reduced(call: fast_parts.PjitFunction) -> Any:
-    """Return what a pickle of a jitted function holds: of an operation that a module has, its name.
+    """Return what a pickle of a jitted function contains: for a module's operation, its name.
 
     Users' functions keep the class of C++.
     """

@@ -55,20 +55,20 @@ def pmap(
     """Return a function that maps `fun` over an axis of its arguments, one element per device.
 
     It is `jit` of a `shard_map` over a mesh with one axis. In a group of processes the mapped axis
-    is over the devices of all: each process passes the elements of its own devices and gets their
-    results, and collectives are over the elements of all. Inside of other transformations, it is
-    over only the devices of this process.
+    spans the devices of all: each process passes the elements of its own devices and receives their
+    results, and collectives span the elements of all processes. Inside of other transformations, it
+    spans only the devices of this process.
 
     Args:
-      fun: a function of pytrees of arrays, of one element along the mapped axes.
+      fun: a function of pytrees of arrays, called with one element along the mapped axes.
       axis_name: the name of the mapped axis, for collectives in `fun`.
       in_axes: the mapped axis of each argument: an integer, None for arguments that each device
-        gets whole, or a pytree prefix of the tuple of positional arguments. Arguments by name are
-        mapped along axis 0.
+        receives whole, or a pytree prefix of the tuple of positional arguments. Keyword arguments
+        are mapped along axis 0.
       out_axes: the axis of each result along which elements are stacked, or None for results that
         are the same on all devices; a pytree prefix of the result.
-      static_broadcasted_argnums: positions of arguments that are Python values and not arrays.
-      devices: the devices; by default the first of this process, and as many of each other one.
+      static_broadcasted_argnums: positions of arguments that are Python values instead of arrays.
+      devices: the devices; by default the first ones of each process, equally many of each.
       backend: the platform whose devices to use, by name.
       axis_size: the size of the mapped axis, which the arguments of all processes must have.
       donate_argnums: positions of arguments whose buffers the results may reuse.

@@ -1,4 +1,4 @@
-"""Calls of programs with mutable references: on their arrays, which are donated and replaced."""
+"""Calls of programs with mutable references, on their arrays, which are donated and replaced."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 
 class DischargedCall:
-    """A program with references as one of the arrays that they hold, and how to call it.
+    """A program with references, converted to a program on the arrays that they hold.
 
     Attributes:
       captured: the references among the program's constants.
@@ -78,7 +78,7 @@ def discharged_call(program: ClosedJaxpr, donated: tuple[bool, ...]) -> Discharg
 
 
 def without_references(traced: TracedProgram) -> TracedProgram:
-    """Return a traced program as one of the arrays that its references hold."""
+    """Convert a traced program to one on the arrays that its references hold."""
     if not traced.has_references:
         return traced
     if traced.discharged is None:

@@ -1,5 +1,5 @@
 # pyright: strict
-"""Calls of programs that C++ does not start, made again without looking for the program."""
+"""Repeated calls of programs that C++ does not start, without looking up the program."""
 
 import weakref
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The memories of jit's in_shardings and out_shardings: programs that move values between them.
 
-In a program an input with a sharding in the memory of the host has that type, and is moved to the
-device first; a result with such a sharding is moved to the host last.
+In a program, an input with a sharding in host memory has that type, and is moved to the device
+first; a result with such a sharding is moved to the host last.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ def in_requested_memories(program: ClosedJaxpr, requested: FlatShardings) -> Clo
     """Return a program whose inputs and outputs are in the memories that jit's shardings name.
 
     Args:
-      program: the program. It may have more inputs and outputs than there are shardings, for what
-        it stores in mutable references: those stay where they are.
+      program: the program. It may have more inputs and outputs than there are shardings, for
+        mutable references: those stay where they are.
       requested: the sharding of each argument and result, or None.
     """
     inputs = _spaces(requested.inputs, program.in_avals)
@@ -48,7 +48,7 @@ def _spaces(shardings: Sequence[Sharding | None], avals: Sequence[AbstractValue]
 
 @once_per_program
 def _moving(program: ClosedJaxpr, inputs: Spaces, outputs: Spaces) -> ClosedJaxpr:
-    """Return a program with inputs in some memory spaces, and outputs moved to some; None stays."""
+    """Return a program with inputs and outputs in these memory spaces; None changes nothing."""
     avals = [
         aval.update(memory_space=space) if isinstance(aval, ShapedArray) and space else aval
         for aval, space in zip(program.in_avals, inputs, strict=True)

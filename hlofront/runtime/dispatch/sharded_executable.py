@@ -91,7 +91,7 @@ class ShardedExecutable(Executable):
     ) -> None:
         """Compare the program with those of the other processes before it first runs.
 
-        On CPUs and GPUs those that exchange no values need not run everywhere.
+        On CPUs and GPUs, programs that exchange no values need not run in all processes.
 
         Args:
           name: the name of the traced function.
@@ -171,7 +171,7 @@ class ShardedExecutable(Executable):
         # C++ would not wait for the previous program, nor call the handlers of empty results.
         if self.meets_on_cpu or self.splits_empty:
             return None
-        # Nor does it move arrays from as many other devices, or from another order of them.
+        # Nor does it move arrays from other devices, or from a different order of the devices.
         for i, sharding in zip(self.kept_inputs, self.shardings.stored_inputs, strict=True):
             x = storage_of(args[i])
             if type(x) is ArrayImpl and is_committed(x):
@@ -216,7 +216,7 @@ def split(x: object, aval: ShapedArray, sharding: Sharding) -> Array:
     An array that has the sharding already is returned unchanged.
 
     Raises:
-      IndivisibleError: if `x` cannot be split so.
+      IndivisibleError: if `x` cannot be split this way.
       OverflowError: if `x` is a Python integer that its dtype cannot hold.
       RuntimeError: if `x` is an array that was deleted.
     """

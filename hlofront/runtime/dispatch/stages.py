@@ -278,7 +278,7 @@ class Lowered(Stage):
 
     @property
     def fences(self) -> "list[Fence]":
-        """The module's fences: values that it stores though XLA's fusion would recompute each use.
+        """The module's fences: values that it stores where XLA's fusion would recompute each use.
 
         Each has the `file`, `line` and `function` of the user's code that it comes from, and its
         `aval`. The option `hlofront_fences` disables them.
@@ -308,7 +308,7 @@ class Lowered(Stage):
 
         Raises:
           JaxRuntimeError: if XLA refuses the module or an option.
-          ValueError: if the module was lowered for another platform than its device's, or for
+          ValueError: if the module was lowered for a platform other than its device's, or for
             several.
         """
         where = _assigned(self._where, device_assignment, len(self._traced.program.in_avals))
@@ -441,7 +441,7 @@ class Compiled(Stage):
         return self._executable.loaded.get_compiled_memory_stats()
 
     def runtime_executable(self) -> "LoadedExecutable | SubprocessExecutable":
-        """Return jaxlib's LoadedExecutable; for targets, an object that only lacks running."""
+        """Return jaxlib's LoadedExecutable; for targets, an equivalent object that cannot run."""
         return self._executable.loaded
 
     @property
@@ -561,7 +561,7 @@ def _is_hlo(dialect: str | None) -> bool:
 
 
 def _styled(text: str, style: str) -> str:
-    """Return a program's text in a style, through the module of styles, which only this imports."""
+    """Return a program's text in a style; only this function imports the module of styles."""
     if style == "raw":
         return text
     return importlib.import_module(_STYLES).styled(text, style)

@@ -1,4 +1,4 @@
-"""Calls of jitted functions with values that have a state, which the function may change."""
+"""Calls of jitted functions with stateful values, whose state the function may change."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -24,10 +24,10 @@ class _Jitted(Protocol):
 
 
 def _on_states(jitted: _Jitted) -> Any:
-    """Return the jitted function of PassedStates, which also returns those that it leaves.
+    """Return the jitted function of PassedStates, which also returns the final states.
 
     Raises:
-      TypeError: if shardings or layouts are requested, which are those of other arguments.
+      TypeError: if shardings or layouts are requested, as these are for other arguments.
     """
     if jitted.jit_shardings is not None or jitted.jit_layouts is not None:
         raise TypeError(

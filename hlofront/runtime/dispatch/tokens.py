@@ -1,4 +1,4 @@
-"""The tokens by which programs with effects wait for earlier ones, and the host for all."""
+"""The tokens with which programs with effects wait for earlier ones, and the host waits for all."""
 
 import atexit
 import threading

@@ -1,4 +1,4 @@
-"""The shardings of a compiled program: those that were requested, and XLA's choice of others."""
+"""The shardings of a compiled program: the requested ones, and those that XLA chose."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -47,8 +47,8 @@ def chosen_shardings(
       requested: the sharding requested for each, or None.
       avals: the type of each on its devices.
       device_assignment: the devices of the program.
-      first: the first NamedSharding of an input: a value with an equivalent sharding gets it as it
-        was written, with names of axes of size 1 and trailing None.
+      first: the first NamedSharding of an input: values with an equivalent sharding have this one,
+        with names of axes of size 1 and trailing None.
     """
     like = device_assignment.like or replicated(device_assignment.devices)
     shardings: list[Sharding] = []
@@ -74,7 +74,7 @@ def chosen_shardings(
 
 
 def _sharding_of_type(like: Sharding, aval: ShapedArray) -> NamedSharding | None:
-    """Return the sharding that a type gives, over a mesh with other axes that XLA splits."""
+    """Return the sharding of a type, over a mesh with other axes that XLA splits along."""
     if type(like) is not NamedSharding or not (like.mesh.explicit_axes and like.mesh.auto_axes):
         return None
     if aval.mesh is not None and aval.mesh is not like.mesh.abstract_mesh:
@@ -133,5 +133,5 @@ def compiled_shardings(
 
 
 def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of a value's buffer: for random keys, that of their array of integers."""
+    """Return the sharding of a value's buffer, which for random keys is an array of integers."""
     return stored_sharding(sharding, aval) if is_key(aval) else sharding

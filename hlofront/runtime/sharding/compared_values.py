@@ -1,5 +1,5 @@
 # pyright: strict
-"""Host values, which processes compare before they put them on devices of all of them."""
+"""The comparison of host values that processes put on devices of all of them."""
 
 import hashlib
 
@@ -10,8 +10,8 @@ from hlofront.bridge.client import Sharding
 from hlofront.pjrt.process_group import current_group
 from hlofront.pjrt.program_comparison import ComparedValue
 
-# The maximum size of an array that an error shows whole; of larger ones it shows the first and the
-# last three numbers.
+# The maximum size of an array that an error shows in full; for larger ones it shows the first and
+# the last three numbers.
 _MAX_NUMBERS = 20
 
 
@@ -23,7 +23,7 @@ def compare_values(value: np.ndarray, sharding: Sharding) -> None:
 
     Raises:
       AssertionError: in all processes, if their values, dtypes or shapes differ.
-      RuntimeError: if one does not come.
+      RuntimeError: if a process does not arrive.
       ProcessFailureError: if one has failed.
     """
     group, processes = current_group(), _processes_of(sharding)

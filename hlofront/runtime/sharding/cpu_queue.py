@@ -69,8 +69,8 @@ class OneAtATime:
           loaded: the program.
           buffers: its arguments.
           note_launch: called when the previous program has ended.
-          take_error: returns the error of the program's callbacks, or None. It is called when the
-            program has ended, for which this method waits then.
+          take_error: returns the error of the program's callbacks, or None. If it is passed, this
+            method waits until the program has ended, and calls it then.
 
         Raises:
           JaxRuntimeError: if a callback failed; the exception that it raised is the cause.

@@ -38,7 +38,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
 class DeviceAssignment:
-    """The devices of a program for several, with the shardings of its inputs and outputs.
+    """The devices of a program for several devices, with the shardings of its inputs and outputs.
 
     A program for one device has that Device instead of a DeviceAssignment.
 
@@ -83,7 +83,7 @@ class DeviceAssignment:
 
     @property
     def typed_mesh(self) -> Mesh | None:
-        """The mesh whose axes of type Explicit split values as their types say, or None."""
+        """The mesh along whose Explicit axes values are split by their types, or None."""
         mesh = getattr(self.like, "mesh", None)
         return mesh if isinstance(mesh, Mesh) and mesh.explicit_axes else None
 
@@ -100,7 +100,7 @@ class DeviceAssignment:
     def text(self) -> str:
         """Return the order of the devices and the shardings as text.
 
-        The devices are counted from the first: equal programs on other devices have one text.
+        The devices are counted from the first: equal programs on other devices have the same text.
         """
         ids = [device.id - self.device.id for device in self.devices]
         typed = "" if self.typed_mesh is None else f" {self.typed_mesh}"
@@ -180,12 +180,12 @@ def device_assignment_of(
 
     Raises:
       ValueError: if the shardings have different devices, or an argument's sharding differs from
-        the requested one, or its shape cannot be split so.
+        the requested one, or its shape cannot be split this way.
     """
     requested = list(inputs) or [None] * len(leaves)
     name = describe or (lambda i: f"argument {i}")
     check_requested(requested, leaves, name)
-    # Arguments with a sharding of jit's are moved to its devices.
+    # Arguments that jit has a sharding for are moved to its devices.
     actual_shardings = [
         placed(leaf) if sharding is None else None
         for sharding, leaf in zip(requested, leaves, strict=True)
@@ -243,10 +243,10 @@ def assignment_of_shardings(
 def check_requested(
     requested: Sequence[Sharding | None], leaves: Sequence[object], name: Callable[[int], str]
 ) -> None:
-    """Raise an error for arguments that cannot have the shardings that jit was given for them.
+    """Raise an error for arguments that cannot have the shardings that were requested of jit.
 
     A call copies an argument to other devices, or in another order of them; it does not split it
-    otherwise, nor move it to another memory.
+    differently, nor move it to another memory.
 
     Args:
       requested: the sharding requested of jit for each argument, or None.
@@ -254,8 +254,8 @@ def check_requested(
       name: a function from the position of an argument to its name in messages.
 
     Raises:
-      ValueError: if a committed argument is split otherwise than requested, an array is in
-        another memory, or a shape cannot be split so.
+      ValueError: if a committed argument is not split as requested, an array is in another memory,
+        or a shape cannot be split this way.
     """
     for i, (target, leaf) in enumerate(zip(requested, leaves, strict=True)):
         if target is None:
@@ -288,7 +288,7 @@ def check_on_device(
     leaves: Sequence[object],
     name: Callable[[int], str],
 ) -> None:
-    """Raise a ValueError if an argument without a sharding of jit's is committed elsewhere.
+    """Raise a ValueError if an argument for which jit has no sharding is committed elsewhere.
 
     Args:
       device: the one device of jit's shardings.
@@ -347,11 +347,11 @@ def _devices(sharding: Sharding) -> str:
 
 @once_per_program
 def shardings_inside(program: Program) -> list[Sharding]:
-    """Return the shardings in the parameters of a program's equations, and of its subprograms'."""
+    """Return the shardings in the parameters of the equations of a program and its subprograms."""
     return list(dict.fromkeys(_inside(opened(program))))
 
 
-# The primitives whose parameters say on which devices a program runs.
+# The primitives whose parameters determine on which devices a program runs.
 _PLACING = frozenset((sharding_constraint_p, argument_sharding_p, reshard_p, device_put_p))
 
 

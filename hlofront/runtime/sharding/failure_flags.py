@@ -1,5 +1,5 @@
 # pyright: strict
-"""The sum over the processes that run a program of whether a callback failed in one of them."""
+"""The check whether a callback failed in any of the processes that run a program."""
 
 from collections.abc import Collection
 
@@ -23,7 +23,7 @@ from hlofront.transforms.stage import stage
 
 
 class FailureFlags:
-    """A program that adds up a number from each process: 1 where a callback failed, 0 elsewhere.
+    """A program that sums a number from each process: 1 where a callback failed, 0 elsewhere.
 
     Processes that run the same programs run this one together, after each run of a program with
     callbacks. It is much faster than messages to the coordination service.
@@ -55,9 +55,9 @@ class FailureFlags:
         self._connecting: Collection[int] = tuple(device.process_index for device in devices)
 
     def any_failed(self, failed: bool) -> bool:
-        """Return whether a callback failed in any process, which all call this.
+        """Return whether a callback failed in any process; all processes must call this.
 
-        Meanwhile no other program in which CPU devices exchange values may run.
+        No other program in which CPU devices exchange values may run at the same time.
 
         Args:
           failed: whether a callback failed in this process.

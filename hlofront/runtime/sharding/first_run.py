@@ -1,4 +1,4 @@
-"""The first run of a program over several processes, which compare it before it runs."""
+"""The first run of a program over several processes, which compare the program before it runs."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ class FirstRun:
         equal modules, which are compared if the digests differ.
 
         Raises:
-          RuntimeError: if they are not, or one does not come.
-          ProcessFailureError: if one has failed.
+          RuntimeError: if their programs differ, or a process does not arrive.
+          ProcessFailureError: if a process has failed.
         """
         group = current_group()
         if group is None:
-            return  # The devices of other processes are pretended ones.
+            return  # The devices of other processes are simulated.
 
         def text() -> str:
             ids = [device.id for device in self.device_assignment.devices]
@@ -61,7 +61,7 @@ def agreed_error(
 ) -> RuntimeError | None:
     """Return the error of a program's callbacks in this process, or else in another one.
 
-    The processes meet after a run in which a callback failed in one of them: the call fails in all.
+    The processes meet after a run in which a callback failed in any of them: the call fails in all.
 
     Args:
       processes: the processes whose devices the program spans.
@@ -89,21 +89,21 @@ def agreed_error(
 
 
 def note_start(processes: tuple[int, ...], name: str) -> None:
-    """Note that this process starts a program in which it exchanges values with others."""
+    """Record that this process starts a program in which it exchanges values with others."""
     group = current_group()
     if group is not None:
         group.programs.note_start(processes, name)
 
 
 def note_launch(connecting: Collection[int]) -> None:
-    """Note that a program starts whose processes, if it runs for the first time, may connect."""
+    """Record that a program starts whose processes may connect if this is its first run."""
     group = current_group()
     if group is not None:
         group.note_launch(connecting)
 
 
 def difference(first: str, second: str, labels: tuple[str, str]) -> str:
-    """Return what differs between two programs with a line of settings each; "" if nothing does.
+    """Return the differences of two programs, each with a line of settings; "" if there are none.
 
     Example:
       >>> difference("devices [0, 1]\\n", "devices [1, 0]\\n", ("process 0", "process 1"))

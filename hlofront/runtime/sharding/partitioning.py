@@ -1,6 +1,6 @@
-"""Answers to XLA, while it compiles, on operations whose shardings the host decides or sees."""
+"""Answers to XLA, while it compiles, about operations whose shardings the host decides or sees."""
 
-# The functions are the user's, of arguments and results of any type.
+# The functions are the user's, with arguments and results of any type.
 # pyright: basic
 
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ def _bytecode(
       program: the program.
       devices: the devices.
       name: the name of the function that it was traced from.
-      mesh: the mesh along whose axes its collectives are.
+      mesh: the mesh that its collectives name axes of.
 
     Raises:
       ValueError: if the program calls the host.
@@ -141,7 +141,7 @@ class _Partition:
         self._params = call.params
         self._like = devices.like or replicated(devices.devices)
         if type(self._like) is NamedSharding:
-            # Types of values within a partition function are split along no axis of the mesh.
+            # Within a partition function, types of values are not split along any axis of the mesh.
             mesh = self._like.mesh
             mesh = mesh.update(axis_types=(AxisType.Auto,) * len(mesh.axis_names))
             self._like = NamedSharding(mesh, PartitionSpec())
@@ -217,7 +217,7 @@ class _Partition:
 
 
 def _per_axis(described: HloSharding, like: Sharding, ndim: int) -> Sharding:
-    """Return what `from_hlo` returns, where the spec of a NamedSharding has `ndim` entries."""
+    """Return the result of `from_hlo`, with `ndim` entries in the spec of a NamedSharding."""
     sharding = from_hlo(described, like, ndim)
     if type(sharding) is not NamedSharding:
         return sharding
@@ -227,7 +227,7 @@ def _per_axis(described: HloSharding, like: Sharding, ndim: int) -> Sharding:
 
 
 def _described(aval: ShapedArray, sharding: Sharding, devices: Sharding) -> HloSharding:
-    """Return a sharding as XLA describes it, of the array that holds a value.
+    """Return XLA's description of a sharding, for the array that stores a value.
 
     Args:
       aval: the type of the value.

@@ -119,7 +119,7 @@ def default_device() -> Device:
 def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
     """Return the device that a computation runs on, and whether its results are committed to it.
 
-    For arguments split over several devices, that is a DeviceAssignment.
+    If arguments are split over several devices, the device is a DeviceAssignment.
 
     Raises:
       ValueError: if arguments are committed to different devices.
@@ -155,7 +155,7 @@ def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[Prog
     """Return the device of a program by its constraints and arguments, and if it commits results.
 
     Raises:
-      ValueError: if arguments are committed to different devices, or to others than those of the
+      ValueError: if arguments are committed to different devices, or not to those of the
         constraints.
     """
     inside, mesh = shardings_inside(program), context_mesh()
@@ -248,7 +248,7 @@ def host_put(
       placement: the device.
       committed: whether computations with the result must run on the device.
       copied: whether its memory must be read now. Otherwise the result may share the memory of a
-        NumPy array, and changes with it.
+        NumPy array, and change with it.
     """
     if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
         # Without jax_enable_x64, jaxlib's C++ converts the value to a dtype of 32 bits.

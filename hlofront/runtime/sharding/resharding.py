@@ -1,5 +1,5 @@
 # pyright: strict
-"""Resharding: copies of arrays with another sharding, which devices make among themselves."""
+"""Resharding: copies of arrays with another sharding, made by exchanges between devices."""
 
 import math
 from collections.abc import Sequence
@@ -54,8 +54,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     If the devices stay the same, they exchange the missing elements in a compiled program.
     Otherwise, the array's own devices first cut it into the new shards in such a program, unless
     they already have them, and each shard is copied to its new device. CPU devices of this process
-    read each other's shards from the memory that they share. No array is gathered on the host.
-    Devices of other processes are sent their shards by a program, which all of those processes run.
+    read each other's shards from shared memory. No array is gathered on the host. A program, which
+    all processes involved run, sends shards to devices of other processes.
 
     Args:
       x: an array on devices.
@@ -63,14 +63,14 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
       donated: whether a program that exchanges shards may reuse the memory of the array.
 
     Raises:
-      IndivisibleError: if the array cannot be split so.
+      IndivisibleError: if the array cannot be split this way.
       RuntimeError: if the array was deleted.
-      ValueError: if devices of another process would be sent shards of an array that one process
-        has, or of an array on another platform.
+      ValueError: if shards of an array in only one process, or on another platform, would be sent
+        to devices of another process.
     """
     check_not_deleted(x)
     own_sharding, shape = sharding_of(x), x.aval.shape
-    # A guard would take shards read from memory for transfers from the host.
+    # A transfer guard would mistake shards read from memory for transfers from the host.
     if _guard_puts.value is None:
         assembly = _assembly_instead(own_sharding, sharding, shape)
         if assembly is not None:
@@ -109,7 +109,7 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
 
 
 def _with_summands(x: Array, sharding: Sharding, donated: bool) -> Array:
-    """Return an array with another sharding, where one of both has summands of the array."""
+    """Return an array with another sharding, where either sharding holds summands of the array."""
     own_sharding = sharding_of(x)
     if has_summands(sharding):
         check_kinds(spec_of(x.aval), sharding.spec)
@@ -121,7 +121,7 @@ def _with_summands(x: Array, sharding: Sharding, donated: bool) -> Array:
 
 
 def split_on_host(value: np.ndarray, aval: ShapedArray, sharding: Sharding) -> Array:
-    """Return an array whose devices are each sent their shard of a NumPy array."""
+    """Return an array made by sending each device its shard of a NumPy array."""
     if has_summands(sharding):
         whole = added_up(sharding)
         return resharded(split_on_host(value, aval_split_by(whole, aval), whole), sharding, True)
@@ -146,7 +146,7 @@ def empty(aval: ShapedArray, sharding: Sharding) -> Array:
 
 @memoize(typed=False)
 def _are_shards_moved(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> bool:
-    """Return whether each shard of an array is moved as it is, from the n-th device to the n-th."""
+    """Return whether each shard moves unchanged, from the n-th device to the n-th."""
     if device_list_of(own_sharding) != device_list_of(sharding) and not (
         own_sharding.is_fully_addressable
         and sharding.is_fully_addressable
@@ -165,7 +165,7 @@ def _assembly_instead(
     """Return how an array is assembled in the memory of CPU devices, or None if it is not.
 
     Raises:
-      IndivisibleError: if the array cannot be split so.
+      IndivisibleError: if the array cannot be split this way.
     """
     sharding.check_compatible_aval(shape)
     if own_sharding.num_devices == 1 or 0 in shape:
@@ -176,7 +176,7 @@ def _assembly_instead(
 
 
 def _moved_shards(x: Array, sharding: Sharding) -> Array:
-    """Return an array with each shard moved as it is, to the n-th device or its other memory."""
+    """Return an array with each shard moved unchanged, to the n-th device or its other memory."""
     if sharding.is_fully_addressable:
         return moved(x, sharding, CopySemantics.REUSE_INPUT)
     # C++ moves only arrays of this process's devices.
@@ -187,7 +187,7 @@ def _moved_shards(x: Array, sharding: Sharding) -> Array:
 
 
 def _typed(x: Array) -> Array:
-    """Return an array with the type that its sharding says, and committed to its devices."""
+    """Return an array with the type of its sharding, committed to its devices."""
     aval = aval_split_by(sharding_of(x), x.aval)
     if is_committed(x) and aval == x.aval:
         return x
@@ -206,7 +206,7 @@ def _shards(x: Array) -> list[Array]:
 
 
 class Cut(NamedTuple):
-    """An array of shards: one from each tile of `times` shards per axis of another array.
+    """An array of shards of another array: one from each tile of `times` shards per axis.
 
     Attributes:
       array: the array, whose devices hold one such shard each.
@@ -238,7 +238,7 @@ def _parts_of_processes(x: Array, sharding: Sharding, donated: bool) -> list[Cut
     On the same devices in another order they exchange shards.
 
     Returns:
-      None if a process has not the shards that its devices are to have: in all processes.
+      The shards; or None, in all processes, if a process lacks shards that its devices need.
     """
     own_sharding, shape = sharding_of(x), x.aval.shape
     if own_sharding.device_set == sharding.device_set:
@@ -254,7 +254,7 @@ def _parts_of_processes(x: Array, sharding: Sharding, donated: bool) -> list[Cut
 def _cut_for(x: Array, sharding: Sharding, donated: bool) -> list[Cut]:
     """Cut an array into the shards of a sharding, on the array's own devices.
 
-    They hold coarser shards together, as many of them as their number allows, and cut those.
+    Together the devices hold coarser shards, as many as their number allows, and cut those.
     """
     own_sharding, shape = sharding_of(x), x.aval.shape
     ndim = len(shape)
@@ -288,7 +288,7 @@ def tiled(tiles: Sequence[int], copies: int) -> HloSharding:
 
 
 def _distributed(cuts: Sequence[Cut], aval: ShapedArray, sharding: Sharding) -> Array:
-    """Copy shards to where a sharding needs them: from the same device if that holds them."""
+    """Copy shards to where a sharding needs them, from the same device if that holds them."""
     holders: dict[tuple[int, ...], dict[Device, Array]] = {}
     for cut in cuts:
         for start, shard in zip(cut.starts(), _shards(cut.array), strict=True):
@@ -381,7 +381,7 @@ def _program(
 
 
 def _parts(x: Array, tiles: Sequence[int], times: tuple[int, ...]) -> list[Array]:
-    """Return for each index into a tile's smaller tiles the array of those from every tile."""
+    """Return, for each index of a smaller tile in its tile, the array of these from every tile."""
     if math.prod(times) == 1:
         return [x]
     shape = x.aval.shape

@@ -1,8 +1,8 @@
 # pyright: strict
-"""Shards of arrays over several processes that go to devices of others: a program sends them.
+"""A program that sends shards of an array to devices of other processes.
 
-The devices that have the array, and those that are to have it, exchange parts of shards in rounds.
-In each one a device sends one part at most, and receives one. No device holds the whole array.
+The devices that have the array, and those that will have it, exchange parts of shards in rounds.
+In each round a device sends and receives at most one part. No device holds the whole array.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class _Sent(NamedTuple):
 
 
 class _Exchange(NamedTuple):
-    """The exchange of the shards of one sharding for those of another.
+    """The exchange of shards that turns one sharding into another.
 
     Attributes:
       devices: the devices that take part.
@@ -73,9 +73,9 @@ class _Exchange(NamedTuple):
 
 
 def sent(x: Array, sharding: Sharding) -> list[Array]:
-    """Return the shards of an array for other devices, which the devices of the array send them.
+    """Send shards of an array from its devices to others, and return those of this process.
 
-    All processes that have devices of the array, or are to have shards of it, must call this.
+    All processes that have devices of the array, or will have shards of it, must call this.
 
     Args:
       x: an array in the default memory of its devices, which has elements.
@@ -85,7 +85,7 @@ def sent(x: Array, sharding: Sharding) -> list[Array]:
       The shard of each device of this process, in the order of the sharding's devices.
 
     Raises:
-      ValueError: if the devices are of two platforms, or one process has the array.
+      ValueError: if the devices are of two platforms, or only one process has the array.
     """
     own_sharding, shape = sharding_of(x), x.aval.shape
     exchange = _exchange(own_sharding, sharding, shape)
@@ -125,7 +125,7 @@ def _is_here(device: Device) -> bool:
 
 
 def _rows(devices: Sequence[Device], shape: tuple[int, ...]) -> NamedSharding:
-    """Return the sharding by which each device has one row of an array, of this shape."""
+    """Return the sharding with which each device has one row of an array, of this shape."""
     mesh = Mesh(np.array(devices), (_AXIS,))
     return over_mesh(mesh, PartitionSpec(_AXIS, *[None] * len(shape)))
 
@@ -181,9 +181,9 @@ def _exchange(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]
 
 
 def _nearest(holders: Sequence[Device], device: Device, turn: int) -> Device:
-    """Return which of the devices with a shard sends it: the device itself, or of its process.
+    """Return the device that sends a shard: the receiver itself, one of its process, or another.
 
-    Of others each has its turn.
+    Other devices take turns.
     """
     if device in holders:
         return device
@@ -192,7 +192,7 @@ def _nearest(holders: Sequence[Device], device: Device, turn: int) -> Device:
 
 
 def _in_rounds(messages: Sequence[_Sent]) -> tuple[tuple[_Sent, ...], ...]:
-    """Divide messages into rounds, in which each device sends and receives one at most."""
+    """Divide messages into rounds, in which each device sends and receives at most one."""
     rounds: list[list[_Sent]] = []
     for message in messages:
         for together in rounds:

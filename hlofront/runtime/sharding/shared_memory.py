@@ -27,8 +27,8 @@ class Part(NamedTuple):
 
     Attributes:
       source: the number of the old shard among `Assembly.sources`.
-      read: where they are in the old shard.
-      write: where they are in the new one.
+      read: their position in the old shard.
+      write: their position in the new one.
     """
 
     source: int
@@ -43,7 +43,7 @@ class Assembly(NamedTuple):
       sources: the numbers of the devices whose shards are read; other shards are copies of those.
       shape: the shape of a new shard.
       shards: the parts of each new shard that is not a copy of another.
-      devices: the devices that get shards.
+      devices: the devices that receive shards.
       shard_of: per device, the number of its shard in `shards`.
     """
 
@@ -58,11 +58,11 @@ class Assembly(NamedTuple):
 def assembly_of(
     own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]
 ) -> Assembly | None:
-    """Return how the shards of an array are assembled from those that it has.
+    """Return the plan by which new shards of an array are assembled from its old ones.
 
     Returns:
-      None unless the shards that the array has, and those that it is to have, are all in the
-      memory of this process, and are parts of the array: not terms of a sum that is still due.
+      The plan; None unless old and new shards are all in the memory of this process, and are parts
+      of the array, not terms of a pending sum.
     """
     if not (_is_in_memory(own_sharding) and _is_in_memory(sharding)):
         return None
@@ -126,7 +126,7 @@ def bounds_of(index: _Index, shape: tuple[int, ...]) -> Bounds:
 
 
 def parts_of(shard: Bounds, sources: list[Bounds]) -> tuple[Part, ...]:
-    """Return the parts of a shard that are in others."""
+    """Return the parts that a shard takes from others."""
     parts: list[Part] = []
     for number, source in enumerate(sources):
         common = [

@@ -23,7 +23,7 @@ from hlofront.runtime.sharding.device_assignment import (
 
 
 def in_memory_of(aval: object, sharding: Sharding) -> Sharding:
-    """Return a sharding in the memory that an aval is in: the host's, or another of the sharding.
+    """Return a sharding in the memory space of an aval.
 
     Args:
       aval: the type of a value of a program.
@@ -39,9 +39,9 @@ def in_memory_of(aval: object, sharding: Sharding) -> Sharding:
 
 @memoize
 def aval_split_by(sharding: Sharding | None, aval: ShapedArray) -> ShapedArray:
-    """Return the aval of an array with a sharding: in its memory, and split as types say.
+    """Return the aval of an array with a sharding: in its memory, and split along explicit axes.
 
-    Types say how arrays are split along the explicit axes of a mesh.
+    Types record how arrays are split along the explicit axes of a mesh.
     """
     space = memory_space_of(None if sharding is None else memory_kind_of(sharding))
     if aval.memory_space is not space:
@@ -101,9 +101,9 @@ def devices_of_arguments(
 def with_typed_shardings(
     devices: DeviceAssignment, program: ClosedJaxpr, inside: Sequence[Sharding] = ()
 ) -> DeviceAssignment:
-    """Return a DeviceAssignment with the shardings that the types of a program say.
+    """Return a DeviceAssignment with the shardings of the types of a program.
 
-    Where a mesh has explicit axes, types say how inputs and outputs are split along them; if all
+    If a mesh has explicit axes, types determine how inputs and outputs are split along them; if all
     of its axes are explicit, XLA chooses nothing.
 
     Raises:
@@ -143,7 +143,7 @@ def with_typed_shardings(
 
 
 def _with_types_of(mesh: Mesh, other: AbstractMesh) -> Mesh | None:
-    """Return a mesh with another's types of axes, as inside of auto_axes; None for other axes."""
+    """Return a mesh with the axis types of another, as inside of auto_axes; None for other axes."""
     if mesh.shape_tuple != other.shape_tuple:
         return None
     return mesh.update(axis_types=other.axis_types)

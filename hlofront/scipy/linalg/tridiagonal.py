@@ -147,7 +147,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
     def cond(carry: tuple[Array, Array, Array]) -> Array:
         steps, low, high = carry
         width = reduce_max(sub(high, low), (0,))
-        # An interval without a number inside stays as it is.
+        # An interval that contains no number between its ends cannot be halved.
         halves = middles(low, high)
         is_inside = bitwise_and(compare.gt(halves, low), compare.lt(halves, high))
         unfinished = bitwise_and(compare.gt(width, tol), reduce_or(is_inside, (0,)))

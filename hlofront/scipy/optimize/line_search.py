@@ -65,9 +65,10 @@ class LineSearchStep(NamedTuple):
       value: the function's value there.
       gradient: the function's gradient there.
       evaluated: the number of evaluations.
-      failed: whether no step met the conditions. The others are then those of a step that did not.
-      status: 0, or 1 if an interval that had to contain a good step showed none, or 3 after too
-        many trials.
+      failed: whether no step met the conditions. The other values are then those of a step that
+        does not.
+      status: 0; 1 if no good step was found in an interval that must contain one; 3 after too many
+        trials.
     """
 
     step: Array
@@ -117,9 +118,9 @@ def line_search(
     """Return the step along a direction that meets the strong Wolfe conditions.
 
     The method is that of algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization
-    (2006): the step is doubled until an interval must contain a good one, which is then made
-    narrower by cubic and quadratic interpolation. It fails where the interval is not wider than
-    1e-5 (1e-10 in 64 bits), or reaches downward.
+    (2006): the step is doubled until an interval must contain a good one, which is then narrowed by
+    cubic and quadratic interpolation. It fails if the interval is not wider than 1e-5 (1e-10 in 64
+    bits), or its better end is the longer step.
 
     Args:
       objective: the function and its gradient.
@@ -128,7 +129,7 @@ def line_search(
       value: the function's value at `x`.
       gradient: the function's gradient at `x`.
       first: the step that is tried first.
-      maxiter: how often the step is doubled.
+      maxiter: how many times the step may be doubled.
     """
     start = _Point(0.0, value, precise_dot(gradient, direction), gradient)
     line = _Line(objective, x, direction, start)
@@ -157,7 +158,7 @@ def line_search(
 
     state = while_loop(going, body, _Search(start, start, False, False, 1, 0))
     step = state.best.step
-    # Steps that are too small for few bits would leave the search where it is.
+    # In low precision, smaller steps would not move the point.
     if finfo(typeof(step).dtype).bits < 64:
         step = jnp.where(jnp.abs(step) < 1e-8, jnp.sign(step) * 1e-8, step)
     return LineSearchStep(

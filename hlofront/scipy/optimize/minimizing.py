@@ -34,11 +34,11 @@ class OptimizeResults(NamedTuple):
     Attributes:
       x: the point of the minimum.
       success: whether the search converged.
-      status: 0 if the search converged, 1 after too many iterations. Of BFGS: 3 if the line search
-        failed in an interval that must contain a good step, 5 after too many trials of a step.
-        With limited memory: 2 or 3 after too many evaluations of the function or the gradient, 4
-        if the value hardly went down, 5 if the line search failed. `x` is then the last point,
-        which need not be the best.
+      status: 0 if the search converged, 1 after too many iterations. With BFGS: 3 if the line
+        search failed in an interval that must contain a good step, 5 after too many trials of a
+        step. With limited memory: 2 or 3 after too many evaluations of the function or the
+        gradient, 4 if the value hardly decreased, 5 if the line search failed. Unless the search
+        converged, `x` is the last point, which need not be the best.
       fun: the value at `x`.
       jac: the gradient at `x`.
       hess_inv: an approximation of the inverse of the Hessian, or None.
@@ -152,7 +152,7 @@ def _bfgs(objective: Objective, x: Array, options: _Options, size_of: _Norm) -> 
 
 
 def _updated(identity: Array, inverse: Array, move: Array, bend: Array) -> Array:
-    """Return the inverse Hessian after a step; the one before, where the step has no curvature."""
+    """Return the inverse Hessian after a step, or the previous one if the step has no curvature."""
     factor = 1 / precise_dot(bend, move)
     left = identity - factor * jnp.outer(move, bend)
     product = precise_dot(precise_dot(left, inverse), left.T)
@@ -313,8 +313,8 @@ def minimize(
 ) -> OptimizeResults:
     """Compute a local minimum of a smooth function of several variables.
 
-    It can be called under jit and vmap. Called again with the same function object and shapes, it
-    is not compiled again.
+    It can be called under jit and vmap. Calls with the same function object and shapes share a
+    compiled program.
 
     Args:
       fun: `fun(x, *args)`, which returns a real scalar and has a derivative.
@@ -324,8 +324,8 @@ def minimize(
       tol: the bound on the norm of the gradient.
       options: the options of BFGS: `maxiter`, the greatest number of steps, N * 200 by default;
         `gtol`, the bound on the norm of the gradient, 1e-5 by default; `norm`, the order of that
-        norm, infinity by default; `line_search_maxiter`, how often a step is doubled, 10 by
-        default.
+        norm, infinity by default; `line_search_maxiter`, how many times a step may be doubled, 10
+        by default.
 
     Returns:
       An OptimizeResults.

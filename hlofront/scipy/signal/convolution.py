@@ -239,7 +239,7 @@ def correlate(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: for the reasons for which `convolve` raises it.
+      ValueError: as `convolve` does.
     """
     check_arraylike("correlate", in1, in2)
     in2 = _backwards(in2)
@@ -288,7 +288,7 @@ def convolve2d(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: for the reasons for which `convolve` raises it, or if there are not two axes.
+      ValueError: as `convolve` does, or if there are not two axes.
       NotImplementedError: for other boundaries.
 
     Example:
@@ -323,7 +323,7 @@ def correlate2d(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: for the reasons for which `convolve` raises it, or if there are not two axes.
+      ValueError: as `convolve` does, or if there are not two axes.
       NotImplementedError: for other boundaries.
     """
     _check_plane("correlate2d", in1, in2, boundary, fillvalue)

@@ -372,7 +372,7 @@ class Rotation(NamedTuple):
         """Return unit quaternions, an array of shape (..., 4).
 
         Args:
-          canonical: whether to return, of the two quaternions of a rotation, that with positive w.
+          canonical: whether to choose, of a rotation's two quaternions, the one with positive w.
           scalar_first: whether w comes first.
         """
         quat = _canonical(self.quat) if canonical else self.quat

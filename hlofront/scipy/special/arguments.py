@@ -96,10 +96,10 @@ def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
 
 
 def define_slopes(function: custom_jvp, *rules: Callable[..., Array]) -> None:
-    """Set a rule for each argument: `rule(tangent, result, *arguments)`, its share of the tangent.
+    """Set a rule per argument: `rule(tangent, result, *arguments)`, what it adds to the tangent.
 
-    An argument that is known to have no tangent has no share, so that an infinite slope in it
-    makes no NaN of zero times infinity.
+    An argument that is known to have no tangent contributes nothing, so that an infinite slope
+    there does not become NaN as zero times infinity.
 
     Args:
       function: a custom_jvp function of arrays of equal shape and dtype.

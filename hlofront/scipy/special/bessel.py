@@ -129,7 +129,7 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
         reach = jnp.abs(values[0]) + jnp.abs(values[1])
         large = jnp.where(reach > 1 / _SMALL, _SMALL, 1.0)
         scale = jnp.where(reach < _SMALL, 1 / _SMALL, large)
-        # An element stays as it is until its own recurrence starts.
+        # An element is unchanged until its own recurrence starts.
         going = i >= steps - own_steps
         pairs = zip(values, start, strict=True)
         return [jnp.where(going, value * scale, before) for value, before in pairs]
@@ -155,7 +155,7 @@ def _iterations(size: Array, last: int, n_iter: int) -> Array:
 def _lower_orders(
     z: Array, half: Array, start: tuple[Array, Array, Array], last: int, infinite: Array
 ) -> Array:
-    """Return J of the orders 0 to `last`, of their ratios to products of min(1, z / (2 k)).
+    """Return J of the orders 0 to `last`, by a recurrence scaled by products of min(1, z / (2 k)).
 
     Args:
       z: the argument.

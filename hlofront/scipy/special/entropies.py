@@ -129,7 +129,7 @@ def _logarithm_of_ratio(p: Array, q: Array) -> Array:
     """
     greatest = finfo(typeof(p).dtype).maxexp
     least, exponent = 2.0 ** (2 - greatest), greatest * 5 // 8
-    # Beside an infinite number the other one may be too great to scale.
+    # If one number is infinite, the other may be too large to scale.
     is_greater, is_less = (p * least > q) & (q < 4), (q * least > p) & (p < 4)
 
     def by_case(if_greater: float, if_less: float, if_near: float) -> Array:
@@ -257,7 +257,7 @@ def _power_transformation(logarithm: Array, exponent: Array) -> Array:
 def _slope_along_exponent(logarithm: Array, exponent: Array) -> Array:
     product = exponent * logarithm
     near = (jnp.abs(product) < 1) | (exponent == 0)
-    # Each branch gets only arguments of its own side, so that its derivative is finite.
+    # Each branch receives only arguments of its own side, so that its derivative is finite.
     coefficients = [1 / (math.factorial(k) * (k + 2)) for k in reversed(range(24))]
     series = polynomial(coefficients, jnp.where(near, product, 0))
     divisor, far = jnp.where(near, 1, exponent), jnp.where(near, 1, logarithm)

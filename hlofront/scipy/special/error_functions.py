@@ -246,7 +246,7 @@ def ndtri(p: ArrayLike) -> Array:
 def _log_ndtr(x: Array) -> Array:
     scaled = x * math.sqrt(0.5)
     is_tail = x < -1
-    # Each branch gets only arguments of its own side, so that it does not overflow.
+    # Each branch receives only arguments of its own side, so that it does not overflow.
     half = erfcx_of_positive(jnp.where(is_tail, -scaled, 1.0)) / 2
     less = -0.5 * special.erfc(jnp.where(is_tail, -1.0, scaled))
     # In float64 log1p(x) of XLA loses two digits for x from -1/2 to -0.3.

@@ -189,7 +189,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     The result is NaN where n is not a whole number, or n or x is negative.
 
     Args:
-      n: whole numbers; the derivative in n is returned as zero.
+      n: whole numbers; the derivative with respect to n is returned as zero.
       x: real numbers that broadcast with n.
 
     Raises:

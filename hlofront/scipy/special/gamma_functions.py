@@ -489,7 +489,8 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b, x: arrays of real numbers that broadcast, a and b positive, x from 0 to 1.
 
     Raises:
-      ValueError: if an argument is complex; also where the function is differentiated in a or b.
+      ValueError: if an argument is complex, or if the function is differentiated with respect to a
+        or b.
     """
     return special.betainc(*floats("betainc", a, b, x))
 

@@ -70,7 +70,7 @@ def _kummer_by_steps(used: Array, top: Array, b: Array, x: Array) -> Array:
 
         first = (value, slope * step, value + slope * step, slope * step)
         sums = fori_loop(0, _ORDER, lambda k, c: term(1.0 * k, c), first)
-        # An element that has arrived stays as it is while others are on their way.
+        # An element that has arrived keeps its value while others need more steps.
         going = j < steps
         return jnp.where(going, sums[2], value), jnp.where(going, sums[3] / step, slope)
 

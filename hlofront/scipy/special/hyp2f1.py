@@ -54,7 +54,7 @@ def _near_one(
 
     Args:
       used: a mask of where the result is needed.
-      by_logarithm: a mask of where it is by DLMF 15.8.10, for c = a + b + m with m in 0, ..., 4; or
+      by_logarithm: a mask of where DLMF 15.8.10 is used, for c = a + b + m with m in 0, ..., 4; or
         None for nowhere.
       parameters: (a, b, c).
       others: (c - a, c - b).

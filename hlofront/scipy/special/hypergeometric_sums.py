@@ -102,7 +102,7 @@ def sum_of_terms(
         continues = continues | ((denominator < 0) & (k < _MOST - _TERMS))
         continues = going & continues & (term != 0) & jnp.isfinite(total)
         after = (total, blocks + full.astype(blocks.dtype), *after)
-        # A sum that has ended stays as it is, however many terms the other elements need.
+        # A sum that has ended is unchanged, however many terms the other elements need.
         after = [jnp.where(going, new, old) for new, old in zip(after, carry[3:], strict=True)]
         return k + _TERMS, continues, term, *after
 

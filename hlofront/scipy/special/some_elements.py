@@ -38,8 +38,8 @@ def apply_where(
     Args:
       mask: an array of booleans.
       function: a function of elements: of a mask and arrays of its shape.
-      operands: arrays of the mask's shape, each with a number that takes the place of its elements
-        where the mask is not set.
+      operands: arrays of the mask's shape, each with a number that replaces its elements where the
+        mask is not set.
       elsewhere: arrays of the shape of the mask and the dtypes of the function's results.
     """
 

@@ -57,12 +57,12 @@ def functions_of(
 ) -> Callable[[Function], Function]:
     """Return a decorator for the functions of a distribution, such as `def logpdf(x, a, b)`.
 
-    The functions get their arguments as arrays of one inexact dtype, have documentation made from
-    their name and those of their parameters, and run eagerly as one executable.
+    The functions receive their arguments as arrays of one inexact dtype, have documentation
+    generated from their name and those of their parameters, and run eagerly as one executable.
 
     Args:
       distribution: its name.
-      promoted: whether the arguments become arrays; if not, the functions get them unchanged.
+      promoted: whether the arguments become arrays; if not, the functions receive them unchanged.
       real: whether complex numbers, which have no order, raise TypeError.
       parameters: the meanings of parameters that other distributions do not have.
     """
@@ -104,8 +104,8 @@ def functions_of(
 def strongly_typed(function: Function) -> Function:
     """Decorate a function of arrays whose results are strongly typed where arrays are not.
 
-    In JAX its formula has constants of the dtype of its argument, added in jax.numpy. Scalars of
-    Python stay weakly typed.
+    In JAX its formula has constants of the dtype of its argument, added in jax.numpy. Python
+    scalars stay weakly typed.
     """
     return _of_strong_result(function, strong)
 
@@ -114,7 +114,7 @@ def with_constants(function: Function) -> Function:
     """Decorate a function of arrays whose results and cotangents are strongly typed.
 
     In JAX its formula has constants of the dtype of its argument, added in lax: no conversion
-    makes cotangents weakly typed again. Scalars of Python stay weakly typed.
+    makes cotangents weakly typed again. Python scalars stay weakly typed.
     """
     return _of_strong_result(function, times_one)
 
@@ -129,11 +129,11 @@ def _of_strong_result(function: Function, by: Callable[[Array], Array]) -> Funct
 
 
 def cotangents(*, weak: str = "", strong: str = "") -> Callable[[Function], Function]:
-    """Return a decorator for functions of arrays whose cotangents JAX's formula types otherwise.
+    """Return a decorator that gives cotangents the weak or strong types that they have in JAX.
 
     Args:
       weak: the names of weakly typed arguments that have weakly typed cotangents.
-      strong: the names of those that have strongly typed ones.
+      strong: the names of weakly typed arguments that have strongly typed cotangents.
     """
     changes = dict.fromkeys(weak.split(), weak_tangents)
     changes |= dict.fromkeys(strong.split(), strong_cotangents)
@@ -160,7 +160,7 @@ def exp_of(function: Function, undefined: bool = False) -> Function:
 
     Args:
       function: the logarithm, whose name begins with "log".
-      undefined: whether it returns NaN for parameters that the distribution does not have.
+      undefined: whether it returns NaN for parameters outside of the distribution's domain.
     """
     exp = exp_or_nan if undefined else jnp.exp
     return _composed(exp, function, function.__name__.removeprefix("log"))

@@ -29,7 +29,7 @@ def _has_ends(a: Array, b: Array) -> Array:
 
 
 def _share(a: Array, b: Array, y: Array) -> Array:
-    """Return betainc(a, b, y), and outside ]0, 1[ its value at the nearer end, with slopes of 0."""
+    """Return betainc(a, b, y), and outside (0, 1) its value at the nearer end, with slopes of 0."""
     below, above = y <= 0, y >= 1
     share = gamma_functions.betainc(a, b, jnp.where(below | above, 0.5, y))
     share = jnp.where(below, 0, jnp.where(above, 1, share))
@@ -37,7 +37,7 @@ def _share(a: Array, b: Array, y: Array) -> Array:
 
 
 def _log_share(a: Array, b: Array, y: Array) -> Array:
-    """Return the logarithm of `_share`, with slopes of 0 also where it is minus infinity."""
+    """Return the logarithm of `_share`, with slopes of 0 even where it is minus infinity."""
     below = y <= 0
     inside = jnp.where(below, 0.5, y)
     logarithm = log_of_share(_share(a, b, inside), _share(b, a, 1 - inside))
@@ -45,7 +45,7 @@ def _log_share(a: Array, b: Array, y: Array) -> Array:
 
 
 def _log_rest(a: Array, b: Array, y: Array) -> Array:
-    """Return the logarithm of 1 - `_share`, with slopes of 0 also where it is minus infinity."""
+    """Return the logarithm of 1 - `_share`, with slopes of 0 even where it is minus infinity."""
     above = y >= 1
     inside = jnp.where(above, 0.5, y)
     logarithm = log_of_share(_share(b, a, 1 - inside), _share(a, b, inside))

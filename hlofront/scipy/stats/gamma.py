@@ -24,7 +24,7 @@ _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 
 
 def _share(a: Array, y: Array) -> Array:
-    """Return gammainc(a, y), and outside ]0, inf[ its value at the nearer end, with slopes of 0."""
+    """Return gammainc(a, y), and outside (0, inf) its value at the nearer end, with slopes of 0."""
     below, above = y <= 0, at_infinity(a, y)
     share = gammainc(a, jnp.where(below | above, 1, y))
     share = jnp.where(below, 0, jnp.where(above, 1, share))
@@ -32,7 +32,7 @@ def _share(a: Array, y: Array) -> Array:
 
 
 def _has_share(a: Array, y: Array) -> Array:
-    """Return a mask of where `_share` is a number: of a shape of 0 it is 1 right of 0."""
+    """Return a mask of where `_share` is a number: for a shape of 0, it is 1 right of 0."""
     return (a > 0) | ((a == 0) & (y > 0))
 
 

@@ -114,9 +114,9 @@ def rankdata(
     """Return the ranks of elements, counted from 1, as floats.
 
     Args:
-      a: an array. With a NaN among them all ranks are NaN.
+      a: an array. If any element is NaN, all ranks are NaN.
       method: the rank of equal elements: the "average" of their ranks, the "min" or "max" of them,
-        ranks without gaps ("dense"), or each its own in order ("ordinal").
+        ranks without gaps ("dense"), or distinct ranks in order ("ordinal").
       axis: an axis to rank along; None for all elements, flattened.
       nan_policy: must be "propagate".
 

@@ -88,7 +88,7 @@ def _name(entry: str | GridDimensionSemantics) -> str:
 
 
 def _device_number(axes: Sequence[tuple[Any, int]]) -> Any:
-    """Return the number of the device in a mesh, whose last axis is the fastest."""
+    """Return the number of the device in a mesh, whose last axis varies fastest."""
     number: Any = np.int32(0)
     for name, size in axes:
         index = axis_index_p.bind(axis_name=name)
@@ -97,7 +97,7 @@ def _device_number(axes: Sequence[tuple[Any, int]]) -> Any:
 
 
 def _check_memories(jaxpr: Jaxpr) -> None:
-    """Raise ValueError if a kernel reads or writes an array in HBM itself."""
+    """Raise ValueError if a kernel reads or writes an array in HBM without a copy."""
     for equation in all_equations(jaxpr):
         if equation.primitive in _ACCESSES:
             aval: Any = equation.invars[0].aval
@@ -137,7 +137,7 @@ class _Turn:
 class _HostSide:
     """The function that programs call for a kernel, with a device's operands and its number.
 
-    If devices communicate, the last one that calls runs the kernel for all.
+    If devices communicate, the last one to call it runs the kernel for all.
     """
 
     def __init__(self, kernel: ModeledKernel):
@@ -165,12 +165,12 @@ class _HostSide:
             elif not self.changed.wait_for(lambda: turn.is_over, _SECONDS):
                 self._give_up(turn)
         if turn.error is not None:
-            # Each thread of the runtime raises an exception of its own.
+            # Each thread of the runtime raises its own exception.
             raise copy.copy(turn.error)
         return turn.results[device]
 
     def _join(self, device: int, operands: Sequence[NumPyArray]) -> _Turn:
-        """Return the first turn that a device has not joined yet, with its operands."""
+        """Return the first turn that a device has not joined yet, and add its operands."""
         turn = next((turn for turn in self.turns if device not in turn.operands), None)
         if turn is None:
             turn = _Turn()

@@ -1,4 +1,4 @@
-"""Vector clocks of cores and copies, and semaphores, which order what these do."""
+"""Vector clocks of cores and copies, and semaphores, which order their actions."""
 
 from collections.abc import Callable
 
@@ -6,16 +6,16 @@ from hlofront.base.named_tuple import NamedTuple
 
 # The name of a buffer or of semaphores among those of a core.
 Key = tuple[object, ...]
-# The latest time of each thread that another one knows about.
+# The latest time of each thread that another thread is known to follow.
 Clock = dict["Thread", int]
 
 
 class Thread:
-    """A core, or a copy, with a clock of what was done before.
+    """A core, or a copy, with a vector clock.
 
     Attributes:
       name: its name, for messages.
-      clock: the latest time of each thread that ended before what this one does next.
+      clock: per thread, the latest time that is over before this thread's next action.
     """
 
     __slots__ = ("clock", "name")
@@ -30,19 +30,19 @@ class Thread:
         return self.clock[self]
 
     def release(self) -> Clock:
-        """Return the clock for threads that learn of what was done so far, and go on."""
+        """Return the clock of the actions so far, for threads that acquire it; begin a new time."""
         clock = dict(self.clock)
         self.clock[self] += 1
         return clock
 
     def acquire(self, clock: Clock) -> None:
-        """Note that what another thread had done at a time is done."""
+        """Record that everything in another thread's clock happened before this thread goes on."""
         for thread, time in clock.items():
             if time > self.clock.get(thread, 0):
                 self.clock[thread] = time
 
     def follows(self, thread: "Thread", time: int) -> bool:
-        """Return whether what another thread did at a time has been done for certain."""
+        """Return whether another thread's actions at a time certainly happened before now."""
         return self.clock.get(thread, 0) >= time
 
 
@@ -52,7 +52,7 @@ class Signal:
     Attributes:
       source: the thread.
       amount: the number.
-      text: what adds it, for messages.
+      text: the operation that adds it, for messages.
       clock: the thread's clock when it was added; None before.
     """
 
@@ -66,12 +66,12 @@ class Signal:
 
 
 class Semaphore:
-    """A semaphore of a core: a count, and what is known of who increased it.
+    """A semaphore of a core: a count, and the threads that increased it.
 
     Attributes:
       name: its name, for messages.
       count: its count.
-      copies: the parts of copies that have not happened yet, and will signal it.
+      copies: the pending parts of copies that will signal it.
     """
 
     __slots__ = ("_consumed", "_signals", "copies", "count", "name")
@@ -80,26 +80,26 @@ class Semaphore:
         self.name = name
         self.count = 0
         self.copies: list[Callable[[], None]] = []
-        # The signals since the last time when all of them were consumed, and how much of them is.
+        # The signals since all were last consumed, and the amount that is consumed of them.
         self._signals: list[Signal] = []
         self._consumed = 0
 
     def expect(self, source: Thread, amount: int, text: str) -> Signal:
-        """Note that a thread will increase the count, and return the signal for `arrive`."""
+        """Record that a thread will increase the count, and return the signal for `arrive`."""
         signal = Signal(source, amount, text)
         self._signals.append(signal)
         return signal
 
     def arrive(self, signal: Signal) -> None:
-        """Increase the count by what was expected."""
+        """Increase the count by an expected signal."""
         signal.clock = signal.source.release()
         self.count += signal.amount
 
     def take(self, thread: Thread, amount: int, decrement: bool) -> None:
-        """Let a thread, which has waited, know of the signals that must have arrived.
+        """Order a thread that has waited after the signals that must have arrived.
 
-        If other threads signal the same semaphore, what has arrived may be from any of them: only
-        what is more than all that others may have signaled is from a thread for certain.
+        If several threads signal the same semaphore, what has arrived may be from any of them: only
+        the part that exceeds all signals of the others is certainly from one thread.
         """
         consumed = self._consumed + amount
         total = sum(signal.amount for signal in self._signals)
@@ -122,7 +122,7 @@ class Semaphore:
 
     @property
     def unconsumed(self) -> list[str]:
-        """What signaled it since it was last 0, for messages."""
+        """The operations that signaled it since it was last 0, for messages."""
         return list(dict.fromkeys(signal.text for signal in self._signals))
 
 
@@ -142,7 +142,7 @@ class Semaphores(NamedTuple):
     each: list[Semaphore]
 
     def like(self) -> "Semaphores":
-        """Return such semaphores for another core."""
+        """Return semaphores of the same kind for another core."""
         return semaphores(self.key, self.name, self.shape)
 
     @property

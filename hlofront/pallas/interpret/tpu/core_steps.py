@@ -1,4 +1,4 @@
-"""What a core does for operations apart from those on arrays: random bits, delays, profiles."""
+"""The operations of a core that are not on arrays: random bits, delays, profiles."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +14,9 @@ from hlofront.pallas.interpret.tpu.memory import Buffer
 from hlofront.pallas.interpret.tpu.steps import GridStep, at_once, line_of, step
 from hlofront.pallas.prng import prng_random_bits_p, prng_seed_p
 
-# By how many bits Threefry-2x32 rotates a word in four rounds, and then in the next four.
+# The bits by which Threefry-2x32 rotates a word, in four rounds and in the next four.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-# The word of the key schedule that is not the user's.
+# The constant word of the key schedule.
 _PARITY = np.uint32(0x1BD11BDA)
 
 
@@ -27,7 +27,7 @@ def _(self: GridStep, equation: Equation, operand: Any) -> Sequence[Any]:
 
 
 def threefry(key: Sequence[NumPyArray], x: NumPyArray, y: NumPyArray) -> Sequence[NumPyArray]:
-    """Return two arrays of uint32, encrypted by Threefry-2x32 with 20 rounds.
+    """Return two arrays of uint32, encrypted by Threefry-2x32 in 20 rounds.
 
     Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
     """

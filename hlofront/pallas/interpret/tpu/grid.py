@@ -36,7 +36,7 @@ class ModeledKernel(NamedTuple):
       line: the line of the user's program that calls it.
       semantics: per axis of the grid that the kernel sees, how steps may run; None for in order.
       checks_semaphores: whether semaphores must be 0 at the end.
-      surroundings: what is around it.
+      surroundings: its mesh and barrier.
       params: the options of the interpreter.
     """
 
@@ -60,11 +60,11 @@ class ModeledKernel(NamedTuple):
         return (*names, *[f"reference {number}" for number in range(len(names), count)])
 
     def run(self, operands: dict[int, Sequence[NumPyArray]]) -> dict[int, list[NumPyArray]]:
-        """Run the kernel on devices of some numbers with their operands; return their results.
+        """Run the kernel on devices, given operands by device number; return their results.
 
         Raises:
           RuntimeError: for races, deadlocks, and semaphores that are not 0 at the end.
-          IndexError: for what is out of bounds.
+          IndexError: for accesses out of bounds.
         """
         machine = Machine(self.params, math.prod([n for _, n in self.surroundings.mesh_axes]))
         devices = {number: _Device(self, machine, number, xs) for number, xs in operands.items()}
@@ -169,7 +169,7 @@ class _Device:
         """Return the number of parallel axes, which are the first ones.
 
         Raises:
-          ValueError: if one is after an axis that is not.
+          ValueError: if a parallel axis comes after one that is not.
         """
         flags = self._is_parallel()
         count = flags.index(False) if False in flags else len(flags)
@@ -182,7 +182,7 @@ class _Device:
         return count
 
     def _steps(self) -> list[tuple[int, ...]]:
-        """Return the indices of the steps in order, which is random along parallel axes."""
+        """Return the indices of the steps in execution order, random along parallel axes."""
         random = np.random.default_rng(self.kernel.params.random_seed or 0)
         columns = [
             random.permutation(size).tolist() if is_parallel else range(size)
@@ -192,7 +192,7 @@ class _Device:
 
 
 class _CoreRun:
-    """The run of the steps of one core: a buffer per block, which is copied where it changes."""
+    """The run of the steps of one core: a buffer per block, copied when the block changes."""
 
     def __init__(self, device: _Device, core: Core):
         mapping = device.kernel.mapping
@@ -231,7 +231,7 @@ class _CoreRun:
         return GridStep(self.core, self.device.kernel.surroundings, numbers, sizes)
 
     def run(self, steps: Sequence[tuple[int, ...]]) -> Run:
-        """Run the kernel at steps, and copy blocks in and out."""
+        """Run the kernel at the given steps, and copy blocks in and out."""
         device, mapping = self.device, self.device.kernel.mapping
         recorder = device.kernel.params.grid_point_recorder
         moving = [
@@ -335,7 +335,7 @@ def _none() -> Generator[Waiting, None, dict[int, Starts]]:
 
 
 def _own_elements(blocks: Blocks) -> tuple[slice, ...]:
-    """Return the index of an array among the elements that its blocks cover."""
+    """Return the index of the array's own elements among all those that its blocks cover."""
     return tuple(
         [slice(before, before + n) for before, n in zip(blocks.before, blocks.shape, strict=True)]
     )

@@ -1,4 +1,4 @@
-"""The modeled machine: cores of devices, their memories, copies in flight, and who waits."""
+"""The modeled machine: cores of devices, their memories, copies in flight, and waiting cores."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from hlofront.pallas.interpret_params import InterpretParams
 
 AnyRef = TypeVar("AnyRef", bound=ModeledRef)
 
-# With "random", one in this number of moments lets no copy go on.
+# In "random" mode, copies stop making progress with a probability of one in this number.
 _CHANCE = 2
 
 
@@ -21,7 +21,7 @@ class Waiting(NamedTuple):
 
     Attributes:
       semaphore: a semaphore.
-      amount: the least count with which the core goes on.
+      amount: the minimum count at which the core continues.
       line: the line of the user's program.
     """
 
@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether the core can go on, or a copy can happen that it waits for."""
+        """Whether the core can continue, or a copy that it waits for can happen."""
         return self.semaphore.count >= self.amount or bool(self.semaphore.copies)
 
 
@@ -47,7 +47,7 @@ class Core:
       device: the number of its device.
       number: its number among the cores of the device.
       thread: its clock.
-      scopes: how often it has entered each run_scoped, by the identity of its program.
+      scopes: the number of times it has entered each run_scoped, by its program's identity.
     """
 
     __slots__ = ("device", "machine", "number", "scopes", "thread")
@@ -77,7 +77,7 @@ class Core:
 
 
 class Copy:
-    """A copy that was started: a thread of its own, which reads, signals, writes and signals."""
+    """A started copy: a thread that reads, signals, writes and signals again."""
 
     __slots__ = ("_ends", "_held", "_line", "_received", "_sent", "thread")
 
@@ -149,13 +149,13 @@ class Copy:
         self._received = None
 
     def end(self) -> None:
-        """Let the copy happen now, as far as it has not."""
+        """Perform the rest of the copy now."""
         if self._received is not None:
             _, _, step = self._received
             step()
 
     def step(self) -> None:
-        """Let the next part of the copy happen."""
+        """Perform the next part of the copy."""
         if self._held is None:
             self.read()
         else:
@@ -187,18 +187,18 @@ class Machine:
         return self._tables.setdefault(place, {})
 
     def allocate(self, core: Core, ref: AnyRef) -> AnyRef:
-        """Give a core a buffer or semaphores, unless others have reached for them already."""
+        """Return a core's buffer or semaphores: these, or those that other cores already made."""
         return self._table(ref, core.device, core.number).setdefault(ref.key, ref)
 
     def of_core(self, ref: AnyRef, device: int, core: int) -> AnyRef:
-        """Return what is for another core, of this or another device, what a reference is here."""
+        """Return the counterpart of a buffer or semaphores on another core or device."""
         table = self._table(ref, device, core)
         if ref.key not in table:
             table[ref.key] = ref.like()
         return table[ref.key]
 
     def free(self, core: Core, ref: ModeledRef) -> None:
-        """Take a buffer or semaphores from a core.
+        """Free a buffer or semaphores of a core.
 
         Raises:
           RuntimeError: if the count of a semaphore is not 0.
@@ -221,7 +221,7 @@ class Machine:
     # ---- copies
 
     def start(self, copy: Copy) -> None:
-        """Start a copy, which happens now or later."""
+        """Start a copy, which is performed now or later."""
         if self.params.dma_execution_mode == "eager":
             copy.end()
         else:
@@ -229,7 +229,7 @@ class Machine:
             self.go_on()
 
     def go_on(self) -> None:
-        """Let some copies go on, if they happen at random moments."""
+        """Perform parts of some copies, if they happen at random moments."""
         if self.params.dma_execution_mode == "random":
             while self._copies and self.random.integers(_CHANCE):
                 copy = self._copies[self.random.integers(len(self._copies))]
@@ -243,7 +243,7 @@ class Machine:
         """Run cores until all have ended.
 
         Raises:
-          RuntimeError: if cores wait for what cannot happen, or semaphores are not 0 at the end.
+          RuntimeError: if cores wait forever, or semaphores are not 0 at the end.
         """
         waiting: dict[Core, Waiting] = {}
         running = dict(runs)

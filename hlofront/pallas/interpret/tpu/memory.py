@@ -25,9 +25,9 @@ class BufferPart(NamedTuple):
     """A part of a buffer: per axis a start, a number of elements and a stride.
 
     Attributes:
-      starts, sizes, strides: of the part.
+      starts, sizes, strides: those of the part, per axis of the buffer.
       shape: its shape, without the axes that an integer indexes.
-      outside: the index that is outside of the bounds, for messages; None if none is.
+      outside: an index that is out of bounds, for messages; None if none is.
     """
 
     starts: tuple[int, ...]
@@ -44,7 +44,7 @@ class BufferPart(NamedTuple):
 
     @property
     def slices(self) -> Any:
-        """The index of the part, with all axes, for NumPy, which gives a view."""
+        """NumPy's index of the part with all axes, which selects a view."""
         return (*[slice(r.start, r.stop, r.step) for r in self.ranges], ...)
 
     def overlaps(self, other: "BufferPart") -> bool:
@@ -57,7 +57,7 @@ class BufferPart(NamedTuple):
         return True
 
     def covers(self, other: "BufferPart") -> bool:
-        """Return whether a part has all elements of another one of its buffer."""
+        """Return whether a part has all elements of another part of the same buffer."""
         return all(
             a == b or (a.step == 1 and len(b) > 0 and a.start <= b[0] and b[-1] < a.stop)
             for a, b in zip(self.ranges, other.ranges, strict=True)
@@ -75,7 +75,7 @@ def part_of(shape: Shape, transforms: Sequence[NDIndexer]) -> BufferPart:
     """Return the part of an array that indexers, applied in order, select.
 
     Raises:
-      ValueError: for indices that are arrays, which TPUs do not have.
+      ValueError: for indices that are arrays, which TPUs do not support.
     """
     starts, sizes, strides = [0] * len(shape), list(shape), [1] * len(shape)
     axes = list(range(len(shape)))
@@ -121,7 +121,7 @@ def before_views(
 
 
 def selected(values: NumPyArray, transforms: Sequence[NDIndexer]) -> NumPyArray:
-    """Return what indexers and views, applied in order, select of an array.
+    """Return the part of an array that indexers and views, applied in order, select.
 
     Raises:
       IndexError: if an index is out of bounds.
@@ -138,7 +138,7 @@ def selected(values: NumPyArray, transforms: Sequence[NDIndexer]) -> NumPyArray:
 def with_selected(
     values: NumPyArray, transforms: Sequence[NDIndexer], new: NumPyArray
 ) -> NumPyArray:
-    """Return an array with other elements where indexers and views select.
+    """Return an array with the elements replaced that indexers and views select.
 
     Raises:
       IndexError: if an index is out of bounds.
@@ -165,7 +165,7 @@ def _checked_part(values: NumPyArray, indexer: NDIndexer) -> BufferPart:
 
 
 def _seen(values: NumPyArray, view: RefView) -> NumPyArray:
-    """Return an array in the shape, or with the bits as the dtype, of a view."""
+    """Return an array in the shape of a view, or its bits in the dtype of one."""
     if view.dtype is None:
         return values.reshape(view.new_shape)
     dtype: Any = view.dtype
@@ -176,7 +176,7 @@ def _seen(values: NumPyArray, view: RefView) -> NumPyArray:
         )
     if old == new:
         return np.ascontiguousarray(values).view(dtype)
-    # The rows that are packed together stand next to each other in memory.
+    # Rows that are packed together are adjacent in memory.
     count = old // new or new // old
     if new < old:
         words = np.ascontiguousarray(values)[..., None].view(dtype)
@@ -186,7 +186,7 @@ def _seen(values: NumPyArray, view: RefView) -> NumPyArray:
 
 
 def _inside(part: BufferPart, shape: Shape) -> tuple[Any, Any]:
-    """Return the index of what a part has of an array, and where it is in the part."""
+    """Return the index of the overlap of a part and an array, in the array and in the part."""
     ours: list[slice] = []
     theirs: list[slice] = []
     for r, size in zip(part.ranges, shape, strict=True):
@@ -198,7 +198,7 @@ def _inside(part: BufferPart, shape: Shape) -> tuple[Any, Any]:
 
 
 def _padded(shape: Shape, dtype: Any) -> Shape:
-    """Return the shape of the tiles of a TPU that hold an array."""
+    """Return the shape of an array padded to whole tiles of a TPU."""
     if not shape:
         return shape
     tile = [8 * max(32 // bit_width(dtype), 1), 128][-len(shape) :]
@@ -215,7 +215,7 @@ class Access(NamedTuple):
 
     Attributes:
       thread: the thread that did it.
-      time: the thread's time then.
+      time: the thread's time of the access.
       part: the part.
       is_write: whether it was a write.
       line: the line of the user's program.
@@ -234,7 +234,7 @@ class Access(NamedTuple):
 
 
 def uninitialized_value(dtype: Any, kind: str) -> Any:
-    """Return what memory holds before it is written to."""
+    """Return the value that memory has before it is written to."""
     if kind == "zero":
         return 0
     if dtype == bool_:
@@ -256,8 +256,8 @@ class Buffer:
       key: its name among those of the core; other cores use the same one.
       name: its name, for messages.
       values: its contents.
-      written: which elements have been written to; None where nobody asks.
-      is_shared: whether the cores of a device share it, as those in HBM.
+      written: which elements have been written to; None if that is not recorded.
+      is_shared: whether the cores of a device share it, as in HBM.
     """
 
     __slots__ = ("_log", "is_shared", "key", "name", "params", "values", "written")
@@ -278,14 +278,14 @@ class Buffer:
     def empty(
         key: Key, name: str, shape: Shape, dtype: Any, is_shared: bool, params: InterpretParams
     ) -> "Buffer":
-        """Return a buffer of elements that nobody has written."""
+        """Return a buffer of unwritten elements."""
         value = uninitialized_value(dtype, params.uninitialized_memory)
         buffer = Buffer(key, name, np.full(shape, value, dtype), is_shared, params)
         buffer.forget()
         return buffer
 
     def like(self) -> "Buffer":
-        """Return such a buffer for another core."""
+        """Return a buffer of the same kind for another core."""
         v = self.values
         return Buffer.empty(self.key, self.name, v.shape, v.dtype, self.is_shared, self.params)
 
@@ -294,7 +294,7 @@ class Buffer:
         return self.values.shape
 
     def forget(self) -> None:
-        """Take all elements for elements that nobody has written."""
+        """Make all elements unwritten again."""
         if self.written is not None:
             self.written[...] = False
 
@@ -358,7 +358,7 @@ class Buffer:
             np.copyto(self.written[ours], placed(known), where=where)
 
     def _only_masked(self, part: BufferPart, theirs: Any, mask: NumPyArray | None) -> bool:
-        """Return whether elements out of bounds are only such that a mask or padding leaves out."""
+        """Return whether all elements out of bounds are masked out, or are padding of tiles."""
         if mask is not None:
             rest = mask.reshape(part.sizes).copy()
             rest[theirs] = False
@@ -388,8 +388,8 @@ class Buffer:
             matters = is_write or other.is_write
             if not is_before and matters and part.overlaps(other.part):
                 self._report(access, other)
-            # A later access that covers an earlier one, and conflicts with what that does, is found
-            # to be unordered whenever the earlier one is.
+            # An earlier access may be dropped if this one covers it and conflicts with the same
+            # accesses: whatever races with the earlier one then races with this one, too.
             if not (is_before and (is_write or not other.is_write) and part.covers(other.part)):
                 kept.append(other)
         self._log = [*kept, access]
@@ -405,7 +405,7 @@ class Buffer:
 
 
 class ModeledRef(Protocol):
-    """A protocol of what a kernel has references to: Buffer and Semaphores."""
+    """A protocol of the objects behind a kernel's references: Buffer and Semaphores."""
 
     @property
     def key(self) -> Key: ...

@@ -59,7 +59,7 @@ from hlofront.primitives.calls.callbacks import debug_callback_p, debug_print_p,
 from hlofront.primitives.collectives.collectives import axis_index_p
 from hlofront.primitives.references.references import addupdate_p, get_p, swap_p
 
-# What a program computes with: arrays, and buffers and semaphores where it has references.
+# The values of a program: arrays, and buffers and semaphores for references.
 Value = Any
 Results = Generator[Waiting, None, Sequence[Value]]
 # The arguments are a GridStep, the equation and its operands.
@@ -71,11 +71,11 @@ step: RuleTable[StepRule] = RuleTable(
 
 
 class Surroundings(NamedTuple):
-    """What is around a kernel.
+    """The mesh and the barrier of a kernel.
 
     Attributes:
       mesh_axes: the names and sizes of the axes of the mesh that the kernel runs on.
-      collective_id: the number of the barrier that it shares with the same kernel elsewhere.
+      collective_id: the number of the barrier that the kernel shares with other devices.
     """
 
     mesh_axes: tuple[tuple[Any, int], ...]
@@ -87,7 +87,7 @@ class GridStep:
 
     Attributes:
       core: the core.
-      surroundings: what is around the kernel.
+      surroundings: the kernel's mesh and barrier.
       indices: the indices of the step, along the axes that the kernel sees.
       sizes: the sizes of the grid along them.
       used: the variables that the running program reads.
@@ -151,7 +151,7 @@ class GridStep:
     def read(
         self, ref: Buffer, transforms: Sequence[NDIndexer], line: str, mask: Any = None
     ) -> NumPyArray:
-        """Return what a kernel reads from a part of a buffer.
+        """Return the elements that a kernel reads from a part of a buffer.
 
         Raises:
           RuntimeError: if it has not been written, and `uninitialized_memory` is "raise".
@@ -183,7 +183,7 @@ class GridStep:
         self.core.machine.go_on()
         transforms, views = before_views(transforms)
         if views:
-            # All of what is seen is written again, with the new elements.
+            # The whole view is written, with the new elements in it.
             part = part_of(ref.shape, transforms)
             old, _ = ref.read(part, self.core.thread, line, None)
             if mask is not None:
@@ -221,7 +221,7 @@ class GridStep:
     # ---- devices
 
     def device(self, device: Any, kind: DeviceIdType, line: str) -> int:
-        """Return the number of a device, which is named by it or by coordinates in the mesh.
+        """Return the number of a device that is named by its number or its mesh coordinates.
 
         Raises:
           ValueError: if there is no such device.
@@ -260,7 +260,7 @@ class GridStep:
         return number
 
     def elsewhere(self, ref: Any, device: Any, core: Any, kind: DeviceIdType, line: str) -> Any:
-        """Return what a reference is on another device or core."""
+        """Return the counterpart of a reference on another device or core."""
         if device is None and core is None:
             return ref
         number = self.core.number if core is None else as_integer(core)
@@ -281,7 +281,7 @@ def _used(jaxpr: Jaxpr) -> frozenset[Var]:
 
 
 def in_hbm(memory_space: object) -> bool:
-    """Return whether a memory is HBM, where a kernel sees an array that cores share."""
+    """Return whether a memory is HBM, whose arrays the cores of a device share."""
     return memory_space in (ANY, HBM)
 
 
@@ -380,7 +380,7 @@ def _(self: GridStep, equation: Equation, *operands: Value) -> Results:
 
 
 def at_once(function: Callable[..., Sequence[Value]]) -> StepRule:
-    """Return the rule of an operation that does not wait."""
+    """Return the rule of an operation that never waits."""
 
     def rule(self: GridStep, equation: Equation, *operands: Value) -> Results:
         yield from ()
@@ -446,7 +446,7 @@ def _(
 def _old(
     self: GridStep, equation: Equation, ref: Buffer, transforms: Sequence[NDIndexer], mask: Any
 ) -> Value:
-    """Return what a write replaces, which is read only if the kernel uses it."""
+    """Return the elements that a write replaces, which are read only if the kernel uses them."""
     var = equation.outvars[0]
     if var not in self.used:
         aval: Any = var.aval

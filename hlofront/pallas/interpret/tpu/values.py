@@ -22,7 +22,7 @@ from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.linalg.dot_general import dot_general_p
 from hlofront.primitives.rules.derivatives import add_any_p
 
-# The functions of NumPy that compute the same as a primitive, whose parameters do not matter.
+# The functions of NumPy for primitives whose parameters do not matter.
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     e.add_p: np.add,
     add_any_p: np.add,
@@ -100,16 +100,16 @@ _WITH_PARAMS: dict[Any, Callable[..., Any]] = {
 def compute(
     equation: Equation, operands: Sequence[NumPyArray], may_use_xla: bool
 ) -> list[NumPyArray]:
-    """Return the results of an equation, which touches no reference.
+    """Return the results of an equation without references.
 
     Args:
       equation: the equation.
       operands: its operands.
-      may_use_xla: whether XLA may compute what NumPy does not. In a program for several CPU
-        devices, they may hold all threads that XLA has, and wait for the result.
+      may_use_xla: whether XLA may compute what NumPy cannot. In a program for several CPU devices,
+        all of XLA's threads may be waiting for this result.
 
     Raises:
-      ValueError: if only XLA computes it, and may not be used.
+      ValueError: if only XLA can compute it, but may not be used.
     """
     avals: list[Any] = [var.aval for var in equation.outvars]
     with np.errstate(all="ignore"):
@@ -151,7 +151,7 @@ def _by_xla(equation: Equation, operands: Sequence[NumPyArray]) -> list[Any]:
 
 
 def _wide(x: NumPyArray) -> NumPyArray:
-    """Return numbers in the dtype in which they are added up."""
+    """Return numbers in the dtype in which they are summed."""
     if issubdtype(x.dtype, np.floating) and bit_width(x.dtype) < 32:
         return x.astype(np.float32)
     return x
@@ -171,7 +171,7 @@ def _accumulated(function: np.ufunc, params: Any, x: NumPyArray) -> NumPyArray:
 def _div(params: Any, aval: Any, x: NumPyArray, y: NumPyArray) -> Any:
     if not issubdtype(aval.dtype, np.integer):
         return np.divide(x, y)
-    # As XLA: towards 0, and -1 or the greatest number for a division by 0.
+    # As XLA does: towards 0, and -1 or the maximum for a division by 0.
     safe = np.where(y == 0, 1, y).astype(aval.dtype)
     quotient = (x - np.fmod(x, safe)) // safe
     return np.where(y == 0, np.array(-1).astype(aval.dtype), quotient)
@@ -284,5 +284,5 @@ _OF_TYPE: dict[Any, Callable[..., Any]] = {
 
 
 def as_integer(x: Any) -> int:
-    """Return a scalar as an integer of Python."""
+    """Return a scalar as a Python int."""
     return operator.index(np.asarray(x).item())
