@@ -191,10 +191,7 @@ CASES: dict[str, dict[str, Callable[[int], Case]]] = {
         "windows": lambda n: (lambda x: maxima(x, 1), [images(n, 1)]),
         "gradients": lambda n: (jax.grad(lambda x: maxima(x, 2).sum()), [images(n, 2)]),
     },
-    "sort": {
-        "packed": lambda n: (jnp.sort, [floats(n)]),
-        "selection": lambda n: (jnp.median, [floats(n)]),
-    },
+    "sort": {"packed": lambda n: (jnp.sort, [floats(n)])},
     "threefry2x32": {"all": keys_of},
 }
 

@@ -49,7 +49,7 @@ MIN_SIZES: dict[str, dict[str, int]] = {
     "rsqrt": {"complex64": 65_536, "complex128": 32_768},
     "sin": {"float32": 131_072, "float64": 524_288},
     "sinh": {"float64": 32_768},
-    "sort": {"packed": 8_192, "selection": 131_072},
+    "sort": {"packed": 8_192},
     "sqrt": {"complex128": 32_768},
     "tan": {"float32": 16_384, "float64": 262_144},
     "threefry2x32": {"all": 64},

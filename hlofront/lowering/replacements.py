@@ -10,7 +10,6 @@ Rules needed for correct results are not rows here, because no option may turn t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,7 @@ from hlofront.core.jaxpr import Atom, Equation, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.lowering.core.builder import Builder, in_function
-from hlofront.lowering.core.inlined_program import EquationGroup
+from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.primitives.elementwise.elementwise import AccuracyMode
 
@@ -55,15 +53,6 @@ class Candidate:
         """Return the values of the operands of this equation and of earlier ones."""
         program = self._build.program
         return program.environment if program is not None else {}
-
-    @cached_property
-    def group(self) -> EquationGroup | None:
-        """The equation with its readers, or None if they must be emitted separately."""
-        build, module = self._build, self._build.module
-        is_checked = module.overrides or module.after_equation or module.typed_mesh
-        if build.program is None or len(module.platforms) > 1 or is_checked:
-            return None
-        return build.program.group(build.current)
 
 
 Match = Callable[[Candidate], Emit | None]
@@ -108,7 +97,6 @@ def replaces(
     needs_barriers: bool = False,
     splits: bool = False,
     in_place: bool = False,
-    with_readers: bool = False,
 ) -> Callable[[Match], Match]:
     """Return a decorator that adds a row to the table for each of some primitives.
 
@@ -127,8 +115,6 @@ def replaces(
       splits: whether the replacement is split over devices without communication, like XLA's
         operation, and is correct for symbolic sizes.
       in_place: whether the replacement is emitted where the equation is, not in a function.
-      with_readers: whether the replacement also replaces the equations that read the results. It
-        then takes the operands of the `group`, and returns the results of the readers.
     """
 
     def register(match: Match) -> Match:
@@ -153,13 +139,9 @@ def replaces(
             def emit_body(build: Builder, *operands: Value, **_: object) -> Any:
                 return emit(build, *operands)
 
-            group = equation.group if with_readers else None
-            return partial(_emit_group, group, emit) if group is not None else emit_call
+            return emit_call
 
         for primitive in primitives:
-            if with_readers:
-                _MERGED[primitive] = merged = Primitive(primitive.name, multiple_results=True)
-                lower(merged)(_merged_rule)
             lower.match(primitive, platform=platform, first=True)(rule_of)
             row = Replacement(
                 primitive,
@@ -173,29 +155,6 @@ def replaces(
         return match
 
     return register
-
-
-# Primitive of an equation -> the primitive that stands for the equation with its readers.
-_MERGED: dict[Primitive, Primitive] = {}
-
-
-def _emit_group(
-    group: EquationGroup, emit: Emit, build: Builder, *_: Value, **__: object
-) -> list[None]:
-    """Emit a group as soon as all its operands exist; no other equation reads the results."""
-    equation, program = build.current, build.program
-    assert program is not None
-    merged, source = _MERGED[equation.primitive], equation.source_info
-    params = {"emit": emit}
-    program.merge(
-        group, Equation(group.operands, group.outvars, merged, params, source_info=source)
-    )
-    return [None] * len(equation.outvars)
-
-
-@in_function
-def _merged_rule(build: Builder, *operands: Value, emit: Emit) -> Any:
-    return emit(build, *operands)
 
 
 def traced(

@@ -118,8 +118,7 @@ class Builder(Emitter):
         if not self.module.may_find_nans:
             self.module.may_find_nans = may_find_nan(jaxpr)
         program = self.program = InlinedProgram(jaxpr, environment)
-        while program.pending:
-            equation = program.pending.pop()
+        for equation in program.equations:
             mesh = mesh_of_results(equation, elsewhere)
             if mesh is not None:
                 elsewhere.update(dict.fromkeys(equation.outvars, mesh))

@@ -25,7 +25,6 @@ from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.lowering.cpu.float_bits import ordered_bits
-from hlofront.lowering.cpu.partial_sort import selection
 from hlofront.lowering.min_sizes import MIN_SIZES
 from hlofront.lowering.ops.gather import gather_numbers
 from hlofront.lowering.ops.sort import (
@@ -95,12 +94,6 @@ def _packed_sort(
         build.convert(order, aval) if is_iota else _reordered(build, x, aval, order, dimension)
         for x, aval, is_iota in zip(operands, avals, are_iotas, strict=True)
     ]
-
-
-@replaces(s.sort_p, form="selection", needs_barriers=True, with_readers=True)
-def _(equation: Candidate) -> Emit | None:
-    """If few elements are read, as for medians: bisection of their bits."""
-    return selection(equation)
 
 
 @replaces(s.top_k_p, form="packed", sizes="sort")
