@@ -1,8 +1,7 @@
 """The program whose equations the builder emits, for rules that consider several of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Var
 from hlofront.lowering.core.pruning import live_equations
