@@ -40,7 +40,6 @@ OF_PRODUCTS = (
     "small",
     "vectors",
     "windows",
-    "gradients",
 )
 # Where XLA's operation loses half of the digits or more.
 MORE_EXACT = (("erf_inv", "float64"), ("lgamma", "float32"))
@@ -72,9 +71,7 @@ class Measured(NamedTuple):
 
 # ---- cases ---------------------------------------------------------------------------------------
 
-OPEN_INTERVALS = {"acos": (-1, 1), "asin": (-1, 1), "atanh": (-1, 1), "erf_inv": (-1, 1)}
-POSITIVE = {"acosh": (1, 9), "log": (0.1, 9), "rsqrt": (0.1, 9)}
-DOMAINS = OPEN_INTERVALS | POSITIVE
+DOMAINS = {"acos": (-1, 1), "asin": (-1, 1), "atanh": (-1, 1), "erf_inv": (-1, 1)}
 COUNTS_OF_OPERANDS = {"atan2": 2, "div": 2, "rem": 2}
 
 
@@ -92,8 +89,6 @@ def elementwise(name: str, dtype: str) -> Callable[[int], Case]:
             x = random.uniform(low, high, size)
             if dtype == "integers":
                 operands.append(random.integers(1, 99, size).astype(np.int32))
-            elif dtype.startswith("complex"):
-                operands.append((x + 1j * random.uniform(low, high, size)).astype(dtype))
             else:
                 operands.append(x.astype(dtype))
         return getattr(lax, name), operands
@@ -136,14 +131,13 @@ def transposed_gradient(size: int) -> Case:
     return lambda k, y: jax.vjp(convolved, k)[1](y)[0], [kernel, cotangent]
 
 
-def maxima(x: jax.Array, stride: int) -> jax.Array:
-    strides = (1, stride, stride, 1)
-    return lax.reduce_window(x, -np.inf, lax.max, (1, 3, 3, 1), strides, "SAME")
+def maxima(x: jax.Array) -> jax.Array:
+    return lax.reduce_window(x, -np.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
 
 
-def images(size: int, stride: int) -> np.ndarray:
+def images(size: int) -> np.ndarray:
     """Images whose windows have so many elements in total."""
-    return floats(1, 56, 56, max(size * stride**2 // (9 * 56 * 56), 1))
+    return floats(1, 56, 56, max(size * 4 // (9 * 56 * 56), 1))
 
 
 def product(size: int, dtype: Any) -> Case:
@@ -158,11 +152,6 @@ def keys_of(size: int) -> Case:
 
 
 CASES: dict[str, dict[str, Callable[[int], Case]]] = {
-    "argmax": {
-        "packed": lambda n: (lambda x: jnp.argmax(x, 0), [floats(n // 64, 64)]),
-        "line of blocks": lambda n: (jnp.argmax, [floats(n)]),
-        "slices": lambda n: (lambda x: jnp.argmax(x, -1), [floats(n // 128, 128)]),
-    },
     "conv_general_dilated": {
         "depthwise": lambda n: (jnp.convolve, [floats(max(n // 9, 9)), floats(9)]),
         "groups of a batch": depthwise_gradient,
@@ -187,9 +176,8 @@ CASES: dict[str, dict[str, Callable[[int], Case]]] = {
             else {}
         ),
     },
-    "reduce_window": {
-        "windows": lambda n: (lambda x: maxima(x, 1), [images(n, 1)]),
-        "gradients": lambda n: (jax.grad(lambda x: maxima(x, 2).sum()), [images(n, 2)]),
+    "select_and_scatter_add": {
+        "windows": lambda n: (jax.grad(lambda x: maxima(x).sum()), [images(n)]),
     },
     "sort": {"packed": lambda n: (jnp.sort, [floats(n)])},
     "threefry2x32": {"all": keys_of},

@@ -15,23 +15,15 @@ from hlofront.base.config import options
 from tests.support.large_arrays import ENOUGH, computed
 
 EXACT: dict[str, Callable[..., mpmath.mpf]] = {
-    "sin": mpmath.sin,
-    "cos": mpmath.cos,
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-    "erf": mpmath.erf,
     "erf_inv": mpmath.erfinv,
     "asin": mpmath.asin,
     "acos": mpmath.acos,
-    "atan": mpmath.atan,
-    "log": mpmath.log,
     "log1p": mpmath.log1p,
-    "acosh": mpmath.acosh,
     "atanh": mpmath.atanh,
 }
 UNITS = dict.fromkeys(EXACT, 0.95) | {
-    "erf": 1.0,
     "erf_inv": 2.9,
-    "acosh": 3.0,
     "atanh": 1.9,
 }
 
@@ -42,12 +34,8 @@ random = np.random.default_rng(0)
 
 def in_domain(name, x):
     """Return numbers for which the function is real."""
-    if name == "log":
-        return abs(x)
     if name == "log1p":
         return np.where(x < -1, -x, x)
-    if name == "acosh":
-        return 1 + abs(x)
     if name in ("asin", "acos", "atanh", "erf_inv"):
         return np.where(abs(x) > 1, 1 / x, x)
     return x
@@ -73,22 +61,7 @@ def assert_near(name, x):
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 0.1, 1, 5, 1e3, 1e5, 1e300])
 @pytest.mark.parametrize("name", list(EXACT))
 def test_errors_are_few_units(name, scale):
-    # Huge angles are left to XLA's operation.
     assert_near(name, random.normal(size=400) * scale)
-
-
-@pytest.mark.parametrize("name", ["sin", "cos"])
-def test_angles_near_multiples_of_half_of_pi(name):
-    multiples = np.concatenate([np.arange(1, 200), random.integers(1, 660_000, 400)])
-    assert_near(name, multiples * (np.pi / 2))
-    assert_near(name, multiples * (np.pi / 4))
-    # The greatest angles that have the formula.
-    assert_near(name, np.nextafter([2.0**20, -(2.0**20)], 0))
-
-
-def test_errors_of_erf_beside_its_borders():
-    for border in (0.845, 1.25, 5.9, 6.0):
-        assert_near("erf", border + random.normal(size=100) * 1e-3)
 
 
 def test_errors_of_erf_inv_beside_one_and_its_border():
@@ -107,13 +80,8 @@ def test_cube_roots_of_all_magnitudes():
 
 def test_logarithms_beside_zero_and_one():
     steps = 2.0 ** -np.arange(1, 54)
-    for point in (1, 2, 0.5**0.5, 2**0.5):
-        assert_near("log", np.concatenate([point + steps, point - steps / 2]))
     for name in ("log1p", "atanh"):
         assert_near(name, np.concatenate([steps, -steps, 1 - steps, steps - 1]))
-    assert_near("acosh", steps)
-    least = np.finfo(np.float64).tiny
-    assert_near("log", np.array([least, np.finfo(np.float64).max]))
 
 
 @pytest.mark.parametrize("name", ["asin", "acos"])
@@ -162,7 +130,7 @@ def test_quadrants_and_ends_of_angles():
     assert "stablehlo.atan2" not in text
 
 
-@pytest.mark.parametrize("name", ["log", "log1p", "asin", "acos", "atan", "acosh", "atanh"])
+@pytest.mark.parametrize("name", ["log1p", "asin", "acos", "atanh"])
 def test_ends(name):
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 1.7e308, -1.7e308])
     with np.errstate(all="ignore"):
@@ -188,36 +156,21 @@ def test_ends_of_erf_inv():
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_subnormal=False), min_size=1, max_size=20))
 def test_logarithms_of_any_numbers(numbers):
-    for name in ("log", "log1p"):
-        x = in_domain(name, np.array(numbers))
-        with np.errstate(divide="ignore"):
-            wanted = getattr(np, name)(x)
-        np.testing.assert_allclose(computed(name, x), wanted, rtol=1e-15, atol=0)
+    x = in_domain("log1p", np.array(numbers))
+    with np.errstate(divide="ignore"):
+        wanted = np.log1p(x)
+    np.testing.assert_allclose(computed("log1p", x), wanted, rtol=1e-15, atol=0)
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "cbrt", "erf"])
-def test_infinities_zeros_and_nan(name):
+def test_cube_roots_of_infinities_zeros_and_nan():
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
-    ends = {"sin": np.nan, "cos": np.nan, "cbrt": np.inf, "erf": 1.0}
-    at_zero = 1.0 if name == "cos" else 0.0
-    wanted = [np.nan, ends[name], -ends[name], at_zero, at_zero if name == "cos" else -0.0]
-    result = computed(name, x)
-    np.testing.assert_array_equal(result, wanted)
-    np.testing.assert_array_equal(np.signbit(result[3:]), np.signbit(wanted[3:]))
-
-
-def test_a_single_huge_angle_leaves_all_to_the_operation():
-    x = random.normal(size=ENOUGH)
-    x[77] = 1e300
-    for name in ("sin", "cos"):
-        np.testing.assert_allclose(computed(name, x), getattr(np, name)(x), rtol=1e-14)
+    result = computed("cbrt", x)
+    np.testing.assert_array_equal(result, x)
+    np.testing.assert_array_equal(np.signbit(result[3:]), np.signbit(x[3:]))
 
 
 def test_derivatives_and_batches():
     x = random.normal(size=(2, ENOUGH))
-    np.testing.assert_allclose(hlofront.vmap(jnp.sin)(x), np.sin(x), rtol=1e-14)
-    slopes = hlofront.grad(lambda x: jnp.sin(x).sum())(x)
-    np.testing.assert_allclose(slopes, np.cos(x), rtol=1e-13)
     np.testing.assert_allclose(hlofront.vmap(jnp.log1p)(x**2), np.log1p(x**2), rtol=1e-14)
     slopes = hlofront.grad(lambda x: lax.cbrt(x).sum())(x)
     np.testing.assert_allclose(slopes, 1 / (3 * np.cbrt(x) ** 2), rtol=1e-13)
@@ -226,7 +179,7 @@ def test_derivatives_and_batches():
 def uses_formula(name, x, platforms=("cpu",)):
     function = hlofront.jit(getattr(lax, name))
     text = function.trace(x).lower(lowering_platforms=platforms).as_text()
-    return "stablehlo.case" in text or "bitcast_convert" in text
+    return "bitcast_convert" in text
 
 
 @pytest.mark.parametrize("name", list(EXACT))

@@ -189,3 +189,11 @@ def test_maxima_of_windows_of_any_numbers(numbers, width, stride):
     result = lax.reduce_window(x, -np.inf, lax.max, (width, 1), (stride, 1), "VALID")
     windows = np.lib.stride_tricks.sliding_window_view(x, width, 0)[::stride]
     np.testing.assert_array_equal(result, windows.max(-1))
+
+
+@pytest.mark.parametrize("function", ["max", "min"])
+def test_the_option_that_the_readme_names_gives_maxima_of_nans(function):
+    x = np.zeros(10**5, np.float32)
+    x[33:66] = np.nan
+    options = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_DOT"}
+    assert np.isnan(hlofront.jit(getattr(jnp, function), compiler_options=options)(x))

@@ -9,7 +9,7 @@ import numpy as np
 
 from hlofront.base.elements import float32, float64, int32, int64
 from hlofront.base.typing import Array
-from hlofront.lowering.core.formulas import Formula, polynomial, where
+from hlofront.lowering.core.formulas import Formula, where
 from hlofront.lowering.core.types import NumPyDType
 from hlofront.primitives.arrays.creation import full_like
 from hlofront.primitives.elementwise import compare as c
@@ -94,12 +94,6 @@ def whole_power_of_two(exponent: Formula) -> Formula:
     return reinterpreted(shifted_left(biased, 52), float64)
 
 
-def times_power_of_two(x: Formula, exponent: Formula) -> Formula:
-    """Return x * 2**n of float64 numbers for integers n, if x and the result are normal."""
-    bits = reinterpreted(x, int64) + shifted_left(last_bits(exponent), 52)
-    return reinterpreted(bits, float64)
-
-
 def without_last_bits(x: Formula, count: int) -> Formula:
     """Return float64 numbers whose last bits are zeros."""
     return reinterpreted(reinterpreted(x, int64) & -(1 << count), float64)
@@ -151,18 +145,4 @@ def reciprocal(x: Formula, steps: int = 4) -> Formula:
     guess = reinterpreted(opposite, float64)
     for _ in range(steps):
         guess = guess * (2 - x * guess)
-    return guess
-
-
-def inverse_square_root(x: Formula) -> Formula:
-    """Return x**(-1/2) of positive normal float64 numbers; for zero, some finite number.
-
-    The first guess halves and negates the bits, with an error of 3.5 %. Each step uses the series
-    of (1 - error)**(-1/2), with as many terms as needed.
-    """
-    half_bits = shifted_right(reinterpreted(x, int64), 1)
-    guess = reinterpreted(Formula(e.neg(half_bits.value)) + 0x5FE6EB50C7B537A9, float64)
-    for series in ([0.5, 0.375, 0.3125], [0.5, 0.375]):
-        error = 1 - x * guess * guess
-        guess = guess + guess * error * polynomial(error, series)
     return guess

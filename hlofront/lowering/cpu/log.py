@@ -1,21 +1,24 @@
-"""Replacements of logarithms and inverse hyperbolic functions on CPUs in float64.
+"""Lowering rules of log1p and atanh for CPUs in float64, and a logarithm for other formulas.
 
 XLA's CPU code calls a scalar function of the C library for each logarithm. The formulas here are a
-quotient of polynomials of the fraction; the first terms of the series are compensated sums. The
-errors are at most 0.67 ulp for log (XLA's operation: 0.52 ulp), and 0.67, 2.5 and 1.4 ulp for
-log1p, acosh and atanh (XLA's operations: 128, 3.4 and 129 ulp).
+quotient of polynomials of the fraction; the first terms of the series are sums to which the part
+that rounding lost is added again. The errors of log1p and atanh are at most 0.67 and 1.4 ulp, where
+XLA's operations have 128 and 129 ulp.
 """
-
-import math
 
 import numpy as np
 
-from hlofront.base.elements import float64
+from hlofront.base.elements import float64, int64
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.lowering.core.formulas import Formula, parallel_polynomial, sqrt, where
+from hlofront.lowering.core.formulas import Formula, parallel_polynomial, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
-from hlofront.lowering.cpu.float_bits import filled_like, without_last_bits
-from hlofront.lowering.cpu.powers_of_two import in_powers_of_two
+from hlofront.lowering.cpu.float_bits import (
+    filled_like,
+    reinterpreted,
+    shifted_left,
+    shifted_right,
+    without_last_bits,
+)
 from hlofront.primitives.elementwise import elementwise as e
 
 # An interpolation at Chebyshev's points of (log(1 + x) - x + x**2 / 2) / x**3 from sqrt(1/2) - 1 to
@@ -42,13 +45,35 @@ _LOGARITHM = (
 # The products of this part of log(2) and exponents are exact in float64.
 LOG_2 = 0.693147180369123816490
 LOG_2_REST = 1.90821492927058770002e-10
-# The squares of numbers from here on may overflow.
-_LARGE = 2.0**500
+
+
+def _bits(x: float) -> int:
+    """Return the bits of a float64 number."""
+    return int(np.float64(x).view(np.int64))
+
+
+_MANTISSA_WIDTH = 52
+_ONE = _bits(1.0)
+_MIN_MANTISSA = _bits(0.5**0.5)
+# The last bits of the sum of it and a whole number are those of that number as an integer.
+_BIG = 2.0**_MANTISSA_WIDTH
+
+
+def _in_powers_of_two(x: Formula) -> tuple[Formula, Formula]:
+    """Return n and f of positive normal numbers 2**n (1 + f) of float64, where 1 + f is near 1.
+
+    It is from sqrt(1/2) to sqrt(2). For zero, infinity and NaN the results are finite.
+    """
+    bits = reinterpreted(x, int64)
+    biased = shifted_right(bits + (_ONE - _MIN_MANTISSA), _MANTISSA_WIDTH)
+    mantissa = reinterpreted(bits - shifted_left(biased, _MANTISSA_WIDTH) + _ONE, float64)
+    exponent = reinterpreted(biased + _bits(_BIG), float64) - (_BIG + 1023)
+    return exponent, mantissa - 1
 
 
 def logarithm(x: Formula, rest: Formula | float = 0.0) -> Formula:
-    """Return log(x) + rest of positive normal float64 numbers and small rests."""
-    exponent, fraction = in_powers_of_two(x)
+    """Return log(x) + rest of positive normal numbers of float64, and small rests."""
+    exponent, fraction = _in_powers_of_two(x)
     # The square of the first bits is exact.
     first = without_last_bits(fraction, 30)
     half_square = first * first * 0.5
@@ -72,7 +97,7 @@ class _Sum(NamedTuple):
     rest: Formula
 
 
-def one_more(x: Formula) -> _Sum:
+def _one_more(x: Formula) -> _Sum:
     """Return 1 + x for x > -1."""
     total = x + 1
     # XLA would simplify (x + 1) - 1 to x.
@@ -87,30 +112,16 @@ def _with_ends(x: Formula, result: Formula) -> Formula:
     return where(x < np.inf, result, x)
 
 
-@replaced_by_formula(e.log_p, float64)
-def _log(x: Formula) -> Formula:
-    return _with_ends(x, logarithm(x))
-
-
 @replaced_by_formula(e.log1p_p, float64)
 def _log1p(x: Formula) -> Formula:
-    total, rest = one_more(x)
-    # For 0 the result is x, which has the right sign.
+    total, rest = _one_more(x)
+    # If x is 0 the result is x, which has the right sign.
     return where(x.equals(0), x, _with_ends(total, logarithm(total, rest)))
-
-
-@replaced_by_formula(e.acosh_p, float64)
-def _inverse_cosine(x: Formula) -> Formula:
-    is_large = x > _LARGE
-    above = where(is_large, 1.0, x - 1)
-    total, rest = one_more(where(is_large, x, above + sqrt(above * (above + 2))))
-    result = _with_ends(total, logarithm(total, rest + where(is_large, math.log(2), total * 0)))
-    return where(x < 1, np.nan, result)
 
 
 @replaced_by_formula(e.atanh_p, float64)
 def _inverse_tangent(x: Formula) -> Formula:
     size = abs(x)
-    total, rest = one_more(size * 2 / (1 - size))
+    total, rest = _one_more(size * 2 / (1 - size))
     result = _with_ends(total, logarithm(total, rest)) * 0.5
     return where(x.equals(0), x, where(x < 0, -result, result))

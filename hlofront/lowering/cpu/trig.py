@@ -172,11 +172,6 @@ def _cosine(x: Formula) -> Formula:
     return narrow(_sine_of(_reduced(x, 2, shift=0.5)))
 
 
-def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
-    """Return the sines and cosines of float32 angles, in float64."""
-    return _sine_of(_reduced(x, 2)), _sine_of(_reduced(x, 2, shift=0.5))
-
-
 def _sine_of(angle: _Angle) -> Formula:
     """Return the sine of an angle in halves of a turn."""
     sine = reinterpreted(angle.rest * polynomial(angle.rest * angle.rest, _SINE), int64)
@@ -198,25 +193,15 @@ def _tangent(x: Formula) -> Formula:
 
 @replaced_by_formula(e.atan_p, float32)
 def _arc_tangent(x: Formula) -> Formula:
-    return odd(x, narrow(angle_between(wide(abs(x)), wide(filled_like(x, 1, float32)))))
+    return odd(x, narrow(_angle_between(wide(abs(x)), wide(filled_like(x, 1, float32)))))
 
 
 @replaced_by_formula(e.atan2_p, float32)
 def _arc_tangent_of_ratio(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
-    return in_quadrant(y, x, wide(abs(y)), wide(abs(x)))
-
-
-def in_quadrant(y: Formula, x: Formula, distance_of_y: Formula, distance_of_x: Formula) -> Formula:
-    """Return the angle of the point (x, y) from the distances of its coordinates from zero."""
-    angle = angle_from_right(x, distance_of_y, distance_of_x)
+    angle = _angle_between(wide(abs(y)), wide(abs(x)))
+    angle = where(sign_bit(x).equals(0), angle, math.pi - angle)
     return with_sign(narrow(angle), sign_bit(y))
-
-
-def angle_from_right(x: Formula, distance_of_y: Formula, distance_of_x: Formula) -> Formula:
-    """Return the angle from 0 to pi in float64."""
-    angle = angle_between(distance_of_y, distance_of_x)
-    return where(sign_bit(x).equals(0), angle, math.pi - angle)
 
 
 @replaced_by_formula(e.asin_p, float32)
@@ -243,8 +228,8 @@ def _angle_of_sine(sine: Formula) -> tuple[Formula, Formula]:
     return is_steep, where(is_steep, sqrt(square), sine) * polynomial(square, _ARC_SINE)
 
 
-def angle_between(y: Formula, x: Formula) -> Formula:
-    """Return the angle from 0 to pi/2 of a point (x, y) with nonnegative coordinates."""
+def _angle_between(y: Formula, x: Formula) -> Formula:
+    """Return the angle from 0 to pi/2 of a point (x, y) with coordinates that are not negative."""
     is_steep = y > x
     # Bounds far beyond the range of float32 make 0 / 0 equal 0, and infinity / infinity equal 1.
     short = clip(0, where(is_steep, x, y), _GREATEST)

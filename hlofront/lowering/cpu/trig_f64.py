@@ -1,23 +1,19 @@
-"""Replacements of trigonometric functions on CPUs in float64, for angles that are not huge.
+"""The lowering rules of inverse trigonometric functions for CPUs in float64.
 
 XLA's CPU code calls a scalar function of the C library for each element. The formulas here have no
-branches: functions of angles are polynomials of the remainder modulo pi/2, which has two parts;
-inverse functions are quotients of polynomials, with compensation for rounding. tan is a quotient of
-sums of two numbers. The errors are at most 0.91 ulp; those of the C library's sine and cosine are
-0.52 ulp, and those of XLA's asin and acos 1.4 ulp. If any angle is huge, XLA's operation computes
-all elements.
+branches: quotients of polynomials, plus what rounding loses. The errors are at most 0.91 ulp; XLA's
+asin and acos have 1.4 ulp.
 """
 
 import math
 
 import numpy as np
 
-from hlofront.base.elements import float64, int32, int64
+from hlofront.base.elements import float64, int64
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.lowering.core.formulas import Formula, parallel_polynomial, rounded, sqrt, where
+from hlofront.lowering.core.formulas import Formula, parallel_polynomial, sqrt, where
 from hlofront.lowering.cpu.elementwise import replaced_by_formula
 from hlofront.lowering.cpu.float_bits import (
-    as_dtype,
     filled_like,
     reciprocal,
     reinterpreted,
@@ -26,29 +22,6 @@ from hlofront.lowering.cpu.float_bits import (
 )
 from hlofront.lowering.cpu.trig import HALF_PI, HALF_PI_BITS, in_parts
 from hlofront.primitives.elementwise import elementwise as e
-
-# Below it, multiples of pi/2 have 20 bits, so their products with the first three parts are exact.
-_MIN_HUGE = 2.0**20
-_HALF_PI_PARTS = in_parts(HALF_PI, -HALF_PI_BITS, 33, 33, 33)
-
-# Interpolations at Chebyshev's points of (sin(x) - x) / x**3 and (cos(x) - 1 + x**2 / 2) / x**4, as
-# polynomials of the square, for x up to pi/4: with errors of 2e-16.
-_SINE = [
-    -0.16666666666666666,
-    0.008333333333330946,
-    -0.0001984126983675497,
-    2.755731610068303e-06,
-    -2.5051131455427946e-08,
-    1.591810123027412e-10,
-]
-_COSINE = [
-    0.041666666666666664,
-    -0.0013888888888887395,
-    2.4801587298763433e-05,
-    -2.7557317270560326e-07,
-    2.0876146024689747e-09,
-    -1.1382614868556325e-11,
-]
 
 # An interpolation at Chebyshev's points of (arcsin(x) / x - 1) / x**2 to 1/2, a numerator and a
 # denominator that are polynomials of the square, with an error of 6e-17.
@@ -86,103 +59,10 @@ _ARC_TANGENT = (
         0.0488702160298866,
     ],
 )
-# Smaller angles equal their sines and tangents; the last bits of some would be subnormal.
+# The angles of smaller sines are the sines; the last bits of some would be subnormal.
 _LEAST = 1e-250
 # Pi/2 is the sum of these.
 _HALF_PI, _HALF_PI_REST = in_parts(HALF_PI, -HALF_PI_BITS, 53)
-
-
-class _Angle(NamedTuple):
-    """An angle as a multiple of pi/2 and a remainder, of about pi/4 at most, in two parts."""
-
-    multiple: Formula
-    """The multiple, in int32."""
-    remainder: Formula
-    rest: Formula
-    """The rest of the remainder, less than half a unit in the last place of the first part."""
-
-
-def is_huge(x: Formula) -> Formula:
-    return abs(x) >= _MIN_HUGE
-
-
-def _reduced(x: Formula) -> _Angle:
-    """Return angles as multiples of pi/2, and remainders.
-
-    Source: W. J. Cody and W. Waite, Software Manual for the Elementary Functions (1980).
-    """
-    multiple = rounded(x * float(2 / np.pi))
-    first, second, third, fourth = (multiple * part for part in _HALF_PI_PARTS)
-    near = x - first
-    nearer = near - second
-    nearest = nearer - third
-    # The sum of the rounding errors of both differences.
-    lost = ((near - nearer) - second) + ((nearer - nearest) - third) - fourth
-    remainder = nearest + lost
-    return _Angle(as_dtype(multiple, int32), remainder, (nearest - remainder) + lost)
-
-
-@replaced_by_formula(e.sin_p, float64, is_huge)
-def _sine(x: Formula) -> Formula:
-    angle = _reduced(x)
-    # The sine of negative zero is negative zero.
-    return where(x.equals(0), x, _sine_of(angle, angle.multiple))
-
-
-@replaced_by_formula(e.cos_p, float64, is_huge)
-def _cosine(x: Formula) -> Formula:
-    angle = _reduced(x)
-    return _sine_of(angle, angle.multiple + 1)
-
-
-def sine_and_cosine(x: Formula) -> tuple[Formula, Formula]:
-    """Return the sines and cosines of angles that are not huge."""
-    angle = _reduced(x)
-    return _sine_of(angle, angle.multiple), _sine_of(angle, angle.multiple + 1)
-
-
-class _Sum(NamedTuple):
-    """An unevaluated sum of a number and a smaller one."""
-
-    first: Formula
-    rest: Formula
-
-
-def _sine_and_cosine_of_remainder(angle: _Angle) -> tuple[_Sum, _Sum]:
-    x, rest = angle.remainder, angle.rest
-    square = x * x
-    cube = square * x
-    sine = _Sum(x, cube * parallel_polynomial(square, _SINE) + (rest - square * rest * 0.5))
-    half = square * 0.5
-    near_one = 1 - half
-    lost = (1 - near_one) - half
-    terms = square * square * parallel_polynomial(square, _COSINE) - x * rest
-    return sine, _Sum(near_one, lost + terms)
-
-
-def _sine_of(angle: _Angle, multiple: Formula) -> Formula:
-    """Return the sine of a remainder plus this multiple of pi/2."""
-    sine, cosine = (first + rest for first, rest in _sine_and_cosine_of_remainder(angle))
-    magnitude = where((multiple & 1).equals(0), sine, cosine)
-    return where((multiple & 2).equals(0), magnitude, -magnitude)
-
-
-@replaced_by_formula(e.tan_p, float64, is_huge)
-def _tangent(x: Formula) -> Formula:
-    angle = _reduced(x)
-    sine, cosine = _sine_and_cosine_of_remainder(angle)
-    is_even = (angle.multiple & 1).equals(0)
-    above = _Sum(where(is_even, sine.first, -cosine.first), where(is_even, sine.rest, -cosine.rest))
-    below = _Sum(where(is_even, cosine.first, sine.first), where(is_even, cosine.rest, sine.rest))
-    divisor = below.first + below.rest
-    lost = (below.first - divisor) + below.rest
-    inverse = 1 / divisor
-    # Products of 26-bit numbers are exact.
-    ratio = without_last_bits((above.first + above.rest) * inverse, 27)
-    first = without_last_bits(divisor, 27)
-    # The remainder of the division, exact except for rounding in its small parts.
-    left = ((above.first - ratio * first) + above.rest) - ratio * ((divisor - first) + lost)
-    return where(abs(x) < _LEAST, x, ratio + left * inverse)
 
 
 class _AngleOfSine(NamedTuple):
@@ -228,14 +108,8 @@ def _arc_cosine(x: Formula) -> Formula:
     return where(is_steep, steep, _HALF_PI - (first + (rest - _HALF_PI_REST)))
 
 
-@replaced_by_formula(e.atan_p, float64)
-def _arc_tangent(x: Formula) -> Formula:
-    angle = _angle_between(abs(x), filled_like(x, 1, float64))
-    return where(abs(x) < _LEAST, x, with_sign_of(x, _in_radians(angle)))
-
-
 @replaced_by_formula(e.atan2_p, float64)
-def angle_of_point(y: Formula, x: Formula) -> Formula:
+def _angle_of_point(y: Formula, x: Formula) -> Formula:
     """Return the angle of the point (x, y), with the sign of y."""
     eighths, first, rest = _angle_between(abs(y), abs(x))
     is_left = reinterpreted(x, int64) < 0
