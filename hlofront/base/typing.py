@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     ArrayLike = Array | NumPyArray | np.bool_ | np.number[Any] | bool | int | float | complex
 else:  # Libraries call isinstance(x, jax.typing.ArrayLike), which requires plain classes.
     ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+# The operands of an operation, or its results.
+ArrayLikes = Sequence[ArrayLike]
 # A dtype, or a value that names one: a string, a scalar type, or an array or object with a dtype.
 DTypeLike = str | type[Any] | np.dtype[Any] | ExtendedDType | SupportsDType
 # A NumPy dtype, or an extended one, such as that of random keys.

@@ -4,6 +4,7 @@ import importlib
 import io
 import re
 import threading
+from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     Value = ir.Value[ir.Type]
 else:
     Value = ir.Value
+Values = Sequence[Value]
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 

@@ -251,6 +251,9 @@ class Split(NamedTuple):
 _DEVICE = MemorySpace.Device
 
 
+Avals = Sequence[ShapedArray]
+
+
 def cotangent_of(aval: ShapedArray) -> ShapedArray:
     """Return an aval with reduced and unreduced axes exchanged, as cotangents have them."""
     spec, manual = aval.spec, aval.manual_axis_type

@@ -9,12 +9,12 @@ from typing import Any, Concatenate, Generic, Protocol, TypeVar, cast
 from hlofront.base.dtypes import full_name
 from hlofront.base.errors import NoRuleError, missing_rule
 from hlofront.base.module_names import home_of
-from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.base.typing import ArrayLike, ArrayLikes
+from hlofront.core.aval import AbstractValue, Avals
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
 from hlofront.core.sharding.manual_axes import ManualAxisType
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Series, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Cotangents, Series, Tangent, Tangents
 
 
 class PrimitiveLike(Hashable, Protocol):
@@ -29,37 +29,32 @@ class PrimitiveLike(Hashable, Protocol):
 # ---- types of rules; `...` is the operation's parameters -----------------------------------------
 
 # The result of an operation, or a sequence of several results.
-Results = ArrayLike | Sequence[ArrayLike]
-Tangents = Tangent | Sequence[Tangent]
+Results = ArrayLike | ArrayLikes
+# The result of a jvp rule: that of the operation, and its tangent, or those of several results.
+JvpResult = tuple[Results, Tangent | Tangents]
 
 InferRule = Callable[..., AbstractValue | Sequence[AbstractValue]]
 # Per axis of an array, the names of the mesh axes that split it, outermost first.
 Entries = tuple[tuple[Hashable, ...], ...]
-# The first two arguments are the avals of the operands, and of the results without their splits.
-ShardingRule = Callable[
-    Concatenate[Sequence[ShapedArray], Sequence[ShapedArray], ...], Sequence[Entries]
-]
-VaryingRule = Callable[Concatenate[Sequence[ShapedArray], ...], Sequence[ManualAxisType]]
+# The first two arguments are the avals of the operands and of the results, those without a split.
+ShardingRule = Callable[Concatenate[Avals, Avals, ...], Sequence[Entries]]
+VaryingRule = Callable[Concatenate[Avals, ...], Sequence[ManualAxisType]]
 EffectsRule = Callable[..., Effects]
-JvpRule = Callable[
-    Concatenate[Sequence[ArrayLike], Sequence[Tangent], ...], tuple[Results, Tangents]
-]
+JvpRule = Callable[Concatenate[ArrayLikes, Tangents, ...], JvpResult]
 # The first argument is the cotangent of the result, or a list of cotangents of the results.
-TransposeRule = Callable[Concatenate[Any, ...], Sequence[Cotangent | None]]
+TransposeRule = Callable[Concatenate[Any, ...], Cotangents]
 TaylorRule = Callable[
-    Concatenate[Sequence[ArrayLike], Sequence[Series], ...],
+    Concatenate[ArrayLikes, Sequence[Series], ...],
     tuple[Results, Series | Sequence[Series]],
 ]
 # A value and its batch axis, or sequences of both if the operation has several results.
-BatchResult = tuple[Results, BatchAxis | Sequence[BatchAxis]]
-# The batch axes of the operands are Sequence[BatchAxis], or Sequence[int] in a rule of one operand.
-BatchAxes = Sequence[Any]
-BatchRule = Callable[Concatenate[Sequence[ArrayLike], BatchAxes, ...], BatchResult]
-BatchRuleWithAxis = Callable[
-    Concatenate[AxisData, Sequence[ArrayLike], BatchAxes, ...], BatchResult
-]
+BatchResult = tuple[Results, BatchAxis | BatchAxes]
+# The batch axes of the operands are BatchAxes, or Sequence[int] in a rule of one operand.
+AnyBatchAxes = Sequence[Any]
+BatchRule = Callable[Concatenate[ArrayLikes, AnyBatchAxes, ...], BatchResult]
+BatchRuleWithAxis = Callable[Concatenate[AxisData, ArrayLikes, AnyBatchAxes, ...], BatchResult]
 # The first argument is a trace, whose class cannot be imported here.
-BatchRuleWithTrace = Callable[Concatenate[Any, Sequence[ArrayLike], BatchAxes, ...], BatchResult]
+BatchRuleWithTrace = Callable[Concatenate[Any, ArrayLikes, AnyBatchAxes, ...], BatchResult]
 StagedRule = Callable[Concatenate[Any, ...], Results]
 PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Sequence[Any]]]
 SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
@@ -369,10 +364,7 @@ class AxisNameRules:
 
     def __setitem__(self, primitive: PrimitiveLike, rule: Callable[..., Any]) -> None:
         def with_axis_data(
-            axis: AxisData,
-            values: Sequence[ArrayLike],
-            axes: BatchAxes,
-            **params: object,
+            axis: AxisData, values: ArrayLikes, axes: AnyBatchAxes, **params: object
         ) -> BatchResult:
             return rule(axis.size, axis.name, None, values, axes, **params)
 

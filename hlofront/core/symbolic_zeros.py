@@ -79,6 +79,12 @@ def is_undefined_primal(x: object) -> "TypeIs[UndefinedPrimal]":
 # The tangent or the cotangent of a value.
 Tangent = ArrayLike | Zero
 Cotangent = ArrayLike | Zero
+Tangents = Sequence[Tangent]
+# What a transpose rule returns: None for operands that the operation is not linear in.
+Cotangents = Sequence[Cotangent | None]
+# A value and its tangent, and the values and tangents of several.
+Dual = tuple[ArrayLike, Tangent]
+Duals = tuple[Sequence[ArrayLike], Tangents]
 # The terms of orders 1 to n of a Taylor series: the term of order k is the k-th derivative, divided
 # by the factorial of k.
 Series = Sequence[ArrayLike] | ZeroSeries
@@ -86,5 +92,8 @@ Series = Sequence[ArrayLike] | ZeroSeries
 Operand = ArrayLike | UndefinedPrimal
 # The axis of a value that vmap maps over; None if the whole batch shares the value.
 BatchAxis = int | None
+BatchAxes = Sequence[BatchAxis]
+# A value and its batch axis.
+Batched = tuple[ArrayLike, BatchAxis]
 # The batch axis of an operand that has none.
 not_mapped = None

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import AxisData, mapped_aval, split_batch_axis, unmapped_aval
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Cotangent, Tangent, Tangents, Zero
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.primitives.arrays.reducing import reduce_sum
 from hlofront.primitives.rules.batching import move_axis, to_front, with_new_axis
@@ -15,15 +15,15 @@ from hlofront.transforms.backward_logs import LogsAsResults
 from hlofront.transforms.batch import Axes, batch_flat, batch_program_at
 
 # A function of flat values.
-FlatCall = Callable[..., Sequence[ArrayLike]]
+FlatCall = Callable[..., ArrayLikes]
 # (residuals, cotangents of the results) -> cotangents of the arguments.
-FlatBackward = Callable[[Sequence[ArrayLike], Sequence[Cotangent]], Sequence[Cotangent]]
+FlatBackward = Callable[[ArrayLikes, Sequence[Cotangent]], Sequence[Cotangent]]
 # (primals, per primal whether it has a tangent) -> results, residuals, and the backward rule.
-ForwardResult = tuple[Sequence[ArrayLike], Sequence[ArrayLike], FlatBackward]
-FlatForward = Callable[[Sequence[ArrayLike], Sequence[bool]], ForwardResult]
+ForwardResult = tuple[ArrayLikes, ArrayLikes, FlatBackward]
+FlatForward = Callable[[ArrayLikes, Sequence[bool]], ForwardResult]
 
 
-def all_in_front(values: Sequence[ArrayLike], axes: Axes) -> tuple[list[ArrayLike], list[bool]]:
+def all_in_front(values: ArrayLikes, axes: Axes) -> tuple[list[ArrayLike], list[bool]]:
     """Move each batch axis to the front; return the values, and per value whether it has one."""
     flags = [a is not None for a in axes]
     return [
@@ -47,14 +47,14 @@ class BatchedCall:
     def __init__(self, axis: AxisData, axes: Axes):
         self.axis = axis
         self.axes = tuple(axes)
-        self.result_axes: Sequence[BatchAxis] | None = None
+        self.result_axes: BatchAxes | None = None
 
     @property
     def mapped(self) -> bool:
         """Return whether any operand of the call has the batch axis."""
         return any(a is not None for a in self.axes)
 
-    def axes_of_results(self) -> Sequence[BatchAxis]:
+    def axes_of_results(self) -> BatchAxes:
         """Return the batch axis of each result of the call, once its function or rule has run.
 
         Raises:
@@ -165,7 +165,7 @@ class BatchedRule:
 
     __slots__ = ("__name__", "axes", "call", "rule")
 
-    def __init__(self, rule: Callable[..., Sequence[Tangent]], call: BatchedCall, axes: Axes):
+    def __init__(self, rule: Callable[..., Tangents], call: BatchedCall, axes: Axes):
         self.rule = rule
         self.call = call
         self.axes = (*axes, *axes)
@@ -203,7 +203,7 @@ class BatchedForward:
         self.__name__: str = getattr(forward, "__name__", "")
 
     def __call__(
-        self, primals: Sequence[ArrayLike], perturbed: Sequence[bool]
+        self, primals: ArrayLikes, perturbed: Sequence[bool]
     ) -> tuple[list[ArrayLike], list[ArrayLike], "BatchedBackward"]:
         call = self.call
         forwards: list[ForwardResult] = []
@@ -270,9 +270,7 @@ class BatchedBackward:
     def may_log(self) -> bool:
         return may_log_backwards(self.backward)
 
-    def __call__(
-        self, residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
-    ) -> list[Cotangent]:
+    def __call__(self, residuals: ArrayLikes, cotangents: Sequence[Cotangent]) -> list[Cotangent]:
         count = len(residuals)
         arrays: list[ArrayLike] = []
         axes: list[BatchAxis] = []

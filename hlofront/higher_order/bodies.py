@@ -10,9 +10,9 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_nodes import KeyPath
 from hlofront.base.tree_prefixes import prefix_errors
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.bridge import state
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.programs.check import types_match
@@ -28,7 +28,7 @@ class HasConstants(Protocol):
     """A record of a traced function, with the values that the function closes over."""
 
     @property
-    def consts(self) -> Sequence[ArrayLike]: ...
+    def consts(self) -> ArrayLikes: ...
 
 
 Written = TypeVar("Written", bound=HasConstants)
@@ -134,9 +134,7 @@ def refuse_effects(name: str, effects: Effects) -> None:
 # ---- carries -------------------------------------------------------------------------------------
 
 
-def promoted_carry(
-    first: Sequence[ShapedArray], returned: Sequence[ShapedArray]
-) -> list[ShapedArray] | None:
+def promoted_carry(first: Avals, returned: Avals) -> list[ShapedArray] | None:
     """Return the avals of a loop's first carry after promotion to the dtypes that its body returns.
 
     A weakly typed leaf takes the dtype that the body returns for it, if promotion gives that
@@ -170,9 +168,9 @@ def check_carry(
     what: str,
     name: Callable[[], str],
     in_tree: PyTreeDef,
-    first: Sequence[ShapedArray],
+    first: Avals,
     out_tree: PyTreeDef,
-    returned: Sequence[ShapedArray],
+    returned: Avals,
 ) -> None:
     """Raise an error unless a loop's function returns a carry like the one that it takes.
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.axes import unmapped_aval
 from hlofront.core.jaxpr import ParamDict
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan
 from hlofront.primitives.calls.buffer_callback import buffer_callback_p
@@ -18,8 +18,8 @@ from hlofront.primitives.rules.batching import batch_size, move_axis, with_new_a
 
 def _by_method(
     primitive: Primitive,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     params: ParamDict,
     with_batch: Callable[[ParamDict, Sequence[bool], int], ParamDict],
 ) -> BatchResult:
@@ -66,17 +66,17 @@ def _with_larger_results(params: ParamDict, _: Sequence[bool], size: int) -> Par
 
 
 @batch(pure_callback_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
     return _by_method(pure_callback_p, values, axes, params, _with_larger_results)
 
 
 @batch(buffer_callback_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
     return _by_method(buffer_callback_p, values, axes, params, _with_larger_results)
 
 
 @batch(ffi_call_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
     return _by_method(ffi_call_p, values, axes, params, _with_larger_layouts)
 
 
@@ -98,9 +98,7 @@ def _with_slowest(layout: MinorToMajor) -> MinorToMajor:
 
 
 @batch(io_callback_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, ordered: bool, **params: object
-) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, *, ordered: bool, **params: object) -> BatchResult:
     if ordered:
         raise ValueError(
             "Cannot `vmap` ordered IO callback: the examples are in no order. Take ordered=False, "
@@ -110,11 +108,7 @@ def _(
 
 
 def _one_by_one(
-    primitive: Primitive,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    params: ParamDict,
-    unroll: int,
+    primitive: Primitive, values: ArrayLikes, axes: BatchAxes, params: ParamDict, unroll: int
 ) -> tuple[list[ArrayLike], list[int]]:
     """Call a callback for one example at a time, in a loop.
 
@@ -127,7 +121,7 @@ def _one_by_one(
     """
     mapped = [move_axis(x, a, 0) for x, a in zip(values, axes, strict=True) if a is not None]
 
-    def example(carry: tuple[()], slices: Sequence[ArrayLike]) -> tuple[tuple[()], list[ArrayLike]]:
+    def example(carry: tuple[()], slices: ArrayLikes) -> tuple[tuple[()], list[ArrayLike]]:
         rest = iter(slices)
         operands = [x if a is None else next(rest) for x, a in zip(values, axes, strict=True)]
         return carry, process(primitive, tuple(operands), params)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike, DType, Shape
+from hlofront.base.typing import ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict, Value
 from hlofront.core.primitive import Primitive
@@ -74,11 +74,11 @@ class CheckedProgram:
         """The number of leading outputs that encode the error: the flag and the slots."""
         return 1 + sum(1 + len(effect.shape_dtypes) for effect in self.effects)
 
-    def call(self, state: State, operands: Sequence[ArrayLike]) -> list[ArrayLike]:
+    def call(self, state: State, operands: ArrayLikes) -> list[ArrayLike]:
         """Run the checked program, record its errors in `state`, and return its own outputs."""
         return self.own_outputs(state, jaxpr_as_fun(self.program, state.flag(), *operands))
 
-    def own_outputs(self, state: State, results: Sequence[ArrayLike]) -> list[ArrayLike]:
+    def own_outputs(self, state: State, results: ArrayLikes) -> list[ArrayLike]:
         """Return the results without the error outputs, which are recorded in `state`."""
         state.merge(self.effects, self.metadata, results[: self.width])
         return list(results[self.width :])

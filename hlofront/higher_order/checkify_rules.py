@@ -12,7 +12,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike, Shape
+from hlofront.base.typing import ArrayLike, ArrayLikes, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import coming_from
@@ -96,7 +96,7 @@ class State:
         self.metadata[int(described.code)] = described.structure
         self.add(described.effect, bad, [described.code, *described.payload])
 
-    def add(self, effect: ErrorEffect, bad: ArrayLike, values: Sequence[ArrayLike]) -> None:
+    def add(self, effect: ErrorEffect, bad: ArrayLike, values: ArrayLikes) -> None:
         """Record an error of one kind in the state if `bad` is True and no error is set.
 
         Args:
@@ -122,10 +122,7 @@ class State:
             ]
 
     def merge(
-        self,
-        effects: Sequence[ErrorEffect],
-        metadata: Mapping[int, PyTreeDef],
-        values: Sequence[ArrayLike],
+        self, effects: Sequence[ErrorEffect], metadata: Mapping[int, PyTreeDef], values: ArrayLikes
     ) -> None:
         """Record the errors of a checked program that was called with this state's flag.
 
@@ -171,7 +168,7 @@ class State:
         axes |= self.axes
         return [pvary(x, axes) for x in values]
 
-    def set(self, effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]) -> None:
+    def set(self, effects: Sequence[ErrorEffect], values: ArrayLikes) -> None:
         """Set the error flag, and the slots for the kinds of errors in `effects`."""
         self.failed = values[0]
         self.slots.update(slots_of(effects, values[1:]))
@@ -180,7 +177,7 @@ class State:
         """Return the state as the Error that `checkify` returns to users."""
         pred: dict[ErrorEffect, ArrayLike] = {}
         code: dict[ErrorEffect, ArrayLike] = {}
-        payload: dict[ErrorEffect, Sequence[ArrayLike]] = {}
+        payload: dict[ErrorEffect, ArrayLikes] = {}
         for effect, (number, *arrays) in self.slots.items():
             # At most one kind of error has a number other than NO_ERROR.
             pred[effect] = self.flag() if len(self.slots) == 1 else ge(number, np.int32(0))
@@ -190,7 +187,7 @@ class State:
 
 
 def slots_of(
-    effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]
+    effects: Sequence[ErrorEffect], values: ArrayLikes
 ) -> dict[ErrorEffect, list[ArrayLike]]:
     """Group flat slots by their kind of error: each has the error's number, then its arrays."""
     slots: dict[ErrorEffect, list[ArrayLike]] = {}
@@ -230,9 +227,7 @@ def error_check(*primitives: Primitive) -> Callable[[Check], Check]:
     return register
 
 
-def evaluate(
-    jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike], state: State
-) -> list[ArrayLike]:
+def evaluate(jaxpr: Jaxpr, consts: ArrayLikes, args: ArrayLikes, state: State) -> list[ArrayLike]:
     """Run a program with checks of its equations, and return its results.
 
     Args:
@@ -264,7 +259,7 @@ def evaluate(
     return list(map(value_of, jaxpr.outvars))
 
 
-def run(equation: Equation, operands: Sequence[ArrayLike]) -> Value:
+def run(equation: Equation, operands: ArrayLikes) -> Value:
     """Bind an equation's primitive to operands, and return its result or list of results."""
     return equation.primitive.bind(*operands, **equation.params)
 
@@ -343,11 +338,11 @@ _MOVE = frozenset(
 )
 
 
-def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]) -> Value:
+def run_for_nans(state: State, equation: Equation, operands: ArrayLikes) -> Value:
     """Run an equation and return its results; record a NaNError if they have a NaN."""
     results = run(equation, operands)
     if NaNError in state.errors and equation.primitive.name not in _MOVE:
-        several: Sequence[ArrayLike] = results if equation.primitive.multiple_results else [results]
+        several: ArrayLikes = results if equation.primitive.multiple_results else [results]
         is_nan = [_any(ne(x, x)) for x in several if _is_inexact(x)]
         if is_nan:
             bad = functools.reduce(bitwise_or, is_nan)

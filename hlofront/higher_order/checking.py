@@ -13,7 +13,7 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import without_operands
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
@@ -23,7 +23,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Entries
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.sharding.requested_shardings import named_sharding
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Tangent, Tangents
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.checkify_errors import (
     BatchedError,
@@ -84,7 +84,7 @@ class Error:
     _pred: Mapping[ErrorEffect, ArrayLike]
     _code: Mapping[ErrorEffect, ArrayLike]
     _metadata: Mapping[int, PyTreeDef]
-    _payload: Mapping[ErrorEffect, Sequence[ArrayLike]]
+    _payload: Mapping[ErrorEffect, ArrayLikes]
 
     def get(self) -> str | None:
         """Return the message of the error; None if no check failed."""
@@ -142,7 +142,7 @@ class Error:
         effects, metadata = fixed
         pred: dict[ErrorEffect, ArrayLike] = {}
         code: dict[ErrorEffect, ArrayLike] = {}
-        payload: dict[ErrorEffect, Sequence[ArrayLike]] = {}
+        payload: dict[ErrorEffect, ArrayLikes] = {}
         for effect, values in zip(effects, children, strict=True):
             pred[effect], code[effect], payload[effect] = values
         return Error(pred, code, dict(metadata), payload)
@@ -155,7 +155,7 @@ class Error:
 
 
 # The values of one kind of error: whether there was one, its number, and the arrays it carries.
-_ErrorChildren = tuple[ArrayLike, ArrayLike, Sequence[ArrayLike]]
+_ErrorChildren = tuple[ArrayLike, ArrayLike, ArrayLikes]
 # The kinds of errors, and the tree definitions by number.
 _ErrorMetadata = tuple[tuple[ErrorEffect, ...], tuple[tuple[int, PyTreeDef], ...]]
 tree.register_pytree_node(Error, Error.flatten, Error.unflatten)
@@ -316,9 +316,7 @@ def effect_of(error_type: type[JaxException], avals: Iterable[ShapedArray]) -> E
     )
 
 
-def first_of(
-    failed: ArrayLike, values: Sequence[ArrayLike]
-) -> tuple[ArrayLike, Sequence[ArrayLike]]:
+def first_of(failed: ArrayLike, values: ArrayLikes) -> tuple[ArrayLike, ArrayLikes]:
     """Return whether any of several checks failed, and the values of the first failed check.
 
     Args:
@@ -374,7 +372,7 @@ def _(*_: object, **__: object) -> list[Entries]:
 
 @rules.jvp(check_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    primals: ArrayLikes, tangents: Tangents, **params: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     check_p.bind(*primals, **params)
     return [], []
@@ -382,7 +380,7 @@ def _(
 
 @rules.batch(check_p)
 def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+    values: ArrayLikes, axes: BatchAxes, **params: object
 ) -> tuple[list[ArrayLike], list[BatchAxis]]:
     size = next(typeof(x).shape[a] for x, a in zip(values, axes, strict=True) if a is not None)
     failed, *rest = values

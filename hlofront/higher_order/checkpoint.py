@@ -7,7 +7,7 @@ from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_prefixes import broadcast_prefix
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.axes import AxisData
@@ -15,7 +15,14 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Val
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, UndefinedPrimal
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Cotangent,
+    Operand,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
 from hlofront.core.trace import Tracer, as_result, current_trace
 from hlofront.core.typed_scalars import typed
 from hlofront.higher_order.checkpoint_policies import Policy
@@ -25,12 +32,7 @@ from hlofront.higher_order.checkpoint_splitting import (
     remat_p,
     split_for_transposition,
 )
-from hlofront.higher_order.jit_call import (
-    CallRules,
-    Origins,
-    call_rules,
-    split_captured,
-)
+from hlofront.higher_order.jit_call import CallRules, Origins, call_rules, split_captured
 from hlofront.higher_order.saved_residuals import log_checkpoint_residuals
 from hlofront.higher_order.selecting import Flags, nonzero, where, where_not
 from hlofront.transforms.arguments import ArgumentPlan
@@ -220,9 +222,7 @@ def _adapted(params: ParamDict, origins: Origins) -> ParamDict:
 class _RematRules(CallRules):
     """The rules of checkpointed calls, whose `prevent_cse` selects operands for a barrier."""
 
-    def call(
-        self, program: ClosedJaxpr, args: Sequence[ArrayLike], params: ParamDict
-    ) -> list[ArrayLike]:
+    def call(self, program: ClosedJaxpr, args: ArrayLikes, params: ParamDict) -> list[ArrayLike]:
         # A custom derivative rule may close over tracers of an enclosing function.
         program, captured = split_captured(program)
         cse: bool | tuple[bool, ...] = params["prevent_cse"]
@@ -231,17 +231,13 @@ class _RematRules(CallRules):
         return remat_p.bind(*captured, *args, **{**params, "jaxpr": program, "prevent_cse": cse})
 
     def jvp(
-        self, primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Value
+        self, primals: ArrayLikes, tangents: Tangents, **params: Value
     ) -> tuple[list[ArrayLike], list[Tangent]]:
         new = [None] * len(nonzero(tangents))
         return super().jvp(primals, tangents, **_adapted(params, [*range(len(primals)), *new]))
 
     def batch(
-        self,
-        axis: AxisData,
-        values: Sequence[ArrayLike],
-        axes: Sequence[BatchAxis],
-        **params: Value,
+        self, axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Value
     ) -> BatchResult:
         # Dead equations are dropped here as they are for derivatives, and need no batching rules.
         return super().batch(axis, values, axes, **{**params, "jaxpr": pruned(params["jaxpr"])})

@@ -1,17 +1,17 @@
 """The policies of checkpoint, which decide which values are saved, and names of values."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.source import callable_name, shortened
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLikes
 from hlofront.core.aval import ShapedArray, is_value
 from hlofront.core.jaxpr import Equation, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Tangent, Tangents
 from hlofront.core.trace import process
 from hlofront.primitives.linalg.conv import conv_general_dilated_p
 from hlofront.primitives.linalg.dot_general import dot_general_p
@@ -130,16 +130,12 @@ split_as_first_operand(name_p)
 
 
 @batch(name_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, name: Hashable
-) -> tuple[Array, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, name: Hashable) -> tuple[Array, BatchAxis]:
     return process(name_p, tuple(values), {"name": name}), axes[0]
 
 
 @jvp(name_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, name: Hashable
-) -> tuple[Array, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, name: Hashable) -> tuple[Array, Tangent]:
     return process(name_p, tuple(primals), {"name": name}), tangents[0]
 
 

@@ -14,7 +14,7 @@ from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, is_value, typeof
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, is_value, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Value, Var
 from hlofront.core.primitive import Primitive
@@ -86,7 +86,7 @@ def _(
     return branches[0].out_avals
 
 
-def _short(avals: Sequence[ShapedArray]) -> str:
+def _short(avals: Avals) -> str:
     return f"[{', '.join(aval.str_short() for aval in avals)}]"
 
 

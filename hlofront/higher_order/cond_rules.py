@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, Shape, Value
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape, Value
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Var
 from hlofront.core.programs.evaluate import eval_jaxpr
@@ -16,7 +16,7 @@ from hlofront.core.programs.liveness import variables_read
 from hlofront.core.programs.program_cache import DerivedCache
 from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand, Tangent, Tangents, Zero
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.cond import cond_p, effects_of
 from hlofront.higher_order.selecting import (
@@ -69,11 +69,7 @@ def with_same_outputs(
 
 @rules.jvp(cond_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
-    *,
-    branches: Sequence[ClosedJaxpr],
-    **params: object,
+    primals: ArrayLikes, tangents: Tangents, *, branches: Sequence[ClosedJaxpr], **params: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     avals = branches[0].out_avals
     flags = nonzero_flags(tangents[1:])
@@ -230,9 +226,7 @@ def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> BranchesInTwo:
 _splits: DerivedCache[tuple[PartialEval, ...], BranchesInTwo] = DerivedCache(limit=64)
 
 
-def _with_slots(
-    program: ClosedJaxpr, count: int, own: dict[int, int], slots: Sequence[ShapedArray]
-) -> ClosedJaxpr:
+def _with_slots(program: ClosedJaxpr, count: int, own: dict[int, int], slots: Avals) -> ClosedJaxpr:
     """Return the known part of a branch with an output per slot after its first `count` outputs.
 
     Args:
@@ -272,7 +266,7 @@ def _zeros_in_memory(aval: ShapedArray) -> list[Any]:
 
 
 def _reading(
-    split: PartialEval, own: Sequence[int], residuals: Sequence[int], avals: Sequence[ShapedArray]
+    split: PartialEval, own: Sequence[int], residuals: Sequence[int], avals: Avals
 ) -> ClosedJaxpr:
     """Return the unknown part of a branch with the residuals of all branches as inputs.
 
@@ -309,8 +303,8 @@ def _(used: list[bool], equation: Equation) -> SmallerEquation:
 @rules.batch_with_axis(cond_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     branches: Sequence[ClosedJaxpr],
     **params: object,
@@ -333,8 +327,8 @@ def _(
 def _selected(
     axis: AxisData,
     index: ArrayLike,
-    operands: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    operands: ArrayLikes,
+    axes: BatchAxes,
     branches: Sequence[ClosedJaxpr],
 ) -> tuple[list[Array], list[int]]:
     """Run all branches, and select each example's results by its branch index.
@@ -422,7 +416,7 @@ class _Choice:
             return select_n(which, *((constant, x) if number else (x, constant)))
         return select_n(self._is(number, typeof(x).shape), constant, x)
 
-    def among(self, cases: Sequence[ArrayLike]) -> Array:
+    def among(self, cases: ArrayLikes) -> Array:
         """Select each example's result from the results of all branches.
 
         Args:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Concatenate
 
 from hlofront.base.errors import UnexpectedTracerError
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
@@ -17,7 +17,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import calls
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.higher_order.batched_functions import FlatCall, in_program
 from hlofront.higher_order.jit_call import split_captured, typed_by_program
 from hlofront.transforms.batch import BatchTrace, mark_closed_over
@@ -25,9 +25,7 @@ from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 from hlofront.transforms.stage import StagingTrace, stage
 
 # (axis, operands, batch axes, **parameters) -> results and their batch axes
-BatchCall = Callable[
-    Concatenate[AxisData, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
-]
+BatchCall = Callable[Concatenate[AxisData, ArrayLikes, BatchAxes, ...], BatchResult]
 
 
 def register_custom_call(primitive: Primitive) -> None:
@@ -37,7 +35,7 @@ def register_custom_call(primitive: Primitive) -> None:
     rules.simplify(primitive)(_without_dead_code)
 
     @rules.run(primitive)
-    def _(*args: ArrayLike, call_jaxpr: ClosedJaxpr | FlatCall, **_: object) -> Sequence[ArrayLike]:
+    def _(*args: ArrayLike, call_jaxpr: ClosedJaxpr | FlatCall, **_: object) -> ArrayLikes:
         if isinstance(call_jaxpr, ClosedJaxpr):
             return jaxpr_as_fun(call_jaxpr, *args)
         return call_jaxpr(*args)
@@ -107,10 +105,7 @@ def batched_by_call(primitive: Primitive) -> Callable[[BatchCall], BatchCall]:
 
         @rules.batch_with_trace(primitive)
         def _(
-            trace: BatchTrace,
-            values: Sequence[ArrayLike],
-            axes: Sequence[BatchAxis],
-            **params: object,
+            trace: BatchTrace, values: ArrayLikes, axes: BatchAxes, **params: object
         ) -> BatchResult:
             return batch(trace.axis, values, axes, **params)
 

@@ -6,7 +6,7 @@ from typing import Any, SupportsIndex, TypeVar, cast
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, ArrayLikes, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
@@ -14,14 +14,10 @@ from hlofront.core.jaxpr import ClosedJaxpr, Value
 from hlofront.core.programs.digest import not_lowered
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand, Tangent, Tangents, Zero
 from hlofront.core.trace import Tracer, as_result
 from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule
-from hlofront.higher_order.custom_call import (
-    batched_by_call,
-    refuse_captured,
-    register_custom_call,
-)
+from hlofront.higher_order.custom_call import batched_by_call, refuse_captured, register_custom_call
 from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
@@ -267,8 +263,8 @@ def _zero_tangent(primal: Value) -> ArrayLike:
 
 @rules.jvp(custom_jvp_call_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     call_jaxpr: object,
     jvp_jaxpr_fun: Callable[..., list[Value]],
@@ -297,8 +293,8 @@ def _(
 @batched_by_call(custom_jvp_call_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     call_jaxpr: Value,
     jvp_jaxpr_fun: Callable[..., list[Value]],

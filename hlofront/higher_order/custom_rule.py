@@ -9,7 +9,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import named_as
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike, DType, Shape
+from hlofront.base.typing import ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.programs.check import types_match
@@ -231,7 +231,7 @@ class FunctionResult:
         self.tree: PyTreeDef | None = None
         self.avals: list[ShapedArray] = []
 
-    def check_agrees(self, about: str, results: Sequence[ArrayLike], out_tree: PyTreeDef) -> None:
+    def check_agrees(self, about: str, results: ArrayLikes, out_tree: PyTreeDef) -> None:
         """Raise a TypeError if a rule's results differ from the function's in structure or types.
 
         If the rule runs instead of the function, nothing is checked.

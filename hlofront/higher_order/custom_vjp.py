@@ -12,7 +12,7 @@ from hlofront.base.config import disable_bwd_checks
 from hlofront.base.elements import float0
 from hlofront.base.errors import UnexpectedTracerError
 from hlofront.base.tree import PyTree, PyTreeDef, tree_map
-from hlofront.base.typing import ArrayLike, is_tuple, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, ArrayLikes, is_tuple, is_tuple_or_list
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.jaxpr import Value
 from hlofront.core.programs.check import types_match
@@ -342,7 +342,7 @@ class Forward:
         self.out_tree: PyTreeDef | None = None
         self.__name__ = source.callable_name(rule)
 
-    def __call__(self, primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> "_ForwardResult":
+    def __call__(self, primals: ArrayLikes, perturbed: Sequence[bool]) -> "_ForwardResult":
         arrays = list(map(as_result, primals))
         leaves: Sequence[object] = arrays
         if self.symbolic_zeros:
@@ -386,7 +386,7 @@ class Forward:
         )
         return results, residuals, backward
 
-    def _optimized(self, call: FlatFunction, primals: Sequence[ArrayLike]) -> "_ForwardResult":
+    def _optimized(self, call: FlatFunction, primals: ArrayLikes) -> "_ForwardResult":
         """Bind remat_opt, which runs the forward rule, or the function if no residual is used."""
         forwards: list[_ForwardResult] = []
 
@@ -438,9 +438,7 @@ class Backward:
     def may_log(self) -> bool:
         return self.form.may_log
 
-    def __call__(
-        self, residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
-    ) -> list[Cotangent]:
+    def __call__(self, residuals: ArrayLikes, cotangents: Sequence[Cotangent]) -> list[Cotangent]:
         arguments = self.arguments
         arriving: list[ArrayLike | SymbolicZero] = [
             SymbolicZero(c.aval)
@@ -548,7 +546,7 @@ class Backward:
 
 
 # The results and residuals of a forward rule, and the backward rule that takes the residuals.
-_ForwardResult = tuple[Sequence[ArrayLike], Sequence[ArrayLike], Backward]
+_ForwardResult = tuple[ArrayLikes, ArrayLikes, Backward]
 
 
 def _numbered(structure: PyTreeDef) -> PyTree:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hlofront.base.elements import float0
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Value
 from hlofront.core.primitive import Primitive
@@ -14,7 +14,7 @@ from hlofront.core.programs.digest import not_lowered
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import Subprogram, called, no_subprograms
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Tangent, Tangents, Zero
 from hlofront.higher_order.batched_functions import (
     BatchedBackward,
     BatchedCall,
@@ -25,11 +25,7 @@ from hlofront.higher_order.batched_functions import (
     may_log_backwards,
     with_axis,
 )
-from hlofront.higher_order.custom_call import (
-    batched_by_call,
-    refuse_captured,
-    register_custom_call,
-)
+from hlofront.higher_order.custom_call import batched_by_call, refuse_captured, register_custom_call
 from hlofront.higher_order.jit_call import closed_call_p, run_by_program, typed_by_program
 from hlofront.higher_order.selecting import nonzero, nonzero_flags, where, with_zeros
 from hlofront.higher_order.wrapped_rules import CustomVJPCallPrimitive
@@ -68,13 +64,13 @@ def _(
 
 @rules.jvp(custom_vjp_call_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     fwd_jaxpr_thunk: FlatForward,
     num_consts: int,
     **_: object,
-) -> tuple[Sequence[ArrayLike], list[Tangent]]:
+) -> tuple[ArrayLikes, list[Tangent]]:
     refuse_captured("custom_vjp", nonzero_flags(tangents[:num_consts]))
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     perturbed = nonzero_flags(tangents)
@@ -96,8 +92,8 @@ def _(
 @batched_by_call(custom_vjp_call_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     call_jaxpr: Value,
     fwd_jaxpr_thunk: FlatForward,
@@ -120,7 +116,7 @@ def _(
 
 @rules.infer(custom_lin_p)
 def _(
-    *avals: ShapedArray, moving: Sequence[bool], out_avals: Sequence[ShapedArray], **_: object
+    *avals: ShapedArray, moving: Sequence[bool], out_avals: Avals, **_: object
 ) -> list[ShapedArray]:
     return where(out_avals, moving)
 
@@ -144,7 +140,7 @@ def _(
     bwd: FlatBackward,
     perturbed: Sequence[bool],
     moving: Sequence[bool],
-    out_avals: Sequence[ShapedArray],
+    out_avals: Avals,
 ) -> list[Cotangent | None]:
     arriving = iter(cotangents)
     all_cotangents = [
@@ -157,14 +153,14 @@ def _(
 @rules.batch_with_axis(custom_lin_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     num_res: int,
     bwd: FlatBackward,
     perturbed: Sequence[bool],
     moving: Sequence[bool],
-    out_avals: Sequence[ShapedArray],
+    out_avals: Avals,
 ) -> BatchResult:
     values = [
         *values[:num_res],
@@ -186,8 +182,8 @@ def _(
 
 @rules.jvp(remat_opt_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     fwd_jaxpr: ClosedJaxpr,
     fun_jaxpr: ClosedJaxpr,
@@ -204,8 +200,8 @@ def _(
 @rules.batch_with_axis(remat_opt_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     fwd_jaxpr: ClosedJaxpr,
     fun_jaxpr: ClosedJaxpr,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, ArrayLikes, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.axes import AxisData
@@ -16,7 +16,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.programs.digest import not_lowered
 from hlofront.core.programs.subprograms import Subprogram, called
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand, Tangent, Tangents, Zero
 from hlofront.core.trace import as_array
 from hlofront.higher_order.batched_functions import without_axis
 from hlofront.higher_order.custom_rule import CustomRule
@@ -27,13 +27,7 @@ from hlofront.higher_order.jit_call import (
     typed_by_program,
 )
 from hlofront.higher_order.mapping import map as lax_map
-from hlofront.higher_order.selecting import (
-    Flags,
-    nonzero,
-    nonzero_flags,
-    where,
-    with_zeros,
-)
+from hlofront.higher_order.selecting import Flags, nonzero, nonzero_flags, where, with_zeros
 from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.rules.batching import move_axis, with_new_axis
 from hlofront.primitives.rules.derivatives import instantiate
@@ -63,7 +57,7 @@ def _(*, call: ClosedJaxpr, primal: PrimalCall | None = None, **_: object) -> li
 
 
 # The flat results of a rule, and a flag per result: whether it is batched.
-FlatResults = tuple[Sequence[ArrayLike], Sequence[bool]]
+FlatResults = tuple[ArrayLikes, Sequence[bool]]
 # (axis size, flags of batched operands, flat operands with batch axis 0) -> FlatResults
 FlatRule = Callable[[int, Sequence[bool], Sequence[Value]], FlatResults]
 
@@ -163,7 +157,7 @@ def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
             out = mapped_by_loop(*args)
             return out, _flag_each_leaf(out, False)
 
-        def one(examples: Sequence[ArrayLike]) -> PyTree:
+        def one(examples: ArrayLikes) -> PyTree:
             rest = iter(examples)
             whole = [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]
             return mapped_by_loop(*structure.unflatten(whole))
@@ -245,8 +239,8 @@ class _FlatRule:
 @rules.batch_with_axis(custom_vmap_call_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     call: ClosedJaxpr,
     rule: VmapRule,
@@ -276,8 +270,8 @@ def _(
 class _Dual:
     """Primals and tangents, with a flag for each: whether it is batched."""
 
-    primals: Sequence[ArrayLike]
-    tangents: Sequence[Tangent]
+    primals: ArrayLikes
+    tangents: Tangents
     primals_batched: Sequence[bool]
     tangents_batched: Sequence[bool]
 
@@ -305,7 +299,7 @@ def _derivative(rule: FlatRule, size: int, operands: _Dual) -> _Dual:
             tangents[index] = Zero.of(primals[index])
     batched: Sequence[bool] = []
 
-    def run(*args: ArrayLike) -> Sequence[ArrayLike]:
+    def run(*args: ArrayLike) -> ArrayLikes:
         nonlocal batched
         results, batched = rule(size, together, args)
         return results
@@ -333,7 +327,7 @@ def _derivative_over_axis(rule: FlatRule, size: int, operands: _Dual) -> _Dual |
     batched: Sequence[bool] = []
     zero_results: list[Zero | None] = []
 
-    def run(*args: ArrayLike) -> Sequence[ArrayLike]:
+    def run(*args: ArrayLike) -> ArrayLikes:
         nonlocal batched
         results, batched = rule(size, [False] * count, args)
         return results
@@ -373,8 +367,8 @@ def _typed_like(tangent: Tangent, aval: ShapedArray) -> Tangent:
 
 @rules.jvp(custom_vmap_call_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     call: ClosedJaxpr,
     rule: VmapRule,
@@ -388,7 +382,7 @@ def _(
     count = len(primals)
     captured = in_tree.children()[0].num_leaves
 
-    def derivative(size: int, flags: Sequence[bool], values: Sequence[ArrayLike]) -> FlatResults:
+    def derivative(size: int, flags: Sequence[bool], values: ArrayLikes) -> FlatResults:
         rest = iter(zip(flags[count:], values[count:], strict=True))
         pairs = [
             next(rest) if flag else (False, Zero.of(x))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Value
@@ -17,17 +17,15 @@ from hlofront.primitives.references.rules import Discharged
 from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.stage import stage
 
-Values = Sequence[ArrayLike]
 
-
-def _new_arrays(written: Flags, arrays: Values) -> list[ArrayLike | None]:
-    """Return the new array of each operand that is a written reference, or None."""
+def _new_arrays(written: Flags, arrays: ArrayLikes) -> list[ArrayLike | None]:
+    """Return per operand its new array, from those of the written ones."""
     rest = iter(arrays)
     return [next(rest) if is_written else None for is_written in written]
 
 
 @rules.discharge(jit_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     params = equation.params
     program, written = discharge_program(params["jaxpr"])
     results = jit_p.bind(*operands, **{**params, "jaxpr": program})
@@ -36,7 +34,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 @rules.discharge(shard_map_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     params = equation.params
     shared = ShardMapParams(params["mesh"], params["newly_manual_axes"], params["check_vma"])
     with shared.inside():
@@ -48,7 +46,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 @rules.discharge(cond_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     branches: Sequence[ClosedJaxpr] = equation.params["branches"]
     written = any_of(discharge_program(branch).written for branch in branches)
     on_arrays = tuple(discharge_program(branch, written).program for branch in branches)
@@ -58,7 +56,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 @rules.discharge(scan_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     params = equation.params
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     program, written = discharge_program(params["jaxpr"])
@@ -92,7 +90,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 @rules.discharge(while_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     return _Loop(equation).discharged(operands)
 
 
@@ -116,8 +114,8 @@ class _Loop:
             dict.fromkeys((*self.condition.written, *self.body.written))
         )
 
-    def discharged(self, operands: Values) -> Discharged:
-        """Bind the loop on arrays; return the new arrays of operands, and the results."""
+    def discharged(self, operands: ArrayLikes) -> Discharged:
+        """Bind the loop of arrays; return the new arrays of operands, and the results."""
         arrays: Arrays = dict(zip(self.invars, operands, strict=True))
         carry = list(operands[len(self.condition.consts) + len(self.body.consts) :])
         of_condition = [atom for atom in self.condition.consts if atom not in self.written]
@@ -157,14 +155,14 @@ class _Loop:
         new_arrays = [arrays[atom] if atom in self.written else None for atom in self.invars]
         return new_arrays, results[:count]
 
-    def _arrays(self, atoms: Sequence[Atom], consts: Values, written: Values) -> "Arrays":
+    def _arrays(self, atoms: Sequence[Atom], consts: ArrayLikes, written: ArrayLikes) -> "Arrays":
         return {
             **dict(zip(atoms, consts, strict=True)),
             **dict(zip(self.written, written, strict=True)),
         }
 
     def _staged(
-        self, function: Callable[..., Sequence[Value]], consts: Values, carry: Values
+        self, function: Callable[..., Sequence[Value]], consts: ArrayLikes, carry: ArrayLikes
     ) -> ClosedJaxpr:
         avals = [typeof(x) for x in (*consts, *carry)]
         return stage(function, avals, self.body.program.jaxpr.origin)
@@ -188,7 +186,7 @@ class _Program:
         self.program, flags = discharge_program(program)
         self.written = where(consts, flags[: len(consts)])
 
-    def run(self, arrays: Arrays, carry: Values) -> list[ArrayLike]:
+    def run(self, arrays: Arrays, carry: ArrayLikes) -> list[ArrayLike]:
         """Run the program; return its own outputs, and store new arrays of references."""
         results = jaxpr_as_fun(self.program, *[arrays[atom] for atom in self.consts], *carry)
         count = len(results) - len(self.written)

@@ -10,14 +10,14 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_prefixes import prefix_errors
-from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.base.typing import ArrayLike, ArrayLikes
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, effects, infer, infers_whole_types
 from hlofront.core.sizes.equations import Solution, check_sizes, solve
 from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size, value_of
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.higher_order.scan import scan
 from hlofront.higher_order.selecting import where
@@ -53,7 +53,7 @@ call_exported_p = Primitive("call_exported", multiple_results=True)
 infers_whole_types.add(call_exported_p)
 
 
-def real_inputs(avals: Sequence[ShapedArray]) -> list[int]:
+def real_inputs(avals: Avals) -> list[int]:
     """Return the positions of the arguments of an exported program that are not of dtype float0."""
     return [position for position, aval in enumerate(avals) if aval.dtype != float0]
 
@@ -94,9 +94,7 @@ def variable_values(
     return {name: value_of(value, sizes) for name, value in solution.values.items()}
 
 
-def with_sizes(
-    avals: Sequence[ShapedArray], values: Mapping[str, int | SizeExpression]
-) -> tuple[ShapedArray, ...]:
+def with_sizes(avals: Avals, values: Mapping[str, int | SizeExpression]) -> tuple[ShapedArray, ...]:
     """Return avals with values substituted for the variables in their sizes."""
     return tuple(
         aval.update(shape=tuple(value_of(size, values) for size in aval.shape)) for aval in avals
@@ -109,14 +107,12 @@ def _(*_: AbstractValue, exported: ExportedProgram) -> Effects:
 
 
 @batch(call_exported_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, exported: ExportedProgram
-) -> BatchResult:
-    """Call the program, whose types are fixed, for one example at a time."""
+def _(values: ArrayLikes, axes: BatchAxes, *, exported: ExportedProgram) -> BatchResult:
+    """Call the program, whose types are fixed, for one example after the other."""
     mapped = [axis is not None for axis in axes]
     moved = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
 
-    def step(carry: tuple[()], examples: Sequence[ArrayLike]) -> tuple[tuple[()], list[ArrayLike]]:
+    def step(carry: tuple[()], examples: ArrayLikes) -> tuple[tuple[()], list[ArrayLike]]:
         rest = iter(examples)
         operands = [next(rest) if m else x for m, x in zip(mapped, moved, strict=True)]
         return carry, call_exported_p.bind(*operands, exported=exported)
@@ -155,7 +151,7 @@ def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -
             )
 
 
-def unknown_sizes_of(avals: Sequence[ShapedArray], in_tree: PyTreeDef) -> Solution | None:
+def unknown_sizes_of(avals: Avals, in_tree: PyTreeDef) -> Solution | None:
     """Return the size variables of arguments as functions of their sizes; None if there are none.
 
     Arguments of dtype float0, which are not passed to programs, are ignored.
@@ -245,10 +241,8 @@ def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
     return call
 
 
-def _actual_types(
-    exported: ExportedProgram, operands: Sequence[ArrayLike]
-) -> tuple[Sequence[ShapedArray], Sequence[ShapedArray]]:
-    """Return the types of arguments and results in a call of an exported program."""
+def _actual_types(exported: ExportedProgram, operands: ArrayLikes) -> tuple[Avals, Avals]:
+    """Return the types of the arguments and results of an exported program in a call of it."""
     solution = exported.unknown_sizes
     if solution is None:
         return exported.in_avals, exported.out_avals

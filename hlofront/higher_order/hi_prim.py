@@ -13,12 +13,12 @@ from hlofront.base import tree
 from hlofront.base.elements import float0
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import AbstractValue
 from hlofront.core.axes import AxisData, mapped_aval, unmapped_aval
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.high_types import HiType, low_types, lowered, raised
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Duals, Tangent, Tangents, Zero
 from hlofront.higher_order.accumulators import ValAccum
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.hi_calls import call_hi_primitive_p
@@ -295,8 +295,8 @@ def cotangent_type(t: Any) -> Any:
     return t.to_ct_aval() if isinstance(t, HiType) else t.to_cotangent_aval()
 
 
-def raised_tangents(types: Sequence[Any], low: Sequence[Tangent]) -> list[Any]:
-    """Return tangents of these types; those whose low values are all zero are symbolic zeros."""
+def raised_tangents(types: Sequence[Any], low: Tangents) -> list[Any]:
+    """Return tangents of these types; one whose low values are all zero is a symbolic zero."""
     tangents: list[Any] = []
     for t, group in zip(types, groups_of(types, low), strict=True):
         if any(nonzero_flags(group)):
@@ -331,7 +331,7 @@ def tangents_of_result(prim: HiPrim, result: Any) -> list[Tangent]:
     return lowered_tangents(types, prim.out_tree.flatten_up_to(result))
 
 
-def flags_of_operands(prim: HiPrim, tangents: Sequence[Tangent]) -> tuple[bool, ...]:
+def flags_of_operands(prim: HiPrim, tangents: Tangents) -> tuple[bool, ...]:
     groups = groups_of(prim.in_avals_flat, tangents)
     return tuple([any(nonzero_flags(group)) for group in groups])
 
@@ -347,9 +347,7 @@ def with_axis_at(x: ArrayLike, axis: BatchAxis, new_axis: BatchAxis, size: int) 
     return with_new_axis(x, size, new_axis) if axis is None else move_axis(x, axis, new_axis)
 
 
-def run_jvp(
-    prim: HiPrim, primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def run_jvp(prim: HiPrim, primals: ArrayLikes, tangents: Tangents) -> Duals:
     """Run the method jvp on low values."""
     raised = raised_tangents([tangent_type(t) for t in prim.in_avals_flat], tangents)
     result, tangent = prim.jvp(prim.raised_args(primals), prim.in_tree.unflatten(raised))

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.axes import AxisData
@@ -15,7 +15,16 @@ from hlofront.core.high_types import low_types, lowered, raised
 from hlofront.core.jaxpr import Equation, Value, Var
 from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    BatchAxis,
+    Cotangent,
+    Duals,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import current_trace
 from hlofront.higher_order.accumulators import NullAccum, ValAccum
 from hlofront.higher_order.checkpoint_policies import Policy
@@ -71,9 +80,7 @@ def _(*_: AbstractValue, _prim: HiPrim) -> Effects:
 
 
 @rules.jvp(call_hi_primitive_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, _prim: HiPrim
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, *, _prim: HiPrim) -> Duals:
     trace = current_trace()
     if isinstance(trace, SplitTrace):
         return _linearized(_prim, primals, tangents, trace.runs_forward)
@@ -88,13 +95,8 @@ def _(
     return run_jvp(_prim, primals, tangents)
 
 
-def _linearized(
-    prim: HiPrim,
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
-    runs_forward: bool,
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    """Run the forward rule, and bind the part that is linear in the tangents."""
+def _linearized(prim: HiPrim, primals: ArrayLikes, tangents: Tangents, runs_forward: bool) -> Duals:
+    """Run the forward rule, and bind what is linear in the tangents."""
     flags = flags_of_operands(prim, tangents)
     args = prim.raised_args(primals)
     nonzero_in = prim.in_tree.unflatten(flags)
@@ -119,7 +121,7 @@ def _linearized(
 
 
 def _bind_linearized(
-    prim: HiPrim, residuals: PyTree, tangents: Sequence[Tangent], flags: Sequence[bool]
+    prim: HiPrim, residuals: PyTree, tangents: Tangents, flags: Sequence[bool]
 ) -> list[Tangent]:
     leaves, residuals_tree = tree.tree_flatten(residuals)
     groups = groups_of(prim.in_avals_flat, tangents)
@@ -240,20 +242,13 @@ def _(*_: AbstractValue, _prim: HiPrim, present: Sequence[bool]) -> Effects:
 
 
 @rules.jvp(call_hi_primitive_jvp_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     return jvp_flat(partial(_jvp_of_low, **params), primals, tangents)
 
 
 @rules.batch_with_axis(call_hi_primitive_jvp_p)
 def _(
-    axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    _prim: HiPrim,
-    present: Sequence[bool],
+    axis: AxisData, values: ArrayLikes, axes: BatchAxes, *, _prim: HiPrim, present: Sequence[bool]
 ) -> BatchResult:
     count = len(present)
     tangent_axes = iter(axes[count:])
@@ -267,7 +262,7 @@ def _(
         with_axis_at(x, a, w, axis.size) for x, a, w in zip(values, axes, wanted, strict=True)
     ]
     primals, tangents = _split_operands(aligned, present, low_types(_prim.in_avals_flat))
-    axes_out: Sequence[BatchAxis] = ()
+    axes_out: BatchAxes = ()
 
     def batched(*low: ArrayLike) -> Sequence[Value]:
         nonlocal axes_out
@@ -417,18 +412,12 @@ rules.jvp(call_hi_primitive_linearized_p)(_no_forward)
 
 
 @rules.batch_with_axis(call_hi_primitive_p)
-def _(
-    axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    _prim: HiPrim,
-) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: BatchAxes, *, _prim: HiPrim) -> BatchResult:
     return _batched(_prim, axis, values, axes)
 
 
 def _batched(
-    prim: HiPrim, axis: AxisData, low: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+    prim: HiPrim, axis: AxisData, low: ArrayLikes, axes: BatchAxes
 ) -> tuple[list[Value], list[BatchAxis]]:
     """Run the method `batch` on low values; return the result's low values and batch axes."""
     if all(a is None for a in axes):

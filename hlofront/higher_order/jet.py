@@ -10,7 +10,7 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import result_type, to_inexact_dtype
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.jaxpr import DebugInfo
@@ -42,8 +42,8 @@ Function = Callable[..., PyTree]
 @boundary
 def jet(
     fun: Function,
-    primals: Sequence[ArrayLike],
-    series: Sequence[Sequence[ArrayLike]],
+    primals: ArrayLikes,
+    series: Sequence[ArrayLikes],
     factorial_scaled: bool = True,
     **_: object,
 ) -> tuple[PyTree, PyTree]:
@@ -125,8 +125,8 @@ def jet(
 
 def jet2(
     fun: Function,
-    primals: Sequence[ArrayLike],
-    series: Sequence[Sequence[ArrayLike]],
+    primals: ArrayLikes,
+    series: Sequence[ArrayLikes],
     *,
     factorial_scaled: bool = False,
     **_: object,
@@ -152,7 +152,7 @@ def jet2(
     return jet(fun, primals, series, factorial_scaled)
 
 
-def _common_order(series: Sequence[Sequence[ArrayLike]]) -> int:
+def _common_order(series: Sequence[ArrayLikes]) -> int:
     lengths = sorted({len(terms) for terms in series})
     if len(lengths) != 1:
         raise ValueError(
@@ -234,7 +234,7 @@ def def_deriv(prim: Primitive, deriv: Function) -> None:
       deriv: (operand, **params) -> the elementwise derivative of the result.
     """
 
-    def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
+    def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
         return deriv_prop(prim, deriv, primals, series, **params)
 
     rules.taylor[prim] = rule
@@ -253,7 +253,7 @@ def def_comp(prim: Primitive, comp: Function, **kwargs: object) -> None:
         results = comp(*operands, **params)
         return list(results) if prim.multiple_results else [results]
 
-    def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
+    def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
         results, expansions = jet_flat(
             lambda *operands: composition(*operands, **params, **kwargs), primals, series
         )
@@ -263,20 +263,14 @@ def def_comp(prim: Primitive, comp: Function, **kwargs: object) -> None:
 
 
 def linear_prop(
-    prim: Primitive,
-    primals_in: Sequence[ArrayLike],
-    series_in: Sequence[Series],
-    **params: object,
+    prim: Primitive, primals_in: ArrayLikes, series_in: Sequence[Series], **params: object
 ) -> Expansion:
     """Return the result and series of a primitive that is linear in its floating operands."""
     return linear_rule(prim)(primals_in, series_in, **params)
 
 
 def zero_prop(
-    prim: Primitive,
-    primals_in: Sequence[ArrayLike],
-    series_in: Sequence[Series],
-    **params: object,
+    prim: Primitive, primals_in: ArrayLikes, series_in: Sequence[Series], **params: object
 ) -> Expansion:
     """Return the result of a primitive, and the series of a constant."""
     return constant_rule(prim)(primals_in, series_in, **params)
@@ -285,7 +279,7 @@ def zero_prop(
 def deriv_prop(
     prim: Primitive,
     deriv: Function,
-    primals_in: Sequence[ArrayLike],
+    primals_in: ArrayLikes,
     series_in: Sequence[Series],
     **params: object,
 ) -> Expansion:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.axes import AxisData
@@ -16,7 +16,7 @@ from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import calls, equation_count
 from hlofront.core.references import is_reference
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand, Tangent, Tangents
 from hlofront.core.trace import Trace, Tracer, current_trace
 from hlofront.higher_order.selecting import (
     LinearOperands,
@@ -219,17 +219,15 @@ class CallRules:
         """Return an equation's parameters with another program, whose inputs have `origins`."""
         return {**self.adapted(params, origins), self.parameter: program}
 
-    def call(
-        self, program: ClosedJaxpr, args: Sequence[ArrayLike], params: ParamDict
-    ) -> list[ArrayLike]:
-        """Bind the primitive with another program whose inputs are all new."""
+    def call(self, program: ClosedJaxpr, args: ArrayLikes, params: ParamDict) -> list[ArrayLike]:
+        """Bind the primitive with another program, all of whose inputs are new."""
         # A custom derivative rule may close over tracers of an enclosing function.
         program, captured = split_captured(program)
         origins = [None] * (len(captured) + len(args))
         return self.primitive.bind(*captured, *args, **self.params(params, program, origins))
 
     def jvp(
-        self, primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Value
+        self, primals: ArrayLikes, tangents: Tangents, **params: Value
     ) -> tuple[list[ArrayLike], list[Tangent]]:
         program: ClosedJaxpr = params[self.parameter]
         with_tangents, present = jvp_program(program, nonzero_flags(tangents))
@@ -247,11 +245,7 @@ class CallRules:
         return split.cotangents(self.call(program, split.arguments, params), present)
 
     def batch(
-        self,
-        axis: AxisData,
-        values: Sequence[ArrayLike],
-        axes: Sequence[BatchAxis],
-        **params: Value,
+        self, axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Value
     ) -> BatchResult:
         over_axis, axes_out = batch_program_at(params[self.parameter], axis, axes)
         return self.call(over_axis, values, params), axes_out
@@ -324,11 +318,7 @@ class _JitRules(CallRules):
     """
 
     def batch(
-        self,
-        axis: AxisData,
-        values: Sequence[ArrayLike],
-        axes: Sequence[BatchAxis],
-        **params: Value,
+        self, axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Value
     ) -> BatchResult:
         over_axis, axes_out = batch_program_at(params["jaxpr"], axis, axes)
         over_axis, captured = split_captured(over_axis)

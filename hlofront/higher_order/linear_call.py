@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -14,7 +14,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.programs.digest import not_lowered
 from hlofront.core.programs.subprograms import Subprogram, called
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Tangents, UndefinedPrimal
 from hlofront.higher_order.jit_call import (
     captured_by,
     run_by_program,
@@ -105,7 +105,7 @@ def linear_call(
 
 @rules.jvp(linear_call_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, num_res: int, **params: object
+    primals: ArrayLikes, tangents: Tangents, *, num_res: int, **params: object
 ) -> tuple[list[ArrayLike], list[ArrayLike]]:
     if any(nonzero_flags(tangents[:num_res])):
         raise TypeError(
@@ -138,8 +138,8 @@ def _(
 @rules.batch_with_axis(linear_call_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     callee: ClosedJaxpr,
     transpose: ClosedJaxpr,

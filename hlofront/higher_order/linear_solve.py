@@ -8,9 +8,9 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
@@ -20,10 +20,11 @@ from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.rules import BatchResult
 from hlofront.core.sharding.mesh_context import vma_enabled
 from hlofront.core.symbolic_zeros import (
-    BatchAxis,
+    BatchAxes,
     Cotangent,
     Operand,
     Tangent,
+    Tangents,
     UndefinedPrimal,
     Zero,
 )
@@ -136,9 +137,7 @@ def _check_structure(name: str, out_tree: PyTreeDef, like_tree: PyTreeDef, what:
         )
 
 
-def _check_shapes(
-    name: str, avals: Sequence[ShapedArray], like: Sequence[ShapedArray], what: str
-) -> None:
+def _check_shapes(name: str, avals: Avals, like: Avals, what: str) -> None:
     shapes, expected = [a.shape for a in avals], [a.shape for a in like]
     if shapes != expected:
         raise ValueError(f"{name}() output shapes must match {what}, got {shapes} and {expected}")
@@ -216,9 +215,7 @@ def custom_linear_solve(
     return (solving.out_tree if has_aux else structure).unflatten(results)
 
 
-def _check_solution(
-    function: _Staged, structure: PyTreeDef, avals: Sequence[ShapedArray], has_aux: bool
-) -> None:
+def _check_solution(function: _Staged, structure: PyTreeDef, avals: Avals, has_aux: bool) -> None:
     """Raise an error unless a function's results match the right-hand side in structure and type.
 
     Args:
@@ -251,7 +248,7 @@ def _split(
 
 
 def _bind(
-    captured: "_LinearSolveTuple[list[Any]]", b: Sequence[ArrayLike], programs: _Programs
+    captured: "_LinearSolveTuple[list[Any]]", b: ArrayLikes, programs: _Programs
 ) -> list[Value]:
     return custom_linear_solve_p.bind(
         *(x for values in captured for x in values),
@@ -288,11 +285,7 @@ def _(*args: ArrayLike, const_lengths: _Lengths, jaxprs: _Programs) -> list[Arra
 # A x = b gives A dx = db - dA x.
 @rules.jvp(custom_linear_solve_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
-    *,
-    const_lengths: _Lengths,
-    jaxprs: _Programs,
+    primals: ArrayLikes, tangents: Tangents, *, const_lengths: _Lengths, jaxprs: _Programs
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     captured, _ = _split(primals, const_lengths)
     captured_tangents, b_tangents = _split(tangents, const_lengths)
@@ -345,8 +338,8 @@ def _(
 @rules.batch_with_axis(custom_linear_solve_p)
 def _(
     axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     const_lengths: _Lengths,
     jaxprs: _Programs,
@@ -418,9 +411,7 @@ def custom_root(
     leaves, structure = tree.tree_flatten(initial_guess)
     avals = [typeof(x) for x in leaves]
 
-    def check_like(
-        name: str, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray], what: str
-    ) -> None:
+    def check_like(name: str, out_tree: PyTreeDef, out_avals: Avals, what: str) -> None:
         _check_structure(name, out_tree, structure, what)
         _check_shapes(name, out_avals, avals, what)
 

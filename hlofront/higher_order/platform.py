@@ -9,12 +9,12 @@ from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.hashable import HashableArray
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import Array, ArrayLike, Value, is_numpy_array
+from hlofront.base.typing import Array, ArrayLikes, Value, is_numpy_array
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.subprograms import calls
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand, Tangents
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import written_once
 from hlofront.higher_order.cond import Branches, trace_function, with_shared_constants
@@ -122,9 +122,7 @@ run_by_program(composite_p, "jaxpr")
 
 
 @rules.jvp(composite_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, name: str, **_: object
-) -> NoReturn:
+def _(primals: ArrayLikes, tangents: Tangents, *, name: str, **_: object) -> NoReturn:
     raise ValueError(
         f"JVP rule for composite not implemented: {name!r} is one operation to whom it is meant "
         "for, and nothing says which its derivative is. Use custom_jvp or custom_vjp around it, "
@@ -141,9 +139,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand, name: str, **_: objec
 
 
 @rules.batch(composite_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, name: str, **_: object
-) -> NoReturn:
+def _(values: ArrayLikes, axes: BatchAxes, *, name: str, **_: object) -> NoReturn:
     raise NotImplementedError(  # JAX raises this class.
         f"Batching rule for 'composite' not implemented: {name!r} is not defined for a batch of "
         "examples. Use custom_batching.custom_vmap around it, or lax.map instead of vmap."

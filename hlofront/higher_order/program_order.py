@@ -8,7 +8,7 @@ from typing import Any, overload
 from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, ParamDict, Var
@@ -63,7 +63,7 @@ def in_order(program: ClosedJaxpr, strict_in: bool, strict_out: bool) -> ClosedJ
 
 
 def _run_in_order(
-    program: ClosedJaxpr, strict_in: bool, strict_out: bool, args: Sequence[ArrayLike]
+    program: ClosedJaxpr, strict_in: bool, strict_out: bool, args: ArrayLikes
 ) -> list[ArrayLike]:
     jaxpr = program.jaxpr
     values: dict[Atom, Any] = dict(zip(jaxpr.constvars, program.consts, strict=True))

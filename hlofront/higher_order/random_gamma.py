@@ -4,16 +4,15 @@ The method is that of Marsaglia and Tsang, "A Simple Method for Generating Gamma
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, issubdtype
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.core.trace import process
 from hlofront.higher_order.mapping import map
 from hlofront.higher_order.while_loop import while_loop
@@ -87,9 +86,7 @@ elementwise(random_gamma_p)
 
 
 @batch(random_gamma_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[Array, int]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[Array, int]:
     keys, alpha = values
     key_axis, alpha_axis = axes
     if alpha_axis is None:

@@ -9,18 +9,14 @@ from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
 from hlofront.base.elements import NumPyDType
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.sharding.requested_shardings import requested
 from hlofront.core.sizes.dimensions import integers
 from hlofront.core.trace import Tracer, process
-from hlofront.higher_order import reduce_rules as reduce_rules  # Imported to register the rules.
-from hlofront.higher_order.reduce_types import (
-    reduce_p,
-    reduce_window_p,
-    select_and_scatter_p,
-)
+from hlofront.higher_order import reduce_rules as reduce_rules  # It registers the rules.
+from hlofront.higher_order.reduce_types import reduce_p, reduce_window_p, select_and_scatter_p
 from hlofront.primitives.arrays import reducing as r
 from hlofront.primitives.arrays import windowed as w
 from hlofront.primitives.elementwise import elementwise as e
@@ -40,7 +36,7 @@ IsIdentity = Callable[[NumPyArray, NumPyDType], bool]
 def _stage_scalars(
     function: Callable[..., PyTree],
     structures: tuple[PyTreeDef, ...],
-    leaves: Sequence[ArrayLike],
+    leaves: ArrayLikes,
     purpose: str,
 ) -> tuple[ClosedJaxpr, PyTreeDef]:
     """Trace a function of pytrees of scalars to a jaxpr.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hlofront.base.caches import weak_keyed
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
@@ -13,7 +13,15 @@ from hlofront.core.programs.evaluate import eval_jaxpr
 from hlofront.core.rules import BatchResult
 from hlofront.core.sharding.sharded_types import entries_of
 from hlofront.core.sizes.dimensions import canonical_axes
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Cotangent,
+    Duals,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.higher_order.reduce_types import (
     halves,
@@ -21,12 +29,7 @@ from hlofront.higher_order.reduce_types import (
     reduce_window_p,
     select_and_scatter_p,
 )
-from hlofront.higher_order.selecting import (
-    Flags,
-    nonzero_flags,
-    where,
-    with_zeros,
-)
+from hlofront.higher_order.selecting import Flags, nonzero_flags, where, with_zeros
 from hlofront.primitives.arrays import windowed as w
 from hlofront.primitives.arrays.creation import scalar_of
 from hlofront.primitives.arrays.cumulative import fold_by_halves, merge_axes
@@ -58,13 +61,13 @@ def _operands_with_tangents(program: ClosedJaxpr, has_tangent: Flags) -> Flags:
 
 @rules.jvp(reduce_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     computation: object,
     jaxpr: ClosedJaxpr,
     dimensions: Sequence[int],
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+) -> Duals:
     operands, starts = halves(primals)
     tangents, start_tangents = halves(tangents)
     if any(nonzero_flags(start_tangents)):
@@ -85,7 +88,7 @@ def _(
     axis, count = merged[0][1], len(operands)
     program, _ = jvp_program(jaxpr, has_tangent * 2, has_tangent)
 
-    def combine(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def combine(a: ArrayLikes, b: ArrayLikes) -> ArrayLikes:
         args = (*a[:count], *b[:count], *a[count:], *b[count:])
         return _on_arrays(program, args)
 
@@ -96,7 +99,7 @@ def _(
     return results, with_zeros(folded[count:], has_tangent, avals)
 
 
-def _on_arrays(program: ClosedJaxpr, args: Sequence[ArrayLike]) -> list[ArrayLike]:
+def _on_arrays(program: ClosedJaxpr, args: ArrayLikes) -> list[ArrayLike]:
     """Run a program of scalars elementwise on arrays of equal shapes."""
     aval = typeof(args[0])
     for size, names in zip(reversed(aval.shape), reversed(entries_of(aval)), strict=True):
@@ -107,12 +110,7 @@ def _on_arrays(program: ClosedJaxpr, args: Sequence[ArrayLike]) -> list[ArrayLik
 
 @rules.jvp(reduce_window_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
-    *,
-    jaxpr: Jaxpr,
-    consts: Sequence[ArrayLike],
-    **windows: object,
+    primals: ArrayLikes, tangents: Tangents, *, jaxpr: Jaxpr, consts: ArrayLikes, **windows: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     operands, starts = halves(primals)
     tangents, start_tangents = halves(tangents)
@@ -138,7 +136,7 @@ def _(
 
 @weak_keyed
 def _write_down_pairs(
-    jaxpr: Jaxpr, flags: Flags, consts: Sequence[ArrayLike] = ()
+    jaxpr: Jaxpr, flags: Flags, consts: ArrayLikes = ()
 ) -> tuple[ClosedJaxpr, Flags]:
     """Return the jvp of a reduction's computation, and per operand whether it has a tangent.
 
@@ -201,7 +199,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand, **params: object) -> 
 
 
 def _batched_operands(
-    name: str, values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+    name: str, values: ArrayLikes, axes: BatchAxes
 ) -> tuple[tuple[ArrayLike, ...], int]:
     """Move a reduction's operands to a common batch axis; return all values, and that axis.
 
@@ -221,11 +219,7 @@ def _batched_operands(
 
 @rules.batch(reduce_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    dimensions: Sequence[int],
-    **params: object,
+    values: ArrayLikes, axes: BatchAxes, *, dimensions: Sequence[int], **params: object
 ) -> BatchResult:
     values, axis = _batched_operands("reduce", values, axes)
     dimensions = shifted(canonical_axes(dimensions, typeof(values[0]).ndim - 1), axis)
@@ -235,12 +229,7 @@ def _(
 
 @rules.batch(reduce_window_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    jaxpr: Jaxpr,
-    consts: Sequence[ArrayLike],
-    **windows: Value,
+    values: ArrayLikes, axes: BatchAxes, *, jaxpr: Jaxpr, consts: ArrayLikes, **windows: Value
 ) -> BatchResult:
     values, axis = _batched_operands("reduce_window", values, axes)
     params = {"jaxpr": jaxpr, "consts": consts, **w.batched_windows(windows, axis)}
@@ -250,8 +239,8 @@ def _(
 
 @rules.batch(select_and_scatter_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],

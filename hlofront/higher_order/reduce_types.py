@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
 from hlofront.core.primitive import Primitive
@@ -55,13 +55,7 @@ def _(
 
 
 @sharding(reduce_p)
-def _(
-    avals: Sequence[ShapedArray],
-    results: Sequence[ShapedArray],
-    *,
-    dimensions: Sequence[int],
-    **_: object,
-) -> list[Entries]:
+def _(avals: Avals, results: Avals, *, dimensions: Sequence[int], **_: object) -> list[Entries]:
     axes = canonical_axes(dimensions, avals[0].ndim)
     return [without(entries_of(aval), axes) for aval in halves(avals)[0]]
 
@@ -81,9 +75,7 @@ def halves(members: Sequence[Member]) -> tuple[tuple[Member, ...], tuple[Member,
     return members[:half], members[half:]
 
 
-def _check_dtypes(
-    name: str, operands: Sequence[ShapedArray], starts: Sequence[ShapedArray]
-) -> None:
+def _check_dtypes(name: str, operands: Avals, starts: Avals) -> None:
     if any(operand.dtype != start.dtype for operand, start in zip(operands, starts, strict=True)):
         raise TypeError(
             f"{name} operand dtypes should match corresponding initial value dtypes, got "
@@ -92,9 +84,7 @@ def _check_dtypes(
         )
 
 
-def _check_out_avals(
-    name: str, results: Sequence[ShapedArray], operands: Sequence[ShapedArray]
-) -> None:
+def _check_out_avals(name: str, results: Avals, operands: Avals) -> None:
     for result, operand in zip(results, operands, strict=True):
         if result.shape or result.dtype != operand.dtype:
             raise ValueError(
@@ -105,9 +95,7 @@ def _check_out_avals(
 
 
 @infer(reduce_window_p)
-def _(
-    *avals: ShapedArray, jaxpr: Jaxpr, consts: Sequence[ArrayLike], **windows: Value
-) -> list[ShapedArray]:
+def _(*avals: ShapedArray, jaxpr: Jaxpr, consts: ArrayLikes, **windows: Value) -> list[ShapedArray]:
     operands, starts = halves(avals)
     if any(start.shape for start in starts):
         raise TypeError(

@@ -7,7 +7,7 @@ from hlofront.base import events, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.option import options
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Value, Var
 from hlofront.higher_order.checkpoint_policies import name_p
@@ -35,7 +35,7 @@ def saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -
     signature = Signature(f)
     names = signature.argument_names((args, kwargs))
 
-    def residuals(*flat: ArrayLike) -> Sequence[ArrayLike]:
+    def residuals(*flat: ArrayLike) -> ArrayLikes:
         def of_leaves(*leaves_in: ArrayLike) -> list[Value]:
             own_args, own_kwargs = in_tree.unflatten(leaves_in)
             return f(*own_args, **own_kwargs)

@@ -1,7 +1,7 @@
 """The function `scan`, a loop with a static number of iterations, and its primitive."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,10 @@ import numpy as np
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.axes import mapped_aval, unmapped_aval
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Var
@@ -228,7 +228,7 @@ def loop(
     return body.assemble(first, leaves, results)
 
 
-def _number_of_steps(leaves: Sequence[ArrayLike], length: int | None) -> int:
+def _number_of_steps(leaves: ArrayLikes, length: int | None) -> int:
     """Return the number of iterations of a scan, from the leaves of `xs` and `length`.
 
     Raises:
@@ -305,11 +305,7 @@ class Body:
     )
 
     def __init__(
-        self,
-        program: ClosedJaxpr,
-        carry_count: int,
-        out_tree: PyTreeDef,
-        carry_avals: Sequence[ShapedArray] | None,
+        self, program: ClosedJaxpr, carry_count: int, out_tree: PyTreeDef, carry_avals: Avals | None
     ):
         self.carry_avals = carry_avals
         self.out_tree = out_tree
@@ -342,7 +338,7 @@ class Body:
         self.program = ClosedJaxpr(jaxpr)
 
     def assemble(
-        self, first: Sequence[ArrayLike], xs: Sequence[ArrayLike], results: Sequence[ArrayLike]
+        self, first: ArrayLikes, xs: ArrayLikes, results: ArrayLikes
     ) -> tuple[PyTree, PyTree]:
         """Return the scan's result (carry, ys) as pytrees, from the flat results.
 
@@ -384,8 +380,8 @@ def _body(
     as_step: AsStep,
     init_tree: PyTreeDef,
     xs_tree: PyTreeDef,
-    first: Sequence[ArrayLike],
-    xs: Sequence[ArrayLike],
+    first: ArrayLikes,
+    xs: ArrayLikes,
 ) -> Body:
     carry_avals = tuple([typeof(x) for x in first])
     x_avals = tuple([element_aval(typeof(x)) for x in xs])
@@ -401,8 +397,8 @@ def _write_down(
     as_step: AsStep,
     init_tree: PyTreeDef,
     xs_tree: PyTreeDef,
-    carry_avals: Sequence[ShapedArray],
-    x_avals: Sequence[ShapedArray],
+    carry_avals: Avals,
+    x_avals: Avals,
 ) -> Body:
     args_tree = tree.treedef_tuple([init_tree, xs_tree])
     in_tree = tree.treedef_tuple([args_tree, NO_KEYWORDS])
@@ -430,7 +426,7 @@ def _write_down(
     return Body(program, len(returned), result_tree, promoted)
 
 
-def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:
+def _carry_tree(out_tree: PyTreeDef, avals: Avals) -> PyTreeDef:
     """Return the tree definition of the carry, from that of the (carry, y) pair of the body.
 
     Raises:
@@ -452,7 +448,7 @@ def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:
 def _loop_in_python(
     f: Callable[..., PyTree],
     carry: PyTree,
-    xs: Sequence[ArrayLike],
+    xs: ArrayLikes,
     xs_tree: PyTreeDef,
     length: int,
     reverse: bool,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -13,20 +13,18 @@ from hlofront.core.programs.liveness import live_equations
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import (
+    BatchAxes,
     BatchAxis,
     Cotangent,
     Operand,
     Tangent,
+    Tangents,
     UndefinedPrimal,
     Zero,
 )
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan_p, scan_result_avals
-from hlofront.higher_order.scan_splitting import (
-    StepCache,
-    operand_parts,
-    scan_equation,
-)
+from hlofront.higher_order.scan_splitting import StepCache, operand_parts, scan_equation
 from hlofront.higher_order.selecting import (
     Flags,
     cotangent_references,
@@ -85,11 +83,7 @@ class ScanStep(Generic[Facts]):
         self.facts = facts
 
     def run(
-        self,
-        consts: Sequence[ArrayLike],
-        carry: Sequence[ArrayLike],
-        xs: Sequence[ArrayLike],
-        params: ParamDict,
+        self, consts: ArrayLikes, carry: ArrayLikes, xs: ArrayLikes, params: ParamDict
     ) -> tuple[list[ArrayLike], list[ArrayLike]]:
         """Bind a scan of the derived body; return the last carry and the stacked ys."""
         new = {
@@ -153,7 +147,7 @@ _smaller_steps: StepCache[Flags, _SmallerStep] = StepCache()
 
 @rules.jvp(scan_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    primals: ArrayLikes, tangents: Tangents, **params: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     tangents = list(map(as_tangent, tangents))
     flags = nonzero_flags(tangents)
@@ -464,9 +458,7 @@ def _transpose_rest(
 
 
 @rules.batch_with_axis(scan_p)
-def _(
-    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
     consts, carry, xs = operand_parts(values, params)
     const_axes, carry_axes, x_axes = operand_parts(axes, params)
     # The body receives elements along axis 0 of `xs`, so the batch axis cannot be axis 0.

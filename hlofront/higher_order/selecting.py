@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, Value, Var
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
@@ -95,9 +95,7 @@ class LinearOperands:
         self.arguments: list[ArrayLike] = [*known, *references, *nonzero(cotangents)]
         self._avals = [x.aval for x in operands if isinstance(x, UndefinedPrimal)]
 
-    def cotangents(
-        self, results: Sequence[ArrayLike], present: Sequence[bool]
-    ) -> list[Cotangent | None]:
+    def cotangents(self, results: ArrayLikes, present: Sequence[bool]) -> list[Cotangent | None]:
         """Return the cotangents of all operands, with None for the known ones.
 
         Args:

@@ -10,7 +10,7 @@ from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, Split, spec_of, typeof
 from hlofront.core.axes import axes_in_scope
@@ -108,7 +108,7 @@ class ShardMapParams(NamedTuple):
             for names in explicit_entries(aval)
         ]
 
-    def inferred_specs(self, operands: Sequence[ArrayLike]) -> list[PartitionSpec | None]:
+    def inferred_specs(self, operands: ArrayLikes) -> list[PartitionSpec | None]:
         """Return the specs of operands, from the Explicit axes in their types.
 
         Raises:
@@ -241,7 +241,7 @@ class ShardMapParams(NamedTuple):
         )
 
     def bind(
-        self, program: ClosedJaxpr, operands: Sequence[ArrayLike], in_specs: Specs, out_specs: Specs
+        self, program: ClosedJaxpr, operands: ArrayLikes, in_specs: Specs, out_specs: Specs
     ) -> list[Any]:
         """Bind shard_map; constants of the program become operands that no mesh axis splits."""
         captured = program.consts

@@ -14,7 +14,7 @@ import numpy as np
 
 from hlofront.base.caches import CacheTable
 from hlofront.base.elements import ExtendedDType
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from hlofront.core.names import SourceInfo
@@ -53,7 +53,7 @@ class EagerStaging(StagingTrace):
         self,
         debug_info: DebugInfo,
         params: MapParams,
-        operands: Sequence[ArrayLike],
+        operands: ArrayLikes,
         specs: Sequence[PartitionSpec],
         table: CacheTable,
     ):

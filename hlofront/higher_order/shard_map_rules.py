@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
@@ -14,10 +14,11 @@ from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.rules import BatchResult
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.symbolic_zeros import (
-    BatchAxis,
+    BatchAxes,
     Cotangent,
     Operand,
     Tangent,
+    Tangents,
     UndefinedPrimal,
     Zero,
 )
@@ -30,12 +31,7 @@ from hlofront.higher_order.selecting import (
     where_not,
     with_zeros,
 )
-from hlofront.higher_order.shard_map import (
-    ShardMapParams,
-    Specs,
-    names_in,
-    shard_map_p,
-)
+from hlofront.higher_order.shard_map import ShardMapParams, Specs, names_in, shard_map_p
 from hlofront.primitives.arrays.creation import scalar_of
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze
 from hlofront.primitives.collectives.collectives import psum
@@ -76,7 +72,7 @@ def _equation(
 
 @rules.jvp(shard_map_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Value
+    primals: ArrayLikes, tangents: Tangents, **params: Value
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     shard_map_params = _params(params)
     program: ClosedJaxpr = params["jaxpr"]
@@ -367,9 +363,7 @@ def _one_axis(x: ArrayLike) -> ArrayLike:
 
 
 @rules.batch_with_axis(shard_map_p)
-def _(
-    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: Value
-) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Value) -> BatchResult:
     shard_map_params = _params(params)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     split_along = tuple(

@@ -7,7 +7,7 @@ custom_jvp rule have no rule here, and are expanded by their jvp rule, like all 
 
 from collections.abc import Callable, Iterable, Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, ParamDict, Value
@@ -47,7 +47,7 @@ def terms_of(series: Iterable[Series]) -> list[ArrayLike]:
     return [term for s in series if not isinstance(s, ZeroSeries) for term in s]
 
 
-def _expanded(results: Sequence[ArrayLike], present: Flags, order: int) -> Expansions:
+def _expanded(results: ArrayLikes, present: Flags, order: int) -> Expansions:
     """Split the results of an expanded program into primals and series."""
     count = len(present)
     return list(results[:count]), list(with_terms(results[count:], present, order))
@@ -60,7 +60,7 @@ def expand_call(call: CallRules) -> None:
     """Register the Taylor rule of a primitive that calls a program with all its operands."""
 
     @rules.taylor(call.primitive)
-    def _(primals: Sequence[ArrayLike], series: Sequence[Series], **params: Value) -> Expansions:
+    def _(primals: ArrayLikes, series: Sequence[Series], **params: Value) -> Expansions:
         order = order_of(series)
         program, present = jet_program(params[call.parameter], series_flags(series), order)
         terms = terms_of(series)
@@ -74,10 +74,10 @@ for _rules in (jit_rules, call_rules, remat_rules):
 
 @rules.taylor(custom_vjp_call_p)
 def _(
-    primals: Sequence[ArrayLike],
+    primals: ArrayLikes,
     series: Sequence[Series],
     *,
-    call_jaxpr: ClosedJaxpr | Callable[..., Sequence[ArrayLike]],
+    call_jaxpr: ClosedJaxpr | Callable[..., ArrayLikes],
     **_: object,
 ) -> Expansions:
     # The user's rule is for cotangents, so the function itself is expanded.
@@ -88,7 +88,7 @@ def _(
 
 @rules.taylor(cond_p)
 def _(
-    primals: Sequence[ArrayLike],
+    primals: ArrayLikes,
     series: Sequence[Series],
     *,
     branches: Sequence[ClosedJaxpr],
@@ -162,7 +162,7 @@ def _ungrouped(members: Iterable[Value], groups: Sequence[Flags], order: int) ->
 
 
 def _carry_terms(
-    carry: Sequence[ArrayLike], series: Sequence[Series], has_terms: Flags, order: int
+    carry: ArrayLikes, series: Sequence[Series], has_terms: Flags, order: int
 ) -> list[ArrayLike]:
     """Return a first carry's terms, with zeros for members that get terms in iterations."""
     return [
@@ -181,7 +181,7 @@ _while_bodies: DerivedCache[tuple[int, Flags, int], tuple[ClosedJaxpr, Flags]] =
 
 
 @rules.taylor(scan_p)
-def _(primals: Sequence[ArrayLike], series: Sequence[Series], **params: Value) -> Expansions:
+def _(primals: ArrayLikes, series: Sequence[Series], **params: Value) -> Expansions:
     order, flags = order_of(series), series_flags(series)
     step = _scan_steps.get_or_compute(
         params, (flags, order), lambda: _scan_step(params, flags, order)
@@ -206,7 +206,7 @@ def _scan_step(params: ParamDict, flags: Flags, order: int) -> ScanStep[tuple[Fl
 
 @rules.taylor(while_p)
 def _(
-    primals: Sequence[ArrayLike],
+    primals: ArrayLikes,
     series: Sequence[Series],
     *,
     cond_jaxpr: ClosedJaxpr,

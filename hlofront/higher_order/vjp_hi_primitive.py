@@ -12,7 +12,7 @@ from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.core.axes import AxisData, axes_in_scope
 from hlofront.core.high_types import low_types, lowered, raised
 from hlofront.core.jaxpr import Value
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Cotangent, Zero
 from hlofront.higher_order.accumulators import GradAccum, NullAccum, ValAccum
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.hi_prim import (
@@ -177,16 +177,14 @@ class VmapOf(VJPHiPrimitive):
         return lowered(self.in_avals_flat, self.in_tree.flatten_up_to(args))
 
     def _batch(
-        self, fun: Callable[..., Sequence[Value]], low: Sequence[Value], axes: Sequence[BatchAxis]
+        self, fun: Callable[..., Sequence[Value]], low: Sequence[Value], axes: BatchAxes
     ) -> tuple[list[Value], list[BatchAxis]]:
         axis = self.axis_data
         named = () if axis.name is None else ((axis.name, axis.size),)
         with axes_in_scope(named):
             return batch_flat(fun, axis, low, axes)
 
-    def _at_axes(
-        self, values: Sequence[Any], axes: Sequence[BatchAxis], wanted: Sequence[BatchAxis]
-    ) -> list[Any]:
+    def _at_axes(self, values: Sequence[Any], axes: BatchAxes, wanted: BatchAxes) -> list[Any]:
         return [
             x if type(x) is Zero else with_axis_at(x, a, w, self.axis_data.size)
             for x, a, w in zip(values, axes, wanted, strict=True)
@@ -278,7 +276,7 @@ class VmapOf(VJPHiPrimitive):
         self,
         one: Callable[[Sequence[Value], PyTree, Any], None],
         low: Sequence[Value],
-        axes: Sequence[BatchAxis],
+        axes: BatchAxes,
         out_ct: PyTree,
         sums: Sequence[Any],
     ) -> None:

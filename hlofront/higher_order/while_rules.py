@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
@@ -14,7 +14,7 @@ from hlofront.core.programs.liveness import live_equations
 from hlofront.core.programs.program_cache import DerivedCache, once_per_program
 from hlofront.core.references import touches_references
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand, Tangent, Tangents
 from hlofront.higher_order.selecting import (
     Flags,
     Member,
@@ -32,11 +32,7 @@ from hlofront.primitives.rules.batching import to_front
 from hlofront.primitives.rules.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
-from hlofront.transforms.partial_eval import (
-    SplitEquation,
-    partial_eval_program,
-    split_equations,
-)
+from hlofront.transforms.partial_eval import SplitEquation, partial_eval_program, split_equations
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
 
@@ -60,7 +56,7 @@ def _parts(members: Iterable[Member], params: ParamDict) -> Parts[Member]:
     return three_parts(members, params["cond_nconsts"], params["body_nconsts"])
 
 
-def _with_unread(program: ClosedJaxpr, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+def _with_unread(program: ClosedJaxpr, avals: Avals) -> ClosedJaxpr:
     """Append unused inputs of types `avals` to a program."""
     return _with_inputs(program, tuple(avals)) if avals else program
 
@@ -76,7 +72,7 @@ def _with_inputs(program: ClosedJaxpr, avals: tuple[ShapedArray, ...]) -> Closed
 
 @rules.jvp(while_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    primals: ArrayLikes, tangents: Tangents, **params: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     cond_consts, body_consts, carry = _parts(primals, params)
     _, const_tangents, carry_tangents = _parts(tangents, params)
@@ -334,9 +330,7 @@ def _(used: list[bool], equation: Equation) -> SmallerEquation:
 
 
 @rules.batch_with_axis(while_p)
-def _(
-    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: Value
-) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Value) -> BatchResult:
     batched = tuple([a is not None for a in axes])
     batched_loop = _batched_loops.get_or_compute(
         params["body_jaxpr"],

@@ -10,7 +10,7 @@ from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
@@ -211,7 +211,7 @@ class _CallOfWrapped:
         self.fun = fun
         self.debug_info = fun.debug_info
 
-    def __call__(self, *args: ArrayLike) -> Sequence[ArrayLike]:
+    def __call__(self, *args: ArrayLike) -> ArrayLikes:
         return self.fun.call_wrapped(*args)
 
 
@@ -243,7 +243,7 @@ def _vjp_parameters(
 def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -> FlatForward:
     """Return a forward rule made of wrapped rules, which also returns the backward rule."""
 
-    def forward(primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> ForwardResult:
+    def forward(primals: ArrayLikes, perturbed: Sequence[bool]) -> ForwardResult:
         args = [x for pair in zip(primals, perturbed, strict=True) for x in pair]
         outputs = list(fwd.call_wrapped(*args))
         _, residual_tree, *forwarded = out_trees()
@@ -256,9 +256,7 @@ def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -
             next(new_residuals) if source is None else primals[source] for source in sources
         ]
 
-        def backward(
-            residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
-        ) -> list[Cotangent]:
+        def backward(residuals: ArrayLikes, cotangents: Sequence[Cotangent]) -> list[Cotangent]:
             return [_as_zero(c) for c in bwd.call_wrapped(*residuals, *cotangents)]
 
         return outputs[count:], residuals, backward

@@ -15,6 +15,7 @@ from hlofront.bridge import foreign
 from hlofront.bridge.mlir import (
     Operation,
     Value,
+    Values,
     bytecode_of,
     context,
     hlo_text,
@@ -23,13 +24,7 @@ from hlofront.bridge.mlir import (
     to_xla_computation,
     with_known_sizes,
 )
-from hlofront.core.aval import (
-    AbstractToken,
-    AbstractValue,
-    MemorySpace,
-    ShapedArray,
-    token_aval,
-)
+from hlofront.core.aval import AbstractToken, AbstractValue, MemorySpace, ShapedArray, token_aval
 from hlofront.core.effects import Effect, lowerable_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.lowering_request import DeviceShardings, LoweringRequest
@@ -307,7 +302,7 @@ class Splits:
         }
 
     def constrained(
-        self, build: Builder, outputs: Sequence[Value], avals: Sequence[AbstractValue]
+        self, build: Builder, outputs: Values, avals: Sequence[AbstractValue]
     ) -> list[Value]:
         """Return outputs constrained to their shardings.
 

@@ -19,7 +19,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.jaxpr import Atom, Equation, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
@@ -37,8 +37,8 @@ class Candidate:
 
     def __init__(self, build: Builder):
         self._build = build
-        self.avals_in: Sequence[ShapedArray] = build.avals_in
-        self.avals_out: Sequence[ShapedArray] = build.avals_out
+        self.avals_in: Avals = build.avals_in
+        self.avals_out: Avals = build.avals_out
         self.params: Mapping[str, Any] = build.current.params
         self.primitive: Primitive = build.primitive
         self.operands: Sequence[Atom] = build.current.invars

@@ -1,8 +1,8 @@
 """The semaphore that the devices of a kernel share: get_barrier_semaphore."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation
@@ -25,7 +25,7 @@ def _() -> AbstractRef:
 
 
 @rules.discharge(get_barrier_semaphore_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     raise NotImplementedError(  # JAX raises this class.
         "a kernel that is interpreted runs on one device, and has no barrier of several"
     )

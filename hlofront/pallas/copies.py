@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base import tree
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.primitive import Primitive
-from hlofront.core.references import (
-    NDIndexer,
-    dtype_after,
-    read_effect,
-    shape_after,
-    write_effect,
-)
+from hlofront.core.references import NDIndexer, dtype_after, read_effect, shape_after, write_effect
 from hlofront.pallas.masked import reference_text
 from hlofront.pallas.memory import DMA_SEMAPHORE_DTYPE, SemaphoreType
 from hlofront.pallas.scoped import run_scoped
@@ -324,7 +318,7 @@ def _(*avals: AbstractValue, **_: object) -> list[ShapedArray]:
     return []
 
 
-def _on_one_device(equation: Equation, operands: Sequence[ArrayLike]) -> CopyOperands:
+def _on_one_device(equation: Equation, operands: ArrayLikes) -> CopyOperands:
     copy: CopyOperands = equation.params["tree"].unflatten(operands)
     if copy.device_id is not None:
         raise ValueError(
@@ -369,7 +363,7 @@ def _per_operand(equation: Equation, new: dict[Atom, ArrayLike]) -> list[ArrayLi
 
 
 @rules.discharge(dma_start_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     copy = _on_one_device(equation, operands)
     value = read_at(copy.src, copy.src_transforms)
     if equation.params["add"]:
@@ -381,7 +375,7 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
 
 
 @rules.discharge(dma_wait_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     copy = _on_one_device(equation, operands)
     name = "src_sem" if equation.params["is_wait_send"] else "dst_sem"
     return _per_operand(equation, _signaled(equation, copy, -_size(copy), name)), []

@@ -14,7 +14,7 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Equation
 from hlofront.core.references import NDIndexer, is_known_integer
@@ -135,11 +135,7 @@ def within(index: ArrayLike, lowest: int, highest: int) -> Array:
 
 
 def check_block(
-    what: str,
-    starts: Sequence[ArrayLike],
-    sizes: Sequence[int],
-    shape: Sequence[int],
-    step: Sequence[ArrayLike],
+    what: str, starts: ArrayLikes, sizes: Sequence[int], shape: Sequence[int], step: ArrayLikes
 ) -> None:
     """Make a program raise an exception on the host if a block is outside of its array.
 

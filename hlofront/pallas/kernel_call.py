@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
 
 from hlofront.base import tree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -16,7 +16,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.programs.subprograms import Subprogram
 from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Tangent, Tangents, Zero
 from hlofront.higher_order.mapping import map as map_in_order
 from hlofront.higher_order.selecting import where
 from hlofront.pallas.block_specs import CostEstimate, squeezed
@@ -43,7 +43,7 @@ rules.lower.modules[pallas_call_p.name] = [
 
 
 @rules.infer(pallas_call_p)
-def _(*avals: AbstractValue, out_avals: Sequence[ShapedArray], **_: object) -> list[ShapedArray]:
+def _(*avals: AbstractValue, out_avals: Avals, **_: object) -> list[ShapedArray]:
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
     if not varying:
         return list(out_avals)
@@ -73,7 +73,7 @@ def _(*, jaxpr: Jaxpr, grid_mapping: GridMapping, **_: object) -> tuple[Subprogr
 
 @rules.jvp(pallas_call_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+    primals: ArrayLikes, tangents: Tangents, **params: Any
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     mapping: GridMapping = params["grid_mapping"]
     aliases: tuple[tuple[int, int], ...] = params["input_output_aliases"]
@@ -201,9 +201,7 @@ def _(cotangents: object, *operands: object, **params: Any) -> NoReturn:
 
 
 @rules.batch_with_axis(pallas_call_p)
-def _(
-    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: Any
-) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: BatchAxes, **params: Any) -> BatchResult:
     mapping: GridMapping = params["grid_mapping"]
     out_avals: tuple[ShapedArray, ...] = params["out_avals"]
     if not axis.size:
@@ -238,10 +236,7 @@ def _(
 
 
 def _one_after_another(
-    axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    params: dict[str, Any],
+    axis: AxisData, values: ArrayLikes, axes: BatchAxes, params: dict[str, Any]
 ) -> list[ArrayLike]:
     """Return the results of one call per example of a batch that has its own grids or scalars."""
     is_batched = [batch_axis is not None for batch_axis in axes]
@@ -251,7 +246,7 @@ def _one_after_another(
         if batch_axis is not None
     ]
 
-    def call(examples: Sequence[ArrayLike]) -> list[ArrayLike]:
+    def call(examples: ArrayLikes) -> list[ArrayLike]:
         rest = iter(examples)
         operands = [
             next(rest) if flag else value for value, flag in zip(values, is_batched, strict=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base import tree
 from hlofront.base.dtypes import bool_
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import Equation
@@ -20,7 +20,7 @@ from hlofront.core.references import (
     shape_after,
     write_effect,
 )
-from hlofront.core.symbolic_zeros import Tangent, Zero
+from hlofront.core.symbolic_zeros import Dual, Tangents, Zero
 from hlofront.primitives.elementwise.compare import select_n
 from hlofront.primitives.references.references import RefLike, indexed
 from hlofront.primitives.references.rules import Discharged, is_nonzero, not_differentiated
@@ -123,13 +123,13 @@ def _(*avals: AbstractValue, args_tree: PyTreeDef, **_: object) -> ShapedArray:
 
 
 @rules.discharge(masked_load_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, transforms, _, _ = equation.params["args_tree"].unflatten(operands)
     return [None] * len(operands), read_at(array, transforms)
 
 
 @rules.discharge(masked_swap_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, transforms, value, mask = equation.params["args_tree"].unflatten(operands)
     old = read_at(array, transforms)
     new = value if mask is None else select_n(mask, old, value)
@@ -172,9 +172,7 @@ def _(equation: Equation, printing: "Printing") -> str:
 
 
 @rules.jvp(masked_load_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
     value = masked_load_p.bind(*primals, **params)
     if type(tangents[0]) is Zero:
         return value, Zero.of(value)
@@ -182,9 +180,7 @@ def _(
 
 
 @rules.jvp(masked_swap_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
     ref, value = tangents[0], _position_of_value(params["args_tree"], len(primals))
     if type(ref) is Zero and is_nonzero(tangents[value]):
         not_differentiated("a store", primals[0])

@@ -1,12 +1,10 @@
 """Several narrow elements in each element of an array: packing, unpacking, stochastic rounding."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hlofront.base.dtypes import bit_width, canonicalize_dtype, issubdtype
 from hlofront.base.elements import bfloat16, float32, uint32
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -42,7 +40,7 @@ def _count(name: str, wide: DType, narrow: DType) -> int:
     return bit_width(wide) // bit_width(narrow)
 
 
-def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Array:
+def pack_elementwise(xs: ArrayLikes, *, packed_dtype: DTypeLike) -> Array:
     """Return an array whose elements hold those of several arrays in a narrower dtype.
 
     Args:

@@ -4,13 +4,12 @@ A core of a TPU has a generator with a state, which the steps of a grid change i
 kernels have the state in a scratch buffer: a key of Threefry, and how many times it has been used.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import int32, uint32
-from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape, ShapeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import Equation
@@ -102,7 +101,7 @@ def _words(state: ArrayLike) -> list[Array]:
 
 
 @rules.discharge(prng_seed_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     key: list[Any] = [np.uint32(0), np.uint32(0)]
     for place, seed in enumerate(operands[1:]):
         key = threefry2x32(key, (bitcast_convert_type(seed, uint32), np.uint32(place)))
@@ -111,7 +110,7 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
 
 
 @rules.discharge(prng_random_bits_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     shape: Shape = equation.params["shape"]
     *key, used = _words(operands[0])
     size = ShapedArray(shape, int32).size

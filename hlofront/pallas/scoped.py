@@ -1,11 +1,11 @@
 """Buffers that a kernel allocates for a part of its run: run_scoped."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue
 from hlofront.core.effects import Effects
@@ -13,7 +13,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.evaluate import jaxpr_as_fun
 from hlofront.core.programs.subprograms import Subprogram
-from hlofront.core.symbolic_zeros import Tangent
+from hlofront.core.symbolic_zeros import Tangent, Tangents
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.selecting import nonzero, nonzero_flags, with_zeros
 from hlofront.pallas.memory import has_tangent, ref_aval_of, uninitialized
@@ -120,7 +120,7 @@ def _(*, jaxpr: Jaxpr, **_: object) -> tuple[Subprogram]:
 
 
 @rules.discharge(run_scoped_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     jaxpr = equation.params["jaxpr"]
     opened = constants_as_inputs(ClosedJaxpr(jaxpr, [None] * len(jaxpr.constvars)))
     program, written = discharge_program(ClosedJaxpr(opened))
@@ -134,7 +134,7 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
 
 @rules.jvp(run_scoped_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, jaxpr: Jaxpr, **params: object
+    primals: ArrayLikes, tangents: Tangents, *, jaxpr: Jaxpr, **params: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     moving = [*nonzero_flags(tangents), *[has_tangent(var.aval) for var in jaxpr.invars]]
     opened = constants_as_inputs(ClosedJaxpr(jaxpr, [None] * len(jaxpr.constvars)))

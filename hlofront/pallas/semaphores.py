@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hlofront.base import tree
 from hlofront.base.elements import int32
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.jaxpr import Equation
@@ -33,8 +33,8 @@ class DeviceIdType(enum.Enum):
     LOGICAL = "logical"
 
 
-# A device as users name it: its number, or its coordinates in the mesh, in order or by axis name.
-DeviceId = ArrayLike | Sequence[ArrayLike] | Mapping[Hashable, ArrayLike]
+# What users give for a device: its number, or its coordinates in the mesh, by axis or by name.
+DeviceId = ArrayLike | ArrayLikes | Mapping[Hashable, ArrayLike]
 
 # Operands: the leaves of (semaphore, indexers, increment, device, core), whose structure is the
 # parameter `args_tree`; the device and the core are None for the kernel's own.
@@ -170,7 +170,7 @@ def added(array: ArrayLike, transforms: Sequence[NDIndexer], number: ArrayLike) 
 
 
 @rules.discharge(semaphore_signal_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, transforms, inc, device, _ = equation.params["args_tree"].unflatten(operands)
     if device is not None:
         raise ValueError(
@@ -181,14 +181,14 @@ def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
 
 
 @rules.discharge(semaphore_wait_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, transforms, value = equation.params["args_tree"].unflatten(operands)
     new = added(array, transforms, neg(value)) if equation.params["decrement"] else None
     return [new, *[None] * len(operands[1:])], []
 
 
 @rules.discharge(semaphore_read_p)
-def _(equation: Equation, operands: Sequence[ArrayLike]) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, transforms = equation.params["args_tree"].unflatten(operands)
     return [None] * len(operands), convert(read_at(array, transforms), int32, False)
 

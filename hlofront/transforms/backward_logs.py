@@ -7,13 +7,13 @@ from typing import Any, cast
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.programs.subprograms import Program, subprograms_in
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.primitives.rules.batching import move_axis
 from hlofront.transforms.simplify import inline_calls
 
@@ -84,8 +84,8 @@ class LogsAsResults:
         return [*results, *leaves]
 
     def take_logs(
-        self, values: Sequence[Any], axes: Sequence[BatchAxis], about: str
-    ) -> tuple[Sequence[Any], Sequence[BatchAxis]]:
+        self, values: Sequence[Any], axes: BatchAxes, about: str
+    ) -> tuple[Sequence[Any], BatchAxes]:
         """Log the batched logs, with the batch axis in front; return the other results and axes."""
         if self._structure is None:
             return values, axes
@@ -97,8 +97,8 @@ class LogsAsResults:
         return values[:count], axes[:count]
 
 
-def program_for_logs(jaxpr: Jaxpr, consts: Sequence[ArrayLike]) -> ClosedJaxpr:
-    """Inline the calls around equations that may log, so that the program's transpose can log.
+def program_for_logs(jaxpr: Jaxpr, consts: ArrayLikes) -> ClosedJaxpr:
+    """Return a program whose transpose logs: without calls around equations that may log.
 
     Raises:
       ValueError: if such an equation is in a loop, a branch, or shard_map.

@@ -6,7 +6,7 @@ from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import (
@@ -149,7 +149,7 @@ class BatchTrace(RuleTrace):
         return self.wrap(results, axes_out)
 
 
-def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[ArrayLike]) -> bool:
+def asks_for_axis(primitive: Primitive, axis: AxisData, operands: ArrayLikes) -> bool:
     """Return whether to apply a primitive's batch rule even if no operand is batched.
 
     hlofront's own rules need the batch axis only if it has a name, or for mutable references: new
@@ -165,7 +165,7 @@ def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[Array
 
 
 def run_batched(
-    primitive: Primitive, axis: AxisData, values: Sequence[ArrayLike], axes: Axes, params: Params
+    primitive: Primitive, axis: AxisData, values: ArrayLikes, axes: Axes, params: Params
 ) -> tuple[Value, Value]:
     """Apply a primitive's batch rule; return (result, batch axis), or a list of each."""
     values, axes = tuple(values), tuple(axes)
@@ -223,7 +223,7 @@ def batch_flat(
 
 
 def batch_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[ArrayLike], axis: AxisData, values: Sequence[Value], axes: Axes
+    jaxpr: Jaxpr, consts: ArrayLikes, axis: AxisData, values: Sequence[Value], axes: Axes
 ) -> tuple[list[Value], list[int | None]]:
     """Evaluate a jaxpr on batched values; return its results and their batch axes."""
     known: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hlofront.base.boundary import user_context
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core import rules
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
@@ -35,7 +35,7 @@ class Discharged(NamedTuple):
 
 
 def discharge_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[ArrayLike], inputs: Sequence[Value]
+    jaxpr: Jaxpr, consts: ArrayLikes, inputs: Sequence[Value]
 ) -> tuple[list[Value], list[Value]]:
     """Evaluate a jaxpr with references as operations on the arrays that they hold.
 

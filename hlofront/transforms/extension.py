@@ -10,13 +10,13 @@ from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value, Var
 from hlofront.core.names import JVP, TRANSPOSE, transformed
 from hlofront.core.programs.subprograms import Program, closed, opened
-from hlofront.core.symbolic_zeros import Cotangent, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangent, Tangents, Zero
 from hlofront.primitives.rules.batching import move_axis, to_front
 from hlofront.primitives.rules.derivatives import instantiate as instantiated
 from hlofront.transforms import jvp as forward
@@ -70,8 +70,8 @@ class _FlatFunction:
 
 def jvp(
     fun: Function,
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     has_aux: bool = False,
     instantiate: bool | Sequence[bool] = True,
     transform_stack: bool = True,
@@ -116,7 +116,7 @@ def jvp(
 
 def linearize(
     traceable: Function,
-    primals_ft: Sequence[ArrayLike],
+    primals_ft: ArrayLikes,
     has_aux: bool = False,
     is_vjp: bool = False,
     in_nzs: Sequence[bool] | None = None,
@@ -171,8 +171,8 @@ def jvp_jaxpr(
 def backward_pass(
     jaxpr: Jaxpr,
     transform_stack: bool,
-    consts: Sequence[ArrayLike],
-    primals_in: Sequence[ArrayLike],
+    consts: ArrayLikes,
+    primals_in: ArrayLikes,
     cts_in: Sequence[Cotangent],
     *,
     return_logs: bool = False,

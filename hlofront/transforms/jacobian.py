@@ -9,9 +9,9 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.base.typing import ArrayLike, ArrayLikes, NumPyArray
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import JVP, VMAP, transformed
@@ -233,8 +233,8 @@ def _check_forward_input(x: Value, holomorphic: bool, name: str = "jacfwd") -> N
         )
 
 
-def _basis(avals: Sequence[ShapedArray]) -> tuple[list[ArrayLike], int]:
-    """Return the standard basis of values of these avals, stacked along axis 0, and its size."""
+def _basis(avals: Avals) -> tuple[list[ArrayLike], int]:
+    """Return the standard basis of values of these avals along a new axis 0, and its size."""
     size = sum(aval.size for aval in avals)
     if not avals:
         return [], 0
@@ -249,7 +249,7 @@ def _basis(avals: Sequence[ShapedArray]) -> tuple[list[ArrayLike], int]:
     ], size
 
 
-def _parts(x: ArrayLike, avals: Sequence[ShapedArray], axis: int) -> Sequence[ArrayLike]:
+def _parts(x: ArrayLike, avals: Avals, axis: int) -> ArrayLikes:
     """Split an array along an axis into pieces of the avals' sizes."""
     return split(x, [aval.size for aval in avals], axis) if len(avals) > 1 else [x]
 
@@ -274,10 +274,7 @@ def _last(x: ArrayLike) -> ArrayLike:
 
 
 def _in_structure(
-    parts: Sequence[Value],
-    in_tree: PyTreeDef,
-    avals: Sequence[ShapedArray],
-    argnums: int | tuple[int, ...],
+    parts: Sequence[Value], in_tree: PyTreeDef, avals: Avals, argnums: int | tuple[int, ...]
 ) -> PyTree:
     """Return Jacobian columns as a pytree like the arguments, with their shapes as last axes."""
     shaped = [

@@ -10,7 +10,7 @@ from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks, enable_x64
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import all_dtypes
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
@@ -19,7 +19,7 @@ from hlofront.core.names import coming_from, coming_from_here
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.program_cache import once_per_program
 from hlofront.core.rule_checks import check_tangents, checks_are_on
-from hlofront.core.symbolic_zeros import Tangent, Zero
+from hlofront.core.symbolic_zeros import Tangent, Tangents, Zero
 from hlofront.core.trace import (
     RuleTrace,
     Trace,
@@ -221,8 +221,8 @@ def as_tangent(tangent: Tangent) -> Tangent:
 
 def jvp_flat(
     fun: Callable[..., Sequence[Value]],
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     debug_info: DebugInfo | None = None,
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     """Return primals and tangents of a flat function's results; tangents may be symbolic zeros."""
@@ -247,10 +247,7 @@ def jvp_flat(
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr,
-    consts: Sequence[ArrayLike],
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    jaxpr: Jaxpr, consts: ArrayLikes, primals: ArrayLikes, tangents: Tangents
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     """Evaluate a jaxpr and its tangents in the current trace; return (primals, tangents).
 

@@ -8,9 +8,9 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value
 from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.programs.evaluate import eval_jaxpr
@@ -71,10 +71,8 @@ def linear_transpose(
     return tree.Partial(_Transposed(jaxpr, in_tree, out_tree, tuple(avals)), consts)
 
 
-def _with_known_part_run(
-    program: ClosedJaxpr, avals: Sequence[ShapedArray]
-) -> tuple[Jaxpr, tuple[Value, ...]]:
-    """Run the equations of a program that depend on none of its inputs, once for all calls.
+def _with_known_part_run(program: ClosedJaxpr, avals: Avals) -> tuple[Jaxpr, tuple[Value, ...]]:
+    """Run the equations of a program that read none of its inputs, once and for all calls.
 
     Returns:
       The jaxpr of the other equations, and its constants.
@@ -103,7 +101,7 @@ class _Transposed:
         self.avals = avals
 
     @boundary
-    def __call__(self, consts: Sequence[ArrayLike], cotangent: PyTree) -> tuple[PyTree, ...]:
+    def __call__(self, consts: ArrayLikes, cotangent: PyTree) -> tuple[PyTree, ...]:
         leaves, tree_of_leaves = tree.tree_flatten(cotangent)
         if tree_of_leaves != self.out_tree:
             raise TypeError(

@@ -7,9 +7,9 @@ from typing import Any
 
 from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import float0
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLikes, Params
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, Avals, typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Literal, Value, Var
 from hlofront.core.names import (
     JVP,
@@ -98,8 +98,8 @@ def _run(trace: Trace, equation: Equation, values: dict[Atom, Value]) -> None:
 class Linearized:
     """A linearized flat function: its primal outputs, and the closed jaxpr of its tangents."""
 
-    in_avals: Sequence[ShapedArray]
-    # Per input, whether it has a tangent other than a float0 one.
+    in_avals: Avals
+    # Per input, whether it has a tangent that is not of float0.
     has_tangent: Sequence[bool]
     outputs: Sequence[Value]
     # Per output, whether its tangent is an output of the program; if not, it is zero.
@@ -111,7 +111,7 @@ class Linearized:
 
 def linearize_flat(
     fun: Callable[..., Sequence[Value]],
-    primals: Sequence[ArrayLike],
+    primals: ArrayLikes,
     debug_info: DebugInfo | None = None,
     runs_forward: bool = False,
     nonzero: Sequence[bool] | None = None,

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Collection, Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core import rules
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value, Var
@@ -145,7 +145,7 @@ def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
 
 def inline_calls(
     jaxpr: Jaxpr,
-    consts: Sequence[ArrayLike],
+    consts: ArrayLikes,
     only: Collection[Primitive] | None = None,
     also: Collection[Primitive] = (),
 ) -> ClosedJaxpr:

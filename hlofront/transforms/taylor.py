@@ -10,7 +10,7 @@ from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value, Var
@@ -28,12 +28,12 @@ from hlofront.transforms.simplify import dead_code
 from hlofront.transforms.stage import stage
 
 
-def zero_terms(x: ArrayLike, order: int) -> Sequence[ArrayLike]:
+def zero_terms(x: ArrayLike, order: int) -> ArrayLikes:
     """Return the terms of a constant as arrays of zeros."""
     return [zeros_of(typeof(x))] * order
 
 
-def instantiate_series(x: ArrayLike, series: Series, order: int) -> Sequence[ArrayLike]:
+def instantiate_series(x: ArrayLike, series: Series, order: int) -> ArrayLikes:
     """Return a value's series as arrays: zeros for the symbolic series."""
     return zero_terms(x, order) if isinstance(series, ZeroSeries) else series
 
@@ -42,7 +42,7 @@ def instantiate_series(x: ArrayLike, series: Series, order: int) -> Sequence[Arr
 
 
 def expand(
-    primitive: Primitive, primals: Sequence[ArrayLike], series: Sequence[Series], params: Params
+    primitive: Primitive, primals: ArrayLikes, series: Sequence[Series], params: Params
 ) -> tuple[Value, Value]:
     """Apply a primitive to series, by its Taylor rule, or by its jvp rule if it has none.
 
@@ -69,7 +69,7 @@ def expand(
 
 
 def _by_tangent(
-    primitive: Primitive, primals: Sequence[ArrayLike], series: Sequence[Series], params: Params
+    primitive: Primitive, primals: ArrayLikes, series: Sequence[Series], params: Params
 ) -> tuple[Value, Value]:
     """Return the result and series of a primitive from its jvp rule.
 
@@ -146,7 +146,7 @@ class JetTracer(DifferentiationTracer):
     _trace: "JetTrace"
     lost = "series"
 
-    def __init__(self, trace: "JetTrace", primal: ArrayLike, terms: Sequence[ArrayLike]):
+    def __init__(self, trace: "JetTrace", primal: ArrayLike, terms: ArrayLikes):
         # It is never replaced, so it may have a narrower type than in the base class.
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.primal = primal
@@ -203,7 +203,7 @@ class JetTrace(Trace):
 
 def jet_flat(
     fun: Callable[..., Sequence[Value]],
-    primals: Sequence[ArrayLike],
+    primals: ArrayLikes,
     series: Sequence[Series],
     debug_info: DebugInfo | None = None,
 ) -> tuple[list[Value], list[Series]]:
@@ -248,10 +248,7 @@ def _may_have_terms(var: Var) -> bool:
 
 
 def jet_jaxpr(
-    jaxpr: Jaxpr,
-    consts: Sequence[ArrayLike],
-    primals: Sequence[ArrayLike],
-    series: Sequence[Series],
+    jaxpr: Jaxpr, consts: ArrayLikes, primals: ArrayLikes, series: Sequence[Series]
 ) -> tuple[list[Value], list[Series]]:
     """Evaluate a jaxpr on values with series, in the current trace.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlofront.base.boundary import user_context
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value
@@ -26,10 +26,7 @@ from hlofront.transforms.stage import stage
 
 
 def transpose_jaxpr(
-    jaxpr: Jaxpr,
-    consts: Sequence[ArrayLike],
-    inputs: Sequence[Value],
-    cotangents: Sequence[Cotangent],
+    jaxpr: Jaxpr, consts: ArrayLikes, inputs: Sequence[Value], cotangents: Sequence[Cotangent]
 ) -> list[Value]:
     """Return the cotangents of a linear jaxpr's inputs.
 

@@ -10,7 +10,7 @@ from hlofront.base.advice import as_pytree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.base.tree_prefixes import flatten_axes
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.axes import AxisData, splitting_batches
@@ -241,7 +241,7 @@ def _common_size(
     signature: Signature,
     args: tuple[object, ...],
     kwargs: dict[str, object],
-    leaves: Sequence[ArrayLike],
+    leaves: ArrayLikes,
     axes: Sequence[int | None],
     axis_size: int | None,
 ) -> int:

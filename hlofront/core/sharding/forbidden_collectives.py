@@ -12,7 +12,7 @@ from hlofront.base.config import no_collectives
 from hlofront.base.errors import HlofrontError
 from hlofront.base.typing import is_tuple_or_list
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Entries, InferRule
 from hlofront.core.sharding.mesh_context import get_abstract_mesh
@@ -85,10 +85,8 @@ def may_communicate(
     )
 
 
-def check_splits(
-    primitive: Primitive, avals: Sequence[ShapedArray], results: Sequence[AbstractValue]
-) -> None:
-    """Raise an error if an operation would gather or sum its operands along a forbidden axis.
+def check_splits(primitive: Primitive, avals: Avals, results: Sequence[AbstractValue]) -> None:
+    """Raise if an operation would gather or add up its operands along a forbidden axis.
 
     It does if operands, but not results, are split or unreduced along the axis.
 

@@ -7,7 +7,7 @@ AbstractMesh whose PartitionSpec names only axes of type Explicit.
 from collections.abc import Callable, Sequence
 
 from hlofront.base.caches import memoize
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
 from hlofront.core.sharding.mesh import AbstractMesh, AxisType, Mesh
@@ -223,10 +223,7 @@ def with_batch_axis(
 
 
 def with_batch_axis_of(
-    sharding: NamedSharding | None,
-    position: int,
-    operands: Sequence[ArrayLike],
-    axes: Sequence[int | None],
+    sharding: NamedSharding | None, position: int, operands: ArrayLikes, axes: Sequence[int | None]
 ) -> NamedSharding | None:
     """Return the sharding of a batched result of several operands; see `with_batch_axis`.
 

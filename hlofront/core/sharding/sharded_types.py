@@ -11,7 +11,7 @@ from hlofront.base.dtypes import short_name
 from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Params
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray, Split, spec_of
+from hlofront.core.aval import AbstractValue, Avals, MemorySpace, ShapedArray, Split, spec_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.rules import Entries
@@ -127,8 +127,8 @@ def types_are_constant(
 # ---- explicit axes -------------------------------------------------------------------------------
 
 
-def refusal(name: str, avals: Sequence[ShapedArray], problem: str) -> ShardingTypeError:
-    """Return the error for operands with splits that an operation does not accept.
+def refusal(name: str, avals: Avals, problem: str) -> ShardingTypeError:
+    """Return the error for operands whose splits an operation does not take.
 
     Args:
       name: the operation's name.
@@ -174,7 +174,7 @@ def entries_of(aval: ShapedArray) -> Entries:
 
 def _with_splits(
     primitive: Primitive,
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     results: list[ShapedArray],
     params: Params,
     request: Split | None,
@@ -240,8 +240,8 @@ _MOVE_ELEMENTS = frozenset(
 )
 
 
-def _check_extremes(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
-    """Check that an operation may be applied to unreduced maxima or minima.
+def _check_extremes(primitive: Primitive, avals: Avals) -> None:
+    """Check that an operation may be applied to the maxima or minima on devices one by one.
 
     Raises:
       ValueError: if an operand consists of unreduced maxima or minima, and it may not.
@@ -259,10 +259,8 @@ def _check_extremes(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
             )
 
 
-def _check_requested_kind(
-    primitive: Primitive, avals: Sequence[ShapedArray], spec: PartitionSpec
-) -> None:
-    """Check that an operation's result has the `unreduced_kind` of the requested spec.
+def _check_requested_kind(primitive: Primitive, avals: Avals, spec: PartitionSpec) -> None:
+    """Check that an operation makes what `unreduced_kind` of the requested spec says.
 
     Raises:
       ShardingTypeError: if it does not.
@@ -281,9 +279,7 @@ def _check_requested_kind(
     )
 
 
-def _with_own_unreduced(
-    primitive: Primitive, avals: Sequence[ShapedArray], spec: PartitionSpec
-) -> PartitionSpec:
+def _with_own_unreduced(primitive: Primitive, avals: Avals, spec: PartitionSpec) -> PartitionSpec:
     """Return a requested spec with the axes along which the operand of a reduction is unreduced.
 
     Raises:
@@ -302,8 +298,8 @@ def _with_own_unreduced(
     return spec.update(unreduced=spec.unreduced | own.unreduced, unreduced_kind=own.unreduced_kind)
 
 
-def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> PartitionSpec:
-    """Return a spec without entries, with the unreduced and reduced axes of the results.
+def _sums(primitive: Primitive, avals: Avals) -> PartitionSpec:
+    """Return a spec of no entries, with the unreduced and reduced axes of the results.
 
     All operands must agree in these axes. Scalars without any are ignored, unless another operand
     is unreduced.
@@ -374,7 +370,7 @@ _LINEAR_IN_SUMMANDS = frozenset(
 
 def _split_result(
     primitive: Primitive,
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     result: AbstractValue,
     mesh: AbstractMesh,
     spec: PartitionSpec,
@@ -423,7 +419,7 @@ def without_splits(aval: ShapedArray, axes: Sequence[int]) -> ShapedArray:
     )
 
 
-def common_mesh(avals: Sequence[ShapedArray], mesh: AbstractMesh | None = None) -> AbstractMesh:
+def common_mesh(avals: Avals, mesh: AbstractMesh | None = None) -> AbstractMesh:
     """Return the mesh whose explicit axes split the arrays.
 
     Raises:
@@ -441,7 +437,7 @@ def common_mesh(avals: Sequence[ShapedArray], mesh: AbstractMesh | None = None) 
     return cast(AbstractMesh, mesh)
 
 
-def types_text(avals: Sequence[ShapedArray]) -> str:
+def types_text(avals: Avals) -> str:
     """Return the types of operands as text: "f32[8@x,4], f32[]"."""
     return ", ".join(aval.str_short(True) for aval in avals)
 
@@ -450,10 +446,7 @@ def types_text(avals: Sequence[ShapedArray]) -> str:
 
 
 def _with_manual_types(
-    primitive: Primitive,
-    avals: Sequence[ShapedArray],
-    results: Sequence[AbstractValue],
-    params: Params,
+    primitive: Primitive, avals: Avals, results: Sequence[AbstractValue], params: Params
 ) -> list[AbstractValue]:
     _check_extremes(primitive, avals)
     rule = rules.varying.get(primitive)
@@ -467,8 +460,8 @@ def _with_manual_types(
     ]
 
 
-def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
-    """Return the manual axis type of a result; `process` has made the operands vary alike."""
+def _joined(primitive: Primitive, avals: Avals) -> ManualAxisType:
+    """Return the manual type of the result of operands; `process` makes them vary alike first."""
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
     manual_types = {aval.manual_axis_type.with_varying(()) for aval in avals}
     if len(manual_types) > 1:

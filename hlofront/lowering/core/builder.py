@@ -15,8 +15,8 @@ from hlofront.base.dtypes import short_name
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, DType
-from hlofront.bridge.mlir import Operation, Value, context, ir
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType
+from hlofront.bridge.mlir import Operation, Value, Values, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.effects import Effect, ordered_effects
@@ -60,9 +60,7 @@ class Builder(Emitter):
 
     # ---- programs
 
-    def inline_closed(
-        self, program: ClosedJaxpr, args: Sequence[Value], *scope: str
-    ) -> list[Value]:
+    def inline_closed(self, program: ClosedJaxpr, args: Values, *scope: str) -> list[Value]:
         """Emit the equations of a closed jaxpr at this position, and return its outputs.
 
         A jaxpr that holds others and was emitted several times becomes a private function: if each
@@ -82,7 +80,7 @@ class Builder(Emitter):
         return count >= _MAX_COPIES and any(True for _ in subprograms_in(program.jaxpr.eqns))
 
     def inline(
-        self, jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[Value], *scope: str
+        self, jaxpr: Jaxpr, consts: Sequence[object], args: Values, *scope: str
     ) -> list[Value]:
         """Emit the equations of a jaxpr at this position, and return its outputs.
 
@@ -299,8 +297,8 @@ class Builder(Emitter):
 
     def by_tracing(
         self,
-        function: Callable[..., ArrayLike | Sequence[ArrayLike]],
-        operands: Sequence[Value],
+        function: Callable[..., ArrayLike | ArrayLikes],
+        operands: Values,
         avals: Sequence[AbstractValue] | None = None,
         **params: object,
     ) -> list[Value]:
@@ -321,8 +319,8 @@ class Builder(Emitter):
             program = discharge_program(program).program
         return self.inline_traced(program, operands)
 
-    def inline_traced(self, program: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
-        """Emit a closed jaxpr, all of which implements the current equation, at its location."""
+    def inline_traced(self, program: ClosedJaxpr, operands: Values) -> list[Value]:
+        """Emit a closed jaxpr whose equations all implement the current one, at its location."""
         around, self.origin = self.origin, self.loc
         try:
             with self.module.without_types():
@@ -331,11 +329,7 @@ class Builder(Emitter):
             self.origin = around
 
     def call(
-        self,
-        program: ClosedJaxpr,
-        name: str,
-        args: Sequence[Value],
-        **attributes: ir.Attribute,
+        self, program: ClosedJaxpr, name: str, args: Values, **attributes: ir.Attribute
     ) -> list[Value]:
         """Emit a call of a closed jaxpr as a private function, which equal programs share.
 
@@ -358,10 +352,10 @@ class Builder(Emitter):
         self,
         key: Hashable,
         name: str,
-        args: Sequence[Value],
+        args: Values,
         avals_in: Sequence[AbstractValue],
         avals_out: Sequence[AbstractValue],
-        body: Callable[Concatenate["Builder", ...], Sequence[Value]],
+        body: Callable[Concatenate["Builder", ...], Values],
         constants: Sequence["Constant"] = (),
         effects: Iterable[Effect] = (),
         **attributes: ir.Attribute,
@@ -391,7 +385,7 @@ class Builder(Emitter):
     def as_function(
         self,
         rule: LoweringRule,
-        operands: Sequence[Value],
+        operands: Values,
         params: Mapping[str, Any],
         avals: Sequence[AbstractValue] | None = None,
         key: Hashable = None,
@@ -418,7 +412,7 @@ class Builder(Emitter):
             return rule(self, *operands, **params, **facts)
         is_one = not equation.primitive.multiple_results
 
-        def body(inner: Builder, *xs: Value) -> Sequence[Value]:
+        def body(inner: Builder, *xs: Value) -> Values:
             function: Any = inner.ip.block.owner
             function.attributes["hlofront.primitive"] = types.string(equation.primitive.name)
             inner.equation = inner.defined_for = equation
@@ -465,7 +459,7 @@ class Builder(Emitter):
         name: str,
         avals_in: Sequence[AbstractValue],
         avals_out: Sequence[AbstractValue],
-        body: Callable[Concatenate["Builder", ...], Sequence[Value]],
+        body: Callable[Concatenate["Builder", ...], Values],
         constants: Sequence["Constant"] = (),
         ordered: Sequence[Effect] = (),
     ) -> ir.FlatSymbolRefAttr:
@@ -491,7 +485,7 @@ class Builder(Emitter):
         name: str,
         avals_in: Sequence[AbstractValue],
         avals_out: Sequence[AbstractValue],
-        body: Callable[Concatenate["Builder", ...], Sequence[Value]],
+        body: Callable[Concatenate["Builder", ...], Values],
         constants: Sequence["Constant"],
         ordered: Sequence[Effect],
     ) -> ir.FlatSymbolRefAttr:
@@ -543,9 +537,7 @@ class Constant(NamedTuple):
     aval: ShapedArray
 
 
-def hoisted_arguments(
-    constants: Sequence[Constant], arguments: Sequence[Value]
-) -> dict[int, Value]:
+def hoisted_arguments(constants: Sequence[Constant], arguments: Values) -> dict[int, Value]:
     """Map the id of each constant to the function argument that carries it."""
     return {id(constant.value): argument for constant, argument in zip(constants, arguments)}
 
@@ -593,5 +585,5 @@ def _hashable(key: Hashable) -> Hashable:
     return key
 
 
-def _as_list(x: ArrayLike | Sequence[ArrayLike]) -> list[ArrayLike]:
+def _as_list(x: ArrayLike | ArrayLikes) -> list[ArrayLike]:
     return list(x) if isinstance(x, tuple | list) else [cast(Array, x)]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from hlofront.base.elements import int32
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
-from hlofront.core.aval import ShapedArray
+from hlofront.bridge.mlir import Value, Values
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.lowering.core.builder import Builder
 
 _index_aval = ShapedArray((), int32)
@@ -15,12 +15,7 @@ Step = Callable[..., Sequence[Array]]
 
 
 def count_up(
-    build: Builder,
-    index: Value,
-    count: int,
-    step: Step,
-    values: Sequence[Value],
-    avals: Sequence[ShapedArray],
+    build: Builder, index: Value, count: int, step: Step, values: Values, avals: Avals
 ) -> list[Value]:
     """Repeat a step that increments its index while the index is less than `count`.
 
@@ -33,11 +28,7 @@ def count_up(
 
 
 def count_down(
-    build: Builder,
-    index: Value,
-    step: Step,
-    values: Sequence[Value],
-    avals: Sequence[ShapedArray],
+    build: Builder, index: Value, step: Step, values: Values, avals: Avals
 ) -> list[Value]:
     """Repeat a step that decrements its index until the index is below 0.
 
@@ -55,8 +46,8 @@ def _loop(
     index: Value,
     bound: int,
     step: Step,
-    values: Sequence[Value],
-    avals: Sequence[ShapedArray],
+    values: Values,
+    avals: Avals,
 ) -> list[Value]:
     avals = [_index_aval, *avals]
 

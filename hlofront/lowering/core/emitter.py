@@ -13,7 +13,7 @@ import numpy as np
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType, NumPyDType
 from hlofront.base.typing import ArrayLike, NumPyArray
-from hlofront.bridge.mlir import Operation, Value, ir
+from hlofront.bridge.mlir import Operation, Value, Values, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import Atom, Equation, Literal
@@ -116,7 +116,7 @@ class Emitter:
     def op(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         result: AbstractValue | None = None,
         /,
         **attributes: ir.Attribute,
@@ -136,7 +136,7 @@ class Emitter:
     def ops(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         results: Sequence[AbstractValue],
         /,
         **attributes: ir.Attribute,
@@ -147,7 +147,7 @@ class Emitter:
     def operation(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         results: Sequence[AbstractValue],
         regions: int = 0,
         attributes: dict[str, ir.Attribute] | None = None,
@@ -168,7 +168,7 @@ class Emitter:
         operation: ir.Operation,
         index: int,
         avals: Sequence[AbstractValue],
-        body: Callable[Concatenate[Self, ...], Sequence[Value]],
+        body: Callable[Concatenate[Self, ...], Values],
         terminator: str = "stablehlo.return",
     ) -> None:
         """Fill one region of an operation; `body(builder, *arguments)` returns what it yields."""
@@ -186,11 +186,11 @@ class Emitter:
     def with_region(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         results: Sequence[AbstractValue],
         attributes: dict[str, ir.Attribute],
         avals: Sequence[AbstractValue],
-        *bodies: Callable[Concatenate[Self, ...], Sequence[Value]],
+        *bodies: Callable[Concatenate[Self, ...], Values],
     ) -> list[Value]:
         """Emit an operation with one region per body, and return its results.
 
@@ -207,8 +207,8 @@ class Emitter:
     def while_loop(
         self,
         condition: Callable[Concatenate[Self, ...], Value],
-        body: Callable[Concatenate[Self, ...], Sequence[Value]],
-        values: Sequence[Value],
+        body: Callable[Concatenate[Self, ...], Values],
+        values: Values,
         avals: Sequence[AbstractValue],
         effects: Iterable[Effect] = (),
     ) -> list[Value]:
@@ -242,7 +242,7 @@ class Emitter:
     def case(
         self,
         index: Value,
-        branches: Sequence[Callable[[Self], Sequence[Value]]],
+        branches: Sequence[Callable[[Self], Values]],
         avals: Sequence[AbstractValue],
         effects: Iterable[Effect] = (),
     ) -> list[Value]:
@@ -258,7 +258,7 @@ class Emitter:
         operation = self.operation("stablehlo.case", (index,), results, len(branches))
         tokens = dict(zip(ordered, self.tokens_of(ordered), strict=True))
 
-        def threaded(branch: Callable[[Self], Sequence[Value]], inner: Self) -> list[Value]:
+        def threaded(branch: Callable[[Self], Values], inner: Self) -> list[Value]:
             inner.tokens = dict(tokens)
             outputs = branch(inner)
             return [*inner.tokens_of(ordered), *outputs]
@@ -428,7 +428,7 @@ class Emitter:
         )
 
     def dynamic_slice(
-        self, x: Value, aval: ShapedArray, starts: Sequence[Value], result: ShapedArray
+        self, x: Value, aval: ShapedArray, starts: Values, result: ShapedArray
     ) -> Value:
         """Return the slice of x, of type `result`, that begins at the scalars `starts`.
 
@@ -491,7 +491,7 @@ class Emitter:
         """Return the real and imaginary parts of a complex array, both with the aval `part`."""
         return self.op("stablehlo.real", (x,), part), self.op("stablehlo.imag", (x,), part)
 
-    def barrier(self, values: Sequence[Value], avals: Sequence[AbstractValue]) -> list[Value]:
+    def barrier(self, values: Values, avals: Sequence[AbstractValue]) -> list[Value]:
         """Return the values behind an optimization barrier, which XLA does not optimize across."""
         self.module.has_barriers = True
         if not self.is_at_top:

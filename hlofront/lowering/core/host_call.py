@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge import state
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 
 
 class Channel(NamedTuple):
@@ -36,8 +36,8 @@ class HostCall:
     # The name of the primitive.
     name: str
     function: Callable[..., Sequence[object] | None]
-    avals_in: Sequence[ShapedArray]
-    avals_out: Sequence[ShapedArray]
+    avals_in: Avals
+    avals_out: Avals
     # Whether it takes a token before the arrays, and returns one before the results.
     ordered: bool
     # The channels, if operands and results are transferred one by one.

@@ -11,8 +11,8 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import bool_, int32
 from hlofront.base.typing import DType
 from hlofront.bridge import kernels
-from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.bridge.mlir import Value, Values, ir
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types, unknown_sizes
@@ -40,9 +40,9 @@ class Library:
         self,
         build: Builder,
         routine: str,
-        operands: Sequence[Value],
-        avals: Sequence[ShapedArray],
-        results: Sequence[ShapedArray],
+        operands: Values,
+        avals: Avals,
+        results: Avals,
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
@@ -55,9 +55,9 @@ class Library:
         self,
         build: Builder,
         target: str,
-        operands: Sequence[Value],
-        avals: Sequence[ShapedArray],
-        results: Sequence[ShapedArray],
+        operands: Values,
+        avals: Avals,
+        results: Avals,
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
@@ -74,9 +74,9 @@ class Library:
         self,
         build: Builder,
         routine: str,
-        operands: Sequence[Value],
-        avals: Sequence[ShapedArray],
-        results: Sequence[ShapedArray],
+        operands: Values,
+        avals: Avals,
+        results: Avals,
         attributes: Mapping[str, str],
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
@@ -150,9 +150,9 @@ def _with_library(rule: Rule, library: Library) -> Rule:
 def call(
     build: Builder,
     target: str,
-    operands: Sequence[Value],
-    avals: Sequence[ShapedArray],
-    results: Sequence[ShapedArray],
+    operands: Values,
+    avals: Avals,
+    results: Avals,
     batch: int,
     attributes: Mapping[str, str] | None = None,
     aliases: Mapping[int, int] | None = None,
@@ -196,8 +196,8 @@ def call(
 def xla_call(
     build: Builder,
     target: str,
-    operands: Sequence[Value],
-    results: Sequence[ShapedArray],
+    operands: Values,
+    results: Avals,
     settings: str = "",
     api_version: int = 1,
 ) -> list[Value]:
@@ -227,7 +227,7 @@ def magma(use: bool | None) -> str:
     return f'"{_use_magma.value if use is None else "on" if use else "off"}"'
 
 
-def _layouts(avals: Sequence[ShapedArray], batch: int, by_rows: bool) -> ir.Attribute:
+def _layouts(avals: Avals, batch: int, by_rows: bool) -> ir.Attribute:
     texts = [_layout(aval.ndim, batch, by_rows) for aval in avals]
     return types.attribute(f"[{', '.join(texts)}]")
 
@@ -246,11 +246,7 @@ def batch_info(aval: ShapedArray) -> ShapedArray:
 
 
 def nan_where_failed(
-    build: Builder,
-    info: Value,
-    values: Sequence[Value],
-    avals: Sequence[ShapedArray],
-    least: bool = False,
+    build: Builder, info: Value, values: Values, avals: Avals, least: bool = False
 ) -> list[Value]:
     """Return the values, with NaN for matrices whose kernel call failed.
 

@@ -1,10 +1,8 @@
 """The record of an equation that the host partitions or inspects while XLA compiles a module."""
 
-from collections.abc import Sequence
-
 from hlofront.base.typing import Params
 from hlofront.bridge import state
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals
 
 
 class PartitionedCall:
@@ -15,13 +13,7 @@ class PartitionedCall:
 
     __slots__ = ("avals_in", "avals_out", "is_manual", "params", "x64")
 
-    def __init__(
-        self,
-        params: Params,
-        avals_in: Sequence[ShapedArray],
-        avals_out: Sequence[ShapedArray],
-        is_manual: bool,
-    ):
+    def __init__(self, params: Params, avals_in: Avals, avals_out: Avals, is_manual: bool):
         self.params = params
         self.avals_in = tuple(avals_in)
         self.avals_out = tuple(avals_out)

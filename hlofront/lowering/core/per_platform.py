@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.core.rules import LoweringRule, lower
@@ -17,12 +17,12 @@ from hlofront.lowering.core.emitter import Emitter
 INDEX = object()
 index_aval = ShapedArray((), np.dtype(np.int32))
 
-# A branch emits into the builder that it receives, and returns its results.
-Branch = Callable[[Any], Sequence[Value]]
+# A branch emits into the builder that it is called with, and returns its results.
+Branch = Callable[[Any], Values]
 
 
 def lower_per_platform(
-    build: Emitter, operands: Sequence[Value], params: dict[str, object]
+    build: Emitter, operands: Values, params: dict[str, object]
 ) -> Value | list[Value]:
     """Lower the current equation by the rule of each platform, with one branch per rule."""
     primitive = build.primitive
@@ -30,7 +30,7 @@ def lower_per_platform(
     avals_in, avals_out = build.avals_in, build.avals_out
     groups = lower.for_platforms(primitive, build.module.platforms, build)
 
-    def by_rule(rule: LoweringRule, inner: Emitter) -> Sequence[Value]:
+    def by_rule(rule: LoweringRule, inner: Emitter) -> Values:
         inner.avals_in, inner.avals_out = avals_in, avals_out
         results = rule(inner, *operands, **params)
         return results if multiple else [results]
@@ -59,7 +59,7 @@ def choose(
     numbers = {name: i for i, (names, _) in enumerate(branches) for name in names}
     index = number_of(build, [numbers[name] for name in around])
 
-    def narrowed(names: tuple[str, ...], branch: Branch, inner: Emitter) -> Sequence[Value]:
+    def narrowed(names: tuple[str, ...], branch: Branch, inner: Emitter) -> Values:
         module.platforms = names
         try:
             return branch(inner)

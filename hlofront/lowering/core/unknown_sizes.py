@@ -13,8 +13,8 @@ import numpy as np
 from hlofront.base.dtypes import default_dtype
 from hlofront.base.elements import ExtendedDType, bool_, int32
 from hlofront.base.errors import InconclusiveDimensionOperation
-from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.bridge.mlir import Value, Values, ir
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray
 from hlofront.core.sizes.equations import Check, Solution
 from hlofront.core.sizes.symbolic import (
     FLOORDIV,
@@ -52,7 +52,7 @@ class Emitting(Protocol):
     def op(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         result: AbstractValue | None = None,
         /,
         **attributes: ir.Attribute,
@@ -60,7 +60,7 @@ class Emitting(Protocol):
     def ops(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         results: Sequence[AbstractValue],
         /,
         **attributes: ir.Attribute,
@@ -185,7 +185,7 @@ def pairs(build: Emitting, sizes: Sequence[Sequence[Size]]) -> Value:
     return build.op("stablehlo.concatenate", rows, result, dimension=types.i64(0))
 
 
-def join(build: Emitting, parts: Sequence[Value]) -> Value:
+def join(build: Emitting, parts: Values) -> Value:
     """Return vectors of size one as one vector."""
     if len(parts) == 1:
         return parts[0]
@@ -336,11 +336,7 @@ def slice(
 
 
 def dynamic_slice(
-    build: Emitting,
-    x: Value,
-    aval: ShapedArray,
-    starts: Sequence[Value],
-    result: ShapedArray,
+    build: Emitting, x: Value, aval: ShapedArray, starts: Values, result: ShapedArray
 ) -> Value:
     """Emit real_dynamic_slice from starts that are values, clamped so that the slice is inside.
 
@@ -380,7 +376,7 @@ def pad(
 
 
 def result_shapes(
-    build: Emitting, operand_count: int, results: Sequence[ShapedArray]
+    build: Emitting, operand_count: int, results: Avals
 ) -> tuple[list[tuple[Value, ShapedArray]], dict[str, ir.Attribute]]:
     """Return operands and an attribute that tell a custom call the shapes of its results.
 

@@ -18,7 +18,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import float32, float64
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.bridge.xla_faults import is_present
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Jaxpr
@@ -169,8 +169,8 @@ def _with_initial(
     build: Builder,
     *operands: Value,
     **_: object,
-) -> Sequence[Value]:
-    """Emit the extreme of the initial value and the result of `reduce`."""
+) -> Values:
+    """Emit the extreme of the initial value and of what `reduce` returns."""
 
     def reduced(x: Array, start: Array) -> Array:
         result = reduce(x)
@@ -200,11 +200,8 @@ def _(build: Builder) -> LoweringRule | None:
 
 @in_function
 def _devices_rule(
-    build: Builder,
-    *args: Value,
-    axes: Sequence[int | Hashable],
-    axis_index_groups: Groups,
-) -> Sequence[Value]:
+    build: Builder, *args: Value, axes: Sequence[int | Hashable], axis_index_groups: Groups
+) -> Values:
     fold = reducing.reduce_max if build.primitive in _MAXIMA else reducing.reduce_min
     return reduced_over_axes(build, args, axes, axis_index_groups, fold, _over_devices)
 

@@ -17,7 +17,7 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import int32, uint32, uint64
 from hlofront.base.typing import Array, Shape
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Atom
 from hlofront.core.sizes.dimensions import canonical_axis
@@ -73,7 +73,7 @@ def _(equation: Candidate) -> Emit | None:
         are_iotas = tuple([_is_iota(equation, x) for x in equation.operands])
         facts = {"dimension": dimension, "num_keys": num_keys, "are_iotas": are_iotas}
 
-        def emit(build: Builder, *operands: Value) -> Sequence[Value]:
+        def emit(build: Builder, *operands: Value) -> Values:
             return build.as_function(_packed_sort, operands, facts)
 
         return emit

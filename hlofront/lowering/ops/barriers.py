@@ -1,8 +1,6 @@
 """Lowering rules of optimization barriers and tokens."""
 
-from collections.abc import Sequence
-
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
@@ -10,24 +8,24 @@ from hlofront.primitives.calls import barriers as b
 
 
 @lower(b.optimization_barrier_p)
-def _(build: Builder, *operands: Value) -> Value | Sequence[Value]:
+def _(build: Builder, *operands: Value) -> Value | Values:
     if not operands:
         return []
     return build.barrier(operands, build.avals_out)
 
 
 @lower(b.create_token_p)
-def _(build: Builder) -> Value | Sequence[Value]:
+def _(build: Builder) -> Value | Values:
     return build.op("stablehlo.create_token", ())
 
 
 @lower(b.after_all_p)
-def _(build: Builder, *tokens: Value) -> Value | Sequence[Value]:
+def _(build: Builder, *tokens: Value) -> Value | Values:
     return build.op("stablehlo.after_all", tokens)
 
 
 @lower(b.dce_sink_p)
-def _(build: Builder, x: Value, *, prevent_mlir_dce: bool) -> Value | Sequence[Value]:
+def _(build: Builder, x: Value, *, prevent_mlir_dce: bool) -> Value | Values:
     if prevent_mlir_dce:
         build.ops(
             "stablehlo.custom_call",

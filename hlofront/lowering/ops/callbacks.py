@@ -11,8 +11,8 @@ import numpy as np
 
 from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.client import HloSharding
-from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
+from hlofront.bridge.mlir import Value, Values, ir
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, token_aval
 from hlofront.core.effects import Effect, OwnEffect
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
@@ -133,7 +133,7 @@ def _(
 def call_host(
     build: Builder,
     function: HostFunction,
-    operands: Sequence[Value],
+    operands: Values,
     effect: Effect | None = None,
     partitioned: bool = False,
     side_effect: bool = True,
@@ -212,9 +212,9 @@ def emit_python_callback(
     ctx: LoweringRuleContext,
     callback: HostFunction,
     token: Value | None,
-    operands: Sequence[Value],
-    operand_avals: Sequence[ShapedArray],
-    result_avals: Sequence[ShapedArray],
+    operands: Values,
+    operand_avals: Avals,
+    result_avals: Avals,
     *,
     has_side_effect: bool,
     returns_token: bool = True,
@@ -258,7 +258,7 @@ def emit_python_callback(
 
 
 def _transfer(
-    build: Builder, function: HostFunction, operands: Sequence[Value], effect: Effect | None
+    build: Builder, function: HostFunction, operands: Values, effect: Effect | None
 ) -> list[Value]:
     """Emit a send to the host per operand, and then a receive per result."""
     avals_in = [physical(aval).strip_weak_type() for aval in build.avals_in]

@@ -14,7 +14,7 @@ import numpy as np
 
 from hlofront.base.caches import memoize
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.futures import AbstractFuture
@@ -146,16 +146,16 @@ Combine = Callable[[Builder, Value, ShapedArray, dict[str, ir.Attribute]], Value
 
 def reduced_over_axes(
     build: Builder,
-    args: Sequence[Value],
+    args: Values,
     axes: Sequence[int | Hashable],
     axis_index_groups: Groups,
     fold: Callable[..., Array],
     combine: Combine,
-) -> Sequence[Value]:
-    """Reduce arrays over their own axes by `fold`, and over named axes by `combine`."""
+) -> Values:
+    """Return arrays reduced over axes: of the arrays by `fold`, named ones by `combine`."""
     positions = c.positional(axes)
     names = [axis for axis in axes if axis not in positions]
-    values: Sequence[Value] = args
+    values: Values = args
     if positions:
         values = build.by_tracing(lambda *xs: [fold(x, positions) for x in xs], args)
     if not names:
@@ -173,11 +173,8 @@ def _reduction(primitive: Primitive, operation: str, fold: Callable[..., Array])
         return all_reduced(build, x, aval, operation, attributes)
 
     def rule(
-        build: Builder,
-        *args: Value,
-        axes: Sequence[int | Hashable],
-        axis_index_groups: Groups,
-    ) -> Sequence[Value]:
+        build: Builder, *args: Value, axes: Sequence[int | Hashable], axis_index_groups: Groups
+    ) -> Values:
         return reduced_over_axes(build, args, axes, axis_index_groups, fold, combine)
 
     lower(primitive)(rule)

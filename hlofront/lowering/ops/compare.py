@@ -1,12 +1,12 @@
 """Lowering rules of comparisons and selection."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering.core.builder import Builder
@@ -64,7 +64,7 @@ def _(build: Builder, which: Value, *cases: Value) -> Value:
 
 
 def _select(
-    build: Builder, which: Value, which_aval: ShapedArray, cases: Sequence[Value], offset: int
+    build: Builder, which: Value, which_aval: ShapedArray, cases: Values, offset: int
 ) -> Value:
     """Select among the cases by binary search; `offset` is the number of the first case."""
     if len(cases) == 1:

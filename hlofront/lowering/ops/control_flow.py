@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import no_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -23,9 +23,7 @@ from hlofront.lowering.ops.reduce import emit_reduce
 BranchesPlatforms = Sequence[tuple[str, ...] | None]
 
 
-def _run(
-    program: ClosedJaxpr, args: Sequence[Value], scope: Sequence[str], build: Builder
-) -> list[Value]:
+def _run(program: ClosedJaxpr, args: Values, scope: Sequence[str], build: Builder) -> list[Value]:
     return build.inline_closed(program, args, *scope)
 
 
@@ -43,7 +41,7 @@ def _(
     *operands: Value,
     branches: Sequence[ClosedJaxpr],
     branches_platforms: BranchesPlatforms | None = None,
-) -> Value | Sequence[Value]:
+) -> Value | Values:
     if branches_platforms is not None:
         return _of_platforms(build, operands, branches, branches_platforms)
     if len(branches) == 1:
@@ -55,7 +53,7 @@ def _(
 
 def _of_platforms(
     build: Builder,
-    operands: Sequence[Value],
+    operands: Values,
     branches: Sequence[ClosedJaxpr],
     branches_platforms: BranchesPlatforms,
 ) -> list[Value]:
@@ -75,7 +73,7 @@ def _of_platforms(
 
 
 @lower(platform_index_p)
-def _(build: Builder, *, platforms: BranchesPlatforms) -> Value | Sequence[Value]:
+def _(build: Builder, *, platforms: BranchesPlatforms) -> Value | Values:
     return number_of(build, [number_for(name, platforms) for name in build.module.platforms])
 
 
@@ -90,7 +88,7 @@ def _(
     body_jaxpr: ClosedJaxpr,
     cond_nconsts: int,
     body_nconsts: int,
-) -> Value | Sequence[Value]:
+) -> Value | Values:
     cond_consts, body_consts, carry = three_parts(args, cond_nconsts, body_nconsts)
     (whether,) = cond_jaxpr.out_avals
     avals = build.avals_out
@@ -102,10 +100,10 @@ def _(
     def step_values(inner: Builder, *values: Value) -> list[Value]:
         return step(inner, values)
 
-    def test(inner: Builder, values: Sequence[Value], name: str = "cond") -> Value:
+    def test(inner: Builder, values: Values, name: str = "cond") -> Value:
         return _run(cond_jaxpr, [*cond_consts, *values], ("while", name), inner)[0]
 
-    def step(inner: Builder, values: Sequence[Value]) -> list[Value]:
+    def step(inner: Builder, values: Values) -> list[Value]:
         return _run(body_jaxpr, [*body_consts, *values], ("while", "body"), inner)
 
     if not whether.shape and not ordered_effects(cond_jaxpr.effects):

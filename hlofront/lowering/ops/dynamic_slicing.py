@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hlofront.base.dtypes import iinfo
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.core.sizes.symbolic import min_dim
@@ -19,8 +19,8 @@ def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> V
     return build.dynamic_slice(x, build.avals_in[0], inside, build.avals_out[0])
 
 
-def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) -> Sequence[Value]:
-    """Return the starts of a slice of the first operand, clamped so that it is inside the array.
+def _in_bounds(build: Builder, starts: Values, sizes: Sequence[int]) -> Values:
+    """Return the starts of a slice of the first operand, moved so that it is inside of the array.
 
     On one device the operation clamps. XLA's partitioner clamps each shard's part separately, so
     slices that are out of bounds of the array but in bounds of a shard are wrong. XLA's GPU

@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 
-from hlofront.bridge.mlir import Value, context, ir
+from hlofront.bridge.mlir import Value, Values, context, ir
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order.metadata_calls import compute_on_p, xla_metadata_call_p
@@ -29,7 +29,7 @@ def _(build: Builder, x: Value, *, xla_metadata_kvs: Sequence[tuple[str, object]
 
 
 def _call(
-    build: Builder, program: ClosedJaxpr, args: Sequence[Value], attributes: dict[str, str]
+    build: Builder, program: ClosedJaxpr, args: Values, attributes: dict[str, str]
 ) -> list[Value]:
     values: dict[str, ir.Attribute] = {
         name: ir.StringAttr.get(text, context=context) for name, text in attributes.items()

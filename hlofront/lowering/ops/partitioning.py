@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.typing import Params
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.bridge.partitioning import INSPECTED, PARTITIONED
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order.custom_partitioning import custom_partitioning_p
-from hlofront.higher_order.sharding_rule import (
-    SdyShardingRule,
-    SizedShardingRule,
-    sharding_rule_of,
-)
+from hlofront.higher_order.sharding_rule import SdyShardingRule, SizedShardingRule, sharding_rule_of
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.extended import physical
@@ -108,8 +104,8 @@ _NO_RESULT = ShapedArray((), np.dtype(np.int32))
 
 def _emit(
     build: Builder,
-    operands: Sequence[Value],
-    avals_out: Sequence[ShapedArray],
+    operands: Values,
+    avals_out: Avals,
     target: str,
     api_version: int,
     params: Params,

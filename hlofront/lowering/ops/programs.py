@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.subprograms import Program, called_by, closed, inputs_among
@@ -103,8 +103,8 @@ def _(
     return build.inline_closed(jaxpr, args, "checkpoint")
 
 
-def _is_alone_in_loop(build: Builder, args: Sequence[Value]) -> bool:
-    """Return whether all operands exist at the start of a loop's body, which has not read them yet.
+def _is_alone_in_loop(build: Builder, args: Values) -> bool:
+    """Return whether a loop's body has all operands from its start, and has not read them yet.
 
     Then no operation of the body computes the original values, and XLA, which does not share values
     between loops, cannot reuse them. A barrier would keep XLA from fusing the rows with the

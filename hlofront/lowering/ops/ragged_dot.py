@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.core.sizes.symbolic import has_symbolic_size
@@ -34,7 +34,7 @@ def _(build: Builder, *operands: Value, **params: object) -> Value:
 
 
 def _known_or_masked(
-    build: Builder, operands: Sequence[Value], params: dict[str, Any], sizes_per_batch: bool
+    build: Builder, operands: Values, params: dict[str, Any], sizes_per_batch: bool
 ) -> Value:
     is_known = _is_known(build, params["ragged_dot_dimension_numbers"], sizes_per_batch)
     return (_ragged_dot if is_known else _masked_dots)(build, *operands, **params)

@@ -7,7 +7,7 @@ import numpy as np
 from hlofront.base.config import options
 from hlofront.base.elements import float32, int32, uint32, uint64
 from hlofront.base.typing import Shape
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.core.sizes.symbolic import has_symbolic_size
@@ -107,7 +107,7 @@ class _Words:
         is_scalar = self.aval.shape and not ir.ShapedType(x.type).shape
         return self.build.broadcast(x, self.aval, ()) if is_scalar else x
 
-    def rounds(self, x: Value, y: Value, rotations: Sequence[Value]) -> tuple[Value, Value]:
+    def rounds(self, x: Value, y: Value, rotations: Values) -> tuple[Value, Value]:
         """Return the words x and y after four rounds; `rotations` are scalars of uint32."""
         one = _Words(self.build, ())
         for left in rotations:
@@ -201,7 +201,7 @@ def _rolled(
         last: Value,
         these: Value,
         those: Value,
-    ) -> Sequence[Value]:
+    ) -> Values:
         own = _Words(inner, words.aval.shape)
         x, y = own.rounds(x, y, [_entry(inner, these, i) for i in range(4)])
         step = inner.op("stablehlo.add", (step, inner.constant(1, np.int32)), _counter)

@@ -8,8 +8,8 @@ import numpy as np
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
-from hlofront.bridge.mlir import Value
-from hlofront.core.aval import ShapedArray
+from hlofront.bridge.mlir import Value, Values
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering.core import types
@@ -20,7 +20,7 @@ from hlofront.primitives.arrays import reducing as r
 from hlofront.primitives.elementwise.families import complex_of, real_of
 
 # body(builder, *accumulated, *elements) -> the new accumulated values.
-Body = Callable[Concatenate[Builder, ...], Sequence[Value]]
+Body = Callable[Concatenate[Builder, ...], Values]
 # (dtype) -> the identity of the reduction.
 StartValue = Callable[[NumPyDType], NumPyArray]
 
@@ -37,12 +37,7 @@ class Monoid(NamedTuple):
 
 
 def emit_reduce(
-    build: Builder,
-    operands: Sequence[Value],
-    inits: Sequence[Value],
-    results: Sequence[ShapedArray],
-    axes: Sequence[int],
-    body: Body,
+    build: Builder, operands: Values, inits: Values, results: Avals, axes: Sequence[int], body: Body
 ) -> list[Value]:
     """Reduce the axes of all operands together, to results with the avals `results`."""
     attributes = {"dimensions": types.i64_array(axes)}
@@ -52,7 +47,7 @@ def emit_reduce(
     )
 
 
-def scalars_of(avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+def scalars_of(avals: Avals) -> list[ShapedArray]:
     """Return scalar avals with the dtypes of these avals."""
     return [ShapedArray((), aval.dtype) for aval in avals]
 

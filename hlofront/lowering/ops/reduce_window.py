@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.bridge.mlir import Value, context, ir
+from hlofront.bridge.mlir import Value, Values, context, ir
 from hlofront.bridge.xla_faults import is_present
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.core.sharding.sharded_types import without_splits
@@ -39,12 +39,7 @@ _MAX_POSITIONS = 2**31
 
 
 def emit_reduce_window(
-    build: Builder,
-    operands: Sequence[Value],
-    inits: Sequence[Value],
-    results: Sequence[ShapedArray],
-    windows: Windows,
-    body: Body,
+    build: Builder, operands: Values, inits: Values, results: Avals, windows: Windows, body: Body
 ) -> list[Value]:
     """Reduce each window of all operands together, to results with the avals `results`."""
     is_unknown = bool(build.module.size_variables) and has_symbolic_size(_sizes_of(windows))
@@ -85,12 +80,12 @@ def emit_reduce_window(
 
 def _with_padded_operands(
     build: Builder,
-    operands: Sequence[Value],
-    inits: Sequence[Value],
-    results: Sequence[ShapedArray],
+    operands: Values,
+    inits: Values,
+    results: Avals,
     windows: Windows,
     shape: Sequence[int],
-) -> tuple[Sequence[Value], Windows, Sequence[int]]:
+) -> tuple[Values, Windows, Sequence[int]]:
     """Return operands, windows and the operands' shape after padding that XLA gets wrong on CPUs.
 
     XLA aborts the process for windows of one element if elements are cut off, and its partitioner
@@ -159,12 +154,7 @@ def _sizes_of(windows: Windows) -> list[int]:
 
 
 def _reduce_unknown_windows(
-    build: Builder,
-    operands: Sequence[Value],
-    inits: Sequence[Value],
-    results: Sequence[ShapedArray],
-    windows: Windows,
-    body: Body,
+    build: Builder, operands: Values, inits: Values, results: Avals, windows: Windows, body: Body
 ) -> list[Value]:
     """Reduce windows, some of whose parameters are unknown sizes, by a function of two scalars."""
     avals = scalars_of(results)
@@ -305,7 +295,7 @@ def _shape_of(x: Value) -> tuple[int, ...]:
 
 def emit_select_and_scatter(
     build: Builder,
-    operands: Sequence[Value],
+    operands: Values,
     result: ShapedArray,
     windows: SelectionWindows,
     select: Body,

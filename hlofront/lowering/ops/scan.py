@@ -1,10 +1,8 @@
 """The lowering rule of scan: one loop over the first axis of its inputs and stacked outputs."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.core.aval import ShapedArray, SymbolicSize
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.names import path_of
@@ -40,7 +38,7 @@ class Loop:
     def __init__(
         self,
         program: ClosedJaxpr,
-        args: Sequence[Value],
+        args: Values,
         num_consts: int,
         num_carry: int,
         length: int,
@@ -228,7 +226,7 @@ def _row(build: Builder, block: Value, aval: ShapedArray, index: int, count: int
     return build.reshape(block, aval)
 
 
-def _block(build: Builder, rows: Sequence[Value], aval: ShapedArray) -> Value:
+def _block(build: Builder, rows: Values, aval: ShapedArray) -> Value:
     """Return rows stacked along a new first axis."""
     longer = [build.reshape(row, _longer(aval, 1)) for row in rows]
     if len(longer) == 1:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hlofront.base.dtypes import iinfo
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.rules import lower
@@ -45,7 +45,7 @@ def _(
     if "tpu" in build.module.platforms and _may_be_one(index_aval, update_aval):
         (indices,) = build.barrier([indices], [index_aval])
 
-    def update(inner: Builder, old: Value, new: Value) -> Sequence[Value]:
+    def update(inner: Builder, old: Value, new: Value) -> Values:
         if update_jaxpr is None:
             return (new,)
         inner.origin = inner.loc

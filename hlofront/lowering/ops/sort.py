@@ -8,8 +8,8 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import bool_, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import NumPyArray
-from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.bridge.mlir import Value, Values, ir
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.rules import lower
 from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.core.sizes.symbolic import has_symbolic_size
@@ -53,8 +53,8 @@ def sort_by_comparator(
 
 def emit_sort(
     build: Builder,
-    operands: Sequence[Value],
-    results: Sequence[ShapedArray],
+    operands: Values,
+    results: Avals,
     axis: int,
     is_stable: bool,
     less: Callable[..., Value],

@@ -13,7 +13,7 @@ import numpy as np
 from hlofront.base.dtypes import finfo
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.formulas import (
@@ -36,10 +36,7 @@ Rule = Callable[..., Value]
 
 
 def traced(
-    build: Builder,
-    formula: Callable[..., Sequence[Formula]],
-    values: Sequence[Value],
-    aval: ShapedArray,
+    build: Builder, formula: Callable[..., Sequence[Formula]], values: Values, aval: ShapedArray
 ) -> list[Value]:
     """Emit a function of formulas; all values have this aval."""
 
@@ -57,11 +54,7 @@ class Step(NamedTuple):
 
 
 def iterate(
-    build: Builder,
-    step: Callable[..., Step],
-    state: Sequence[Value],
-    aval: ShapedArray,
-    limit: int,
+    build: Builder, step: Callable[..., Step], state: Values, aval: ShapedArray, limit: int
 ) -> list[Value]:
     """Repeat `step(n, *state)` for n = 1, 2, ... while any element is active, up to `limit`.
 

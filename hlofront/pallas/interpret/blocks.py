@@ -1,9 +1,7 @@
 """Blocks of arrays: padding of arrays to whole blocks, and reads and writes of a step's block."""
 
-from collections.abc import Sequence
-
 from hlofront.base.elements import int32
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.pallas.block_specs import Blocked, Squeezed, block_size
 from hlofront.pallas.grid_mapping import BlockMapping, padding_of
@@ -64,8 +62,8 @@ class Blocks:
         limits = [start + size for start, size in zip(self.before, self.shape, strict=True)]
         return static_slice(array, self.before, limits)
 
-    def starts(self, indices: Sequence[ArrayLike]) -> list[ArrayLike]:
-        """Return the first element of a block along each axis, from the index map's results."""
+    def starts(self, indices: ArrayLikes) -> list[ArrayLike]:
+        """Return the first element of a block along each axis, from what the index map returned."""
         starts: list[ArrayLike] = []
         for index, dim, size in zip(indices, self.mapping.block_shape, self.sizes, strict=True):
             start = convert(index, int32, False)
@@ -74,8 +72,8 @@ class Blocks:
             starts.append(start)
         return starts
 
-    def read(self, array: ArrayLike, starts: Sequence[ArrayLike]) -> ArrayLike:
-        """Return the block that begins at `starts`, without squeezed axes."""
+    def read(self, array: ArrayLike, starts: ArrayLikes) -> ArrayLike:
+        """Return the block that begins at some elements, without squeezed axes."""
         if self.is_whole:
             return array
         block = dynamic_slice(array, starts, self.sizes)
@@ -83,8 +81,8 @@ class Blocks:
             return block
         return reshape(block, self.mapping.block_aval.shape)
 
-    def written(self, array: ArrayLike, block: ArrayLike, starts: Sequence[ArrayLike]) -> ArrayLike:
-        """Return a padded array with the block that begins at `starts` replaced."""
+    def written(self, array: ArrayLike, block: ArrayLike, starts: ArrayLikes) -> ArrayLike:
+        """Return a padded array with a new block, which begins at some elements."""
         if self.is_whole:
             return block
         return dynamic_update_slice(array, reshape(block, self.sizes), starts)

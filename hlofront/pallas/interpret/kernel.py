@@ -6,7 +6,7 @@ from typing import Any
 
 from hlofront.base.elements import int32
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.programs.evaluate import jaxpr_as_fun
@@ -91,7 +91,7 @@ class _Interpreter:
         self.blocks = [Blocks(each) for each in mapping.block_mappings]
         self.kept = self.kernel.written[mapping.num_index_operands :]
 
-    def run(self, operands: Sequence[ArrayLike]) -> Arrays:
+    def run(self, operands: ArrayLikes) -> Arrays:
         mapping = self.mapping
         count = mapping.num_dynamic_grid_bounds
         sizes = self._sizes(operands[:count])
@@ -118,7 +118,7 @@ class _Interpreter:
             for blocks, array in zip(self.blocks[outputs], final[outputs], strict=True)
         ]
 
-    def _sizes(self, dynamic: Sequence[ArrayLike]) -> Arrays:
+    def _sizes(self, dynamic: ArrayLikes) -> Arrays:
         """Return the sizes of the grid: integers, and scalars of int32 for traced ones."""
         rest = iter(dynamic)
         return [
@@ -126,8 +126,8 @@ class _Interpreter:
             for size in self.mapping.grid
         ]
 
-    def _first_arrays(self, operands: Sequence[ArrayLike]) -> Arrays:
-        """Return the initial arrays of inputs, outputs and scratch buffers."""
+    def _first_arrays(self, operands: ArrayLikes) -> Arrays:
+        """Return the arrays of inputs, outputs and scratch buffers before the first step."""
         mapping = self.mapping
         sources = {result: operands[position] for position, result in self.aliases}
         inputs = operands[mapping.num_index_operands :]
@@ -143,14 +143,8 @@ class _Interpreter:
             *[uninitialized(aval.inner_aval) for aval in mapping.scratch_avals],
         ]
 
-    def _step(
-        self,
-        indices: Arrays,
-        sizes: Arrays,
-        scalars: Sequence[ArrayLike],
-        arrays: Arrays,
-    ) -> Arrays:
-        """Run the kernel at one step of the grid; return the new arrays that the loop carries."""
+    def _step(self, indices: Arrays, sizes: Arrays, scalars: ArrayLikes, arrays: Arrays) -> Arrays:
+        """Run the kernel at one step of the grid; return the new arrays of those that it keeps."""
         starts = [
             blocks.starts(
                 jaxpr_as_fun(_index_map(blocks.mapping.index_map_jaxpr), *indices, *scalars)

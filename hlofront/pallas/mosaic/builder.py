@@ -14,8 +14,8 @@ from hlofront.base.elements import bool_, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.base.typing import Array, DType
-from hlofront.bridge.mlir import Operation, Value, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.bridge.mlir import Operation, Value, Values, ir
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import path_of
 from hlofront.core.programs.liveness import variables_read
@@ -114,9 +114,7 @@ class KernelBuilder:
     avals_in: Sequence[Any]
     avals_out: Sequence[Any]
 
-    def __init__(
-        self, kernel: KernelState, ip: ir.InsertionPoint, grid_indices: Sequence[Value] = ()
-    ):
+    def __init__(self, kernel: KernelState, ip: ir.InsertionPoint, grid_indices: Values = ()):
         self.kernel = kernel
         self.ip = ip
         self.grid_indices = tuple(grid_indices)
@@ -133,7 +131,7 @@ class KernelBuilder:
     def op(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         result: ir.Type | None = None,
         /,
         **attributes: ir.Attribute,
@@ -144,14 +142,14 @@ class KernelBuilder:
             name, (type_,), operands, attributes or None, loc=self.loc, ip=self.ip
         ).result
 
-    def effect(self, name: str, operands: Sequence[Value], /, **attributes: ir.Attribute) -> None:
+    def effect(self, name: str, operands: Values, /, **attributes: ir.Attribute) -> None:
         """Emit an operation without results."""
         _create(name, (), operands, attributes or None, loc=self.loc, ip=self.ip)
 
     def with_regions(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Values,
         results: Sequence[ir.Type],
         *bodies: tuple[Sequence[ir.Type], Callable[Concatenate[Self, ...], None]],
     ) -> list[Value]:
@@ -291,7 +289,7 @@ class KernelBuilder:
     def by_tracing(
         self,
         function: Callable[..., Sequence[Array]],
-        avals: Sequence[ShapedArray],
+        avals: Avals,
         args: Sequence[Operand],
         **params: object,
     ) -> tuple[list[Operand], list[ShapedArray]]:

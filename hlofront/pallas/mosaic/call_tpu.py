@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.elements import bool_, int32
 from hlofront.bridge.mlir import Value, ir
 from hlofront.bridge.mosaic import serialized
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.lowering.core.builder import Builder
@@ -37,7 +37,7 @@ def _compiled(
     jaxpr: Jaxpr,
     grid_mapping: GridMapping,
     input_output_aliases: Sequence[tuple[int, int]],
-    out_avals: Sequence[ShapedArray],
+    out_avals: Avals,
     compiler_params: CompilerParams | None,
     cost_estimate: CostEstimate | None,
     name: str | None,
@@ -112,8 +112,8 @@ def _semantics(options: CompilerParams) -> list[str] | None:
     ]
 
 
-def _layouts(avals: Sequence[ShapedArray]) -> ir.Attribute:
-    """Return the attribute of the layouts of arrays, which are all row-major."""
+def _layouts(avals: Avals) -> ir.Attribute:
+    """Return the attribute of the layouts of arrays, all of them row-major."""
     layouts: list[str] = []
     for aval in avals:
         order = ", ".join(map(str, reversed(range(aval.ndim))))

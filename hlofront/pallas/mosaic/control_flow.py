@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hlofront.base.elements import int32
 from hlofront.base.typing import DType
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
 from hlofront.core.programs.subprograms import called_by, inputs_among
 from hlofront.higher_order.call_primitive import call_p
@@ -105,7 +105,7 @@ def _branch(
 def _count_up(
     build: KernelBuilder,
     bounds: tuple[Value, Value, Value],
-    carry: Sequence[Value],
+    carry: Values,
     step: Callable[[KernelBuilder, Value, Sequence[Operand]], Sequence[Operand]],
 ) -> Sequence[Operand]:
     """Emit a loop over integers; `step(builder, i, carry)` returns the next carry."""

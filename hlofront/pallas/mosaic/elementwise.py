@@ -1,13 +1,13 @@
 """Mosaic rules of elementwise operations: a table by kinds of elements, and a few formulas."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import bfloat16, bool_, float32, int32, uint32
 from hlofront.base.typing import DType
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.core.types import attribute
@@ -146,10 +146,8 @@ def _computed(
     return converted(build, result, shape, within, dtype)
 
 
-def _operation(
-    build: KernelBuilder, name: str, args: Sequence[Value], shape: Shape, dtype: DType
-) -> Value:
-    """Emit an operation on arrays of a shape and dtype; some scalar operations need vectors."""
+def _operation(build: KernelBuilder, name: str, args: Values, shape: Shape, dtype: DType) -> Value:
+    """Emit an operation on arrays of a shape and dtype; on scalars some need vectors."""
     if shape or name not in _OF_VECTORS:
         return build.op(name, args, value_type(shape, dtype))
     vectors = [build.broadcast(x, dtype, (), (1, 1)) for x in args]
@@ -173,7 +171,7 @@ for _primitive in _OPERATIONS:
     mosaic(_primitive)(_row(_primitive))
 
 
-def alike(build: KernelBuilder, operands: Sequence[Value]) -> list[Value]:
+def alike(build: KernelBuilder, operands: Values) -> list[Value]:
     """Return the operands of the current equation, broadcast to the shape of its result."""
     shape = build.avals_out[0].shape
     return [
@@ -343,7 +341,7 @@ def _(build: KernelBuilder, x: Value, **_: object) -> Value:
 
 
 @mosaic(optimization_barrier_p)
-def _(build: KernelBuilder, *xs: Value) -> Sequence[Value]:
+def _(build: KernelBuilder, *xs: Value) -> Values:
     return xs
 
 
@@ -361,8 +359,8 @@ def _(build: KernelBuilder, x: Value, *, rounding_method: e.RoundingMethod) -> V
     return _in_wide(build, "math.round" if away else "math.roundeven", (x,))
 
 
-def _in_wide(build: KernelBuilder, name: str, operands: Sequence[Value]) -> Value:
-    """Emit an operation on floats, in the dtype in which they are computed."""
+def _in_wide(build: KernelBuilder, name: str, operands: Values) -> Value:
+    """Emit an operation on floats, in the dtype in which these are computed."""
     out = build.avals_out[0]
     within = floats_within(out.dtype, out.shape)
     args = [

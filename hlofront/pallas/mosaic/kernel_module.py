@@ -11,7 +11,7 @@ from typing import Any
 from hlofront.base.elements import int32
 from hlofront.base.errors import VerificationError
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.bridge.mlir import Operation, Value, context, ir
+from hlofront.bridge.mlir import Operation, Values, context, ir
 from hlofront.bridge.mosaic import load_dialect
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.lowering.core.module_state import symbol_name
@@ -122,7 +122,7 @@ def _function(
     name: str,
     arguments: Sequence[ir.Type],
     results: Sequence[ir.Type],
-    body: Callable[[KernelBuilder, Sequence[Value]], Sequence[Value]],
+    body: Callable[[KernelBuilder, Values], Values],
     grid_axes: int,
     **attributes: ir.Attribute,
 ) -> None:
@@ -176,7 +176,7 @@ def _emit_kernel(
         for aval, (shape, _) in zip(avals, shapes, strict=True)
     ]
 
-    def body(build: KernelBuilder, values: Sequence[Value]) -> Sequence[Value]:
+    def body(build: KernelBuilder, values: Values) -> Values:
         refs = [
             KernelRef(value, aval, shape, squeezed)
             for value, aval, (shape, squeezed) in zip(values, avals, shapes, strict=True)
@@ -277,7 +277,7 @@ def _emit_transform(
     index = value_type((), int32)
     scalars = [memref_type(aval.shape, aval.dtype, memory_of(aval)) for aval in avals]
 
-    def body(build: KernelBuilder, values: Sequence[Value]) -> Sequence[Value]:
+    def body(build: KernelBuilder, values: Values) -> Values:
         refs = [
             KernelRef(value, aval, aval.shape) for value, aval in zip(values, avals, strict=True)
         ]

@@ -8,7 +8,7 @@ from hlofront.base import tree as trees
 from hlofront.base.elements import bool_, int32
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTreeDef
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.jaxpr import Literal
 from hlofront.core.references import AbstractRef, NDIndexer, RefView
 from hlofront.core.sizes.computed_slices import Slice
@@ -60,8 +60,8 @@ class RefPart(NamedTuple):
         return self.sizes == self.ref.shape and all(self.kept)
 
 
-def leaves_of(build: KernelBuilder, leaves: Sequence[Value], first: int) -> list[Index]:
-    """Return the operands from `first` on, with literal integers as Python ints."""
+def leaves_of(build: KernelBuilder, leaves: Values, first: int) -> list[Index]:
+    """Return the operands from the `first` on: integers that are literals as integers of Python."""
     atoms = build.equation.invars[first:]
     return [
         int(atom.val) if type(atom) is Literal and _is_integer(atom.val) else leaf

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.base.elements import bool_, float32, int32
 from hlofront.base.typing import DType
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering.core.types import attribute, i32
 from hlofront.pallas.mosaic.builder import KernelBuilder, Shape
@@ -14,17 +14,8 @@ from hlofront.pallas.mosaic.elementwise import EQUAL, compared, converted, kind_
 from hlofront.pallas.mosaic.rules import mosaic
 from hlofront.pallas.mosaic.types import value_type
 from hlofront.primitives.arrays.creation import iota_p
-from hlofront.primitives.arrays.gathering import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    gather_p,
-)
-from hlofront.primitives.arrays.shaping import (
-    broadcast_in_dim_p,
-    reshape_p,
-    squeeze_p,
-    transpose_p,
-)
+from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather_p
+from hlofront.primitives.arrays.shaping import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
 from hlofront.primitives.arrays.slicing import (
     concatenate_p,
     pad_p,
@@ -121,10 +112,8 @@ def _(build: KernelBuilder, *, dtype: DType, shape: Shape, dimension: int, **_: 
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def concatenated(
-    build: KernelBuilder, parts: Sequence[Value], axis: int, result: ShapedArray
-) -> Value:
-    """Return the concatenation of parts along an axis."""
+def concatenated(build: KernelBuilder, parts: Values, axis: int, result: ShapedArray) -> Value:
+    """Return the parts one behind the other along an axis."""
     if len(parts) == 1:
         return parts[0]
     return build.op("tpu.concatenate", parts, build.type_of(result), dimension=i32(axis))

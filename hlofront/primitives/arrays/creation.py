@@ -1,7 +1,6 @@
 """Primitives that create arrays without operands: iota, full, empty."""
 
 import functools
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +14,7 @@ from hlofront.base.dtypes import (
     python_scalar_dtype,
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype, host_number
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike, Shape, ShapeLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import MemorySpace, ShapedArray, SymbolicSize, typeof
 from hlofront.core.primitive import Primitive
@@ -23,7 +22,7 @@ from hlofront.core.rules import batch, infer
 from hlofront.core.sharding.partition import PartitionSpec
 from hlofront.core.sharding.requested_shardings import is_unspecified, requested
 from hlofront.core.sizes.dimensions import canonical_shape, check_nonnegative
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, Batched
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.arrays.shaping import broadcast_in_dim_p
 from hlofront.primitives.collectives.varying import varying_as
@@ -425,21 +424,15 @@ no_derivative(iota_p, empty_p, empty2_p)
 
 
 @batch(iota_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> Batched:
     return process(iota_p, (), params), None
 
 
 @batch(empty_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> Batched:
     return process(empty_p, (), params), None
 
 
 @batch(empty2_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> Batched:
     return process(empty2_p, (), params), None

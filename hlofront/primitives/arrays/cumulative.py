@@ -11,13 +11,13 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.code_constants import with_constants
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import BatchResult, Results, Tangents, infer
+from hlofront.core.rules import BatchResult, JvpResult, infer
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangents, Dual, Operand, Tangent, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import scalar_of
 from hlofront.primitives.arrays.reducing import least_value, reduce_prod_p
@@ -158,7 +158,7 @@ def associative_scan(
     if reverse:
         leaves = [rev(leaf, (axis,)) for leaf in leaves]
 
-    def combine(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> list[ArrayLike]:
+    def combine(a: ArrayLikes, b: ArrayLikes) -> list[ArrayLike]:
         result = fn(tree.tree_unflatten(structure, a), tree.tree_unflatten(structure, b))
         results, result_structure = tree.tree_flatten(result)
         if result_structure != structure:
@@ -174,9 +174,7 @@ def associative_scan(
     return tree.tree_unflatten(structure, scanned)
 
 
-def _scan(
-    combine: Callable[..., list[ArrayLike]], elems: Sequence[ArrayLike], axis: int
-) -> list[ArrayLike]:
+def _scan(combine: Callable[..., list[ArrayLike]], elems: ArrayLikes, axis: int) -> list[ArrayLike]:
     size = typeof(elems[0]).shape[axis]
     if size < 2:
         return list(elems)
@@ -216,9 +214,7 @@ def _interleave(even: ArrayLike, odd: ArrayLike, axis: int) -> Array:
 
 
 @rules.transpose(cumsum_p)
-def _(
-    cotangent: ArrayLike, operand: Operand, *, axis: int, reverse: bool
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, operand: Operand, *, axis: int, reverse: bool) -> Cotangents:
     return [process(cumsum_p, (cotangent,), {"axis": axis, "reverse": not reverse})]
 
 
@@ -232,9 +228,7 @@ def _fold_derivative(primitive: Primitive, operation: Primitive, **params: objec
         (a, a_tangent), (b, b_tangent) = x, y
         return tuple(rules.jvp[operation]((a, b), (a_tangent, b_tangent), **params))
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axis: int, reverse: bool
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, *, axis: int, reverse: bool) -> JvpResult:
         return associative_scan(combine, (primals[0], tangents[0]), reverse, axis)
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
@@ -247,9 +241,7 @@ _fold_derivative(cummin_p, min_p)
 
 
 @rules.jvp(cumlogsumexp_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axis: int, reverse: bool
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, axis: int, reverse: bool) -> Dual:
     (x,), (tangent,) = primals, tangents
     aval = typeof(x)
     if aval.shape[axis] < 2:
@@ -275,10 +267,7 @@ def _(
 
 
 def fold_by_halves(
-    combine: Callable[..., Sequence[ArrayLike]],
-    operands: Sequence[ArrayLike],
-    starts: Sequence[ArrayLike],
-    axis: int,
+    combine: Callable[..., ArrayLikes], operands: ArrayLikes, starts: ArrayLikes, axis: int
 ) -> list[ArrayLike]:
     """Reduce an axis of arrays by repeatedly combining its halves, which can be differentiated.
 
@@ -318,9 +307,7 @@ def merge_axes(x: ArrayLike, axes: Sequence[int]) -> tuple[ArrayLike, int]:
 
 
 @rules.jvp(reduce_prod_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axes: tuple[int, ...]
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, axes: tuple[int, ...]) -> Dual:
     (x,), (tangent,) = primals, tangents
     if not axes:
         return x, tangent
@@ -340,7 +327,7 @@ def _(
 
 def _batch_cumulative(primitive: Primitive) -> None:
     def rule(
-        values: Sequence[ArrayLike], axes: Sequence[int], /, *, axis: int, reverse: bool
+        values: ArrayLikes, axes: Sequence[int], /, *, axis: int, reverse: bool
     ) -> BatchResult:
         (batch_axis,) = axes
         params = {"axis": axis + (axis >= batch_axis), "reverse": reverse}

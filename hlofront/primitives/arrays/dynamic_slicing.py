@@ -8,13 +8,13 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, iinfo, issubdtype
 from hlofront.base.elements import NumPyDType, exact_dtype, host_number
-from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.sizes.dimensions import as_size, canonical_axis, canonical_shape
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import Cotangents, Dual, Operand, Tangents, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, squeeze_p
 from hlofront.primitives.arrays.slicing import slices_of_first_axis, unstack, with_entry
@@ -36,7 +36,7 @@ dynamic_slice_p = Primitive("dynamic_slice")
 @boundary
 def dynamic_slice(
     operand: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    start_indices: ArrayLike | ArrayLikes,
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -187,7 +187,7 @@ linear_in_first(dynamic_slice_p)
 @rules.transpose(dynamic_slice_p)
 def _(
     cotangent: ArrayLike, operand: UndefinedPrimal, *start_indices: Operand, slice_sizes: Shape
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     zeros = zeros_of(operand.aval)
     result = process(dynamic_update_slice_p, (zeros, cotangent, *start_indices), {})
     return [result, *[None] * len(start_indices)]
@@ -281,7 +281,7 @@ dynamic_update_slice_p = Primitive("dynamic_update_slice")
 def dynamic_update_slice(
     operand: ArrayLike,
     update: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    start_indices: ArrayLike | ArrayLikes,
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
@@ -325,7 +325,7 @@ def _(operand: ShapedArray, update: ShapedArray, *start_indices: ShapedArray) ->
 
 
 @rules.jvp(dynamic_update_slice_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     indices = primals[2:]
     result = process(dynamic_update_slice_p, tuple(primals), {})
     if type(tangents[0]) is Zero and type(tangents[1]) is Zero:
@@ -337,7 +337,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 @rules.transpose(dynamic_update_slice_p)
 def _(
     cotangent: ArrayLike, operand: Operand, update: Operand, *start_indices: Operand
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     operand_cotangent = replaced = None
     if is_linear(operand):
         zeros = zeros_of(aval_of_operand(update))

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.symbolic import min_dim
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, Batched
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -20,9 +20,7 @@ from hlofront.primitives.rules.batching import batch_size, shifted, with_new_axi
 
 
 @rules.batch(dynamic_slice_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, slice_sizes: Shape
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, slice_sizes: Shape) -> Batched:
     (operand, *indices), (axis, *index_axes) = values, axes
     whole = _without(typeof(operand).shape, axis)
     movable = _movable(whole, slice_sizes)
@@ -54,7 +52,7 @@ def _(
 
 
 @rules.batch(dynamic_update_slice_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes) -> Batched:
     (operand, update, *indices), (axis, update_axis, *index_axes) = values, axes
     sizes = _without(typeof(update).shape, update_axis)
     whole = _without(typeof(operand).shape, axis)
@@ -96,14 +94,12 @@ def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple([axis for axis, (available, taken) in enumerate(both) if taken < available])
 
 
-def _differ(axes: Sequence[int], index_axes: Sequence[BatchAxis]) -> bool:
+def _differ(axes: Sequence[int], index_axes: BatchAxes) -> bool:
     """Return whether start indices along any of some axes are batched."""
     return any(index_axes[axis] is not None for axis in axes)
 
 
-def _for_all(
-    indices: Sequence[ArrayLike], index_axes: Sequence[BatchAxis], axis: int | None
-) -> list[ArrayLike]:
+def _for_all(indices: ArrayLikes, index_axes: BatchAxes, axis: int | None) -> list[ArrayLike]:
     """Return start indices without batch axes: 0 for batched ones, and 0 along the batch axis.
 
     Batched indices are only along axes that the slice spans, where any start is clamped to 0.
@@ -116,7 +112,7 @@ def _for_all(
 
 
 def _index_vectors(
-    indices: Sequence[ArrayLike], index_axes: Sequence[BatchAxis], axes: Sequence[int], size: int
+    indices: ArrayLikes, index_axes: BatchAxes, axes: Sequence[int], size: int
 ) -> Array:
     """Return the start indices along some axes: integers of shape (batch, len(axes))."""
     columns = [

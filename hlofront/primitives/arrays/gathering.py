@@ -10,14 +10,14 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import BatchAxes, infer
+from hlofront.core.rules import AnyBatchAxes, infer
 from hlofront.core.sizes.dimensions import Axes, canonical_axes, canonical_shape, integers
 from hlofront.core.sizes.symbolic import min_dim
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Batched, Dual, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.shaping import expand_dims
 from hlofront.primitives.arrays.slicing import concatenate, sequence_of
@@ -135,7 +135,7 @@ gather_p = Primitive("gather")
 @boundary
 def gather(
     operand: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    start_indices: ArrayLike | ArrayLikes,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
@@ -423,9 +423,7 @@ def check_batching_axes(
 
 
 @rules.jvp(gather_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     result = process(gather_p, tuple(primals), params)
     tangent = tangents[0]
     if type(tangent) is Zero:
@@ -441,8 +439,8 @@ def _(
 
 @rules.batch(gather_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: BatchAxes,
+    values: ArrayLikes,
+    axes: AnyBatchAxes,
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
@@ -450,7 +448,7 @@ def _(
     unique_indices: bool,
     mode: GatherScatterMode,
     fill_value: object,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     operand, indices = values
     axis: BatchAxis
     indices_axis: BatchAxis

@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.code_constants import with_constants
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
 from hlofront.base.elements import NumPyDType, exact_dtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike, NumPyArray, Shape
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, spec_of, typeof
@@ -24,7 +24,7 @@ from hlofront.core.sharding.requested_shardings import (
     requested,
     with_batch_axis,
 )
-from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal
+from hlofront.core.symbolic_zeros import Cotangents, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.shaping import (
     broadcast_in_dim,
@@ -346,7 +346,7 @@ no_derivative(reduce_and_p, reduce_or_p, reduce_xor_p, argmin_p, argmax_p)
 @rules.transpose(reduce_sum_p)
 def _(
     cotangent: ArrayLike, operand: UndefinedPrimal, *, axes: tuple[int, ...], out_sharding: object
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     if not axes:
         return [cotangent]
     shape = operand.aval.shape
@@ -363,7 +363,7 @@ def _(
     shape: Shape,
     broadcast_dimensions: tuple[int, ...],
     sharding: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     operand_shape = operand.aval.shape
     remaining: list[int] = []
     repeated: list[int] = []
@@ -392,9 +392,7 @@ def _(
 
 
 @rules.transpose(tile_p)
-def _(
-    cotangent: ArrayLike, operand: UndefinedPrimal, *, reps: tuple[int, ...]
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, operand: UndefinedPrimal, *, reps: tuple[int, ...]) -> Cotangents:
     shape = operand.aval.shape
     # Split each tiled axis in two: the copies, and the elements of each copy.
     split: list[int] = []
@@ -458,12 +456,7 @@ def batch_reduction(primitive: Primitive) -> None:
     """Register the batch rule of a primitive that reduces its operand over its parameter `axes`."""
 
     def rule(
-        values: Sequence[ArrayLike],
-        batch_axes: Sequence[int],
-        /,
-        *,
-        axes: tuple[int, ...],
-        **params: Any,
+        values: ArrayLikes, batch_axes: Sequence[int], /, *, axes: tuple[int, ...], **params: Any
     ) -> BatchResult:
         (axis,) = batch_axes
         axes = shifted(axes, axis)

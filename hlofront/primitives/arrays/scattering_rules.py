@@ -1,22 +1,24 @@
 """Derivative rules of gather and scatter, and batch rules of scatter."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import BatchAxes, BatchResult, Results, Tangents
+from hlofront.core.rules import AnyBatchAxes, BatchResult, JvpResult
 from hlofront.core.symbolic_zeros import (
-    Cotangent,
+    Cotangents,
+    Dual,
     Operand,
     Tangent,
+    Tangents,
     UndefinedPrimal,
     Zero,
 )
@@ -43,16 +45,9 @@ from hlofront.primitives.arrays.scattering import (
 from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.elementwise.compare import eq, gt, lt, ne, select
 from hlofront.primitives.elementwise.converting import convert
-from hlofront.primitives.elementwise.elementwise import (
-    add_p,
-    bitwise_not,
-    div,
-    mul,
-    neg,
-)
+from hlofront.primitives.elementwise.elementwise import add_p, bitwise_not, div, mul, neg
 from hlofront.primitives.rules.batching import batch_size, move_axis, shifted, with_new_axis
 from hlofront.primitives.rules.derivatives import (
-    Cotangents,
     add_tangents,
     aval_of_operand,
     instantiate,
@@ -113,7 +108,7 @@ def _(
     unique_indices: bool,
     mode: GatherScatterMode,
     fill_value: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     if mode == GatherScatterMode.ONE_HOT:
         mode = GatherScatterMode.FILL_OR_DROP
     params = {
@@ -130,9 +125,7 @@ def _(
 
 
 def _sum_jvp(primitive: Primitive) -> None:
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         operand, indices, updates = primals
         result = process(primitive, (operand, indices, updates), params)
         operand_tangent, _, summed = tangents
@@ -180,9 +173,7 @@ def _(
 
 
 @rules.jvp(scatter_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
     if params["update_jaxpr"] is not None:
         raise NotImplementedError(  # JAX raises this class.
             "scatter_apply has no derivative. Gather the elements, apply the function to them, and "
@@ -268,9 +259,7 @@ def _check_unique(unique_indices: bool) -> None:
 
 
 @rules.jvp(scatter_mul_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
     operand, indices, updates = primals
     result = process(scatter_mul_p, (operand, indices, updates), params)
     operand_tangent, _, factors = tangents
@@ -306,9 +295,7 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
     False for NaN, so that no count is zero.
     """
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[ArrayLike, Tangent]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
         operand, indices, updates = primals
         result: ArrayLike = process(primitive, (operand, indices, updates), params)
         operand_tangent, _, taken = tangents
@@ -341,8 +328,8 @@ _extreme_jvp(scatter_min_p, lt)
 
 def _batch(primitive: Primitive) -> None:
     def rule(
-        values: Sequence[ArrayLike],
-        axes: BatchAxes,
+        values: ArrayLikes,
+        axes: AnyBatchAxes,
         *,
         dimension_numbers: ScatterDimensionNumbers,
         **params: object,

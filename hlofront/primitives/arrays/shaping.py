@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype
-from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape, ShapeLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -26,7 +26,7 @@ from hlofront.core.sizes.dimensions import (
     check_nonnegative,
     integers,
 )
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal
+from hlofront.core.symbolic_zeros import Batched, Cotangents, Operand, UndefinedPrimal
 from hlofront.core.trace import as_array, process
 from hlofront.primitives.rules.derivatives import linear
 from hlofront.primitives.sharding.resharding import bind_reshard
@@ -134,13 +134,13 @@ linear(broadcast_in_dim_p)
 
 @rules.batch(broadcast_in_dim_p)
 def _(
-    values: Sequence[ArrayLike],
+    values: ArrayLikes,
     axes: Sequence[int],
     *,
     shape: Shape,
     broadcast_dimensions: tuple[int, ...],
     sharding: NamedSharding | None,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (operand,), (axis,) = values, axes
     # Insert the batch axis right after its predecessor's position, so that axes keep their order.
     position = broadcast_dimensions[axis - 1] + 1 if axis else 0
@@ -318,7 +318,7 @@ def _(
     new_sizes: Shape,
     dimensions: tuple[int, ...] | None,
     sharding: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     shape, operand_sharding = operand.aval.shape, cotangent_sharding(operand.aval, cotangent)
     if dimensions is None:
         if typeof(cotangent) == operand.aval.to_cotangent_aval():
@@ -334,13 +334,13 @@ linear(reshape_p)
 
 @rules.batch(reshape_p)
 def _(
-    values: Sequence[ArrayLike],
+    values: ArrayLikes,
     axes: Sequence[int],
     *,
     new_sizes: Shape,
     dimensions: tuple[int, ...] | None,
     sharding: NamedSharding | None,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (operand,), (axis,) = values, axes
     shape = typeof(operand).shape
     split_axis = _where_split(new_sizes, math.prod(shape[:axis])) if dimensions is None else None
@@ -448,9 +448,7 @@ def _(array: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 @rules.transpose(squeeze_p)
-def _(
-    cotangent: ArrayLike, array: Operand, *, dimensions: tuple[int, ...]
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, array: Operand, *, dimensions: tuple[int, ...]) -> Cotangents:
     return [expand_dims(cotangent, dimensions)]
 
 
@@ -458,9 +456,7 @@ linear(squeeze_p)
 
 
 @rules.batch(squeeze_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, dimensions: tuple[int, ...]
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: Sequence[int], *, dimensions: tuple[int, ...]) -> Batched:
     (array,), (axis,) = values, axes
     shifted = tuple([i + (i >= axis) for i in dimensions])
     before = sum(i < axis for i in shifted)
@@ -532,9 +528,7 @@ def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 @rules.transpose(transpose_p)
-def _(
-    cotangent: ArrayLike, operand: Operand, *, permutation: tuple[int, ...]
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, operand: Operand, *, permutation: tuple[int, ...]) -> Cotangents:
     return [transpose(cotangent, inverse_permutation(permutation))]
 
 
@@ -542,9 +536,7 @@ linear(transpose_p)
 
 
 @rules.batch(transpose_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, permutation: tuple[int, ...]
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: Sequence[int], *, permutation: tuple[int, ...]) -> Batched:
     (operand,), (axis,) = values, axes
     return transpose(operand, (axis, *[i + (i >= axis) for i in permutation])), 0
 
@@ -580,9 +572,7 @@ def _(operand: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
 
 
 @rules.transpose(rev_p)
-def _(
-    cotangent: ArrayLike, operand: Operand, *, dimensions: tuple[int, ...]
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, operand: Operand, *, dimensions: tuple[int, ...]) -> Cotangents:
     return [process(rev_p, (cotangent,), {"dimensions": dimensions})]
 
 
@@ -590,9 +580,7 @@ linear(rev_p)
 
 
 @rules.batch(rev_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, dimensions: tuple[int, ...]
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: Sequence[int], *, dimensions: tuple[int, ...]) -> Batched:
     (axis,) = axes
     shifted = tuple([i + (i >= axis) for i in dimensions])
     return process(rev_p, tuple(values), {"dimensions": shifted}), axis

@@ -6,15 +6,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hlofront.base.typing import ArrayLike, Shape
+from hlofront.base.typing import ArrayLike, ArrayLikes, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import (
-    BatchAxis,
+    BatchAxes,
     Cotangent,
+    Cotangents,
+    Dual,
     Operand,
     Tangent,
+    Tangents,
     UndefinedPrimal,
     Zero,
 )
@@ -39,7 +42,6 @@ from hlofront.primitives.elementwise.converting import convert
 from hlofront.primitives.elementwise.elementwise import sub
 from hlofront.primitives.rules.batching import with_new_axis, with_same_axis
 from hlofront.primitives.rules.derivatives import (
-    Cotangents,
     aval_of_operand,
     instantiate,
     is_linear,
@@ -76,7 +78,7 @@ def _(
 
 @rules.batch(slice_p)
 def _(
-    values: Sequence[ArrayLike],
+    values: ArrayLikes,
     axes: Sequence[int],
     *,
     start_indices: Shape,
@@ -102,9 +104,7 @@ def _with_new(values: tuple[T, ...], axis: int, value: T) -> tuple[T, ...]:
 
 
 @rules.jvp(concatenate_p)
-def _(
-    operands: Sequence[ArrayLike], tangents: Sequence[Tangent], *, dimension: int
-) -> tuple[ArrayLike, Tangent]:
+def _(operands: ArrayLikes, tangents: Tangents, *, dimension: int) -> Dual:
     result = process(concatenate_p, tuple(operands), {"dimension": dimension})
     return result, _end_to_end(tangents, dimension)
 
@@ -117,13 +117,13 @@ def _(cotangent: ArrayLike, *operands: Operand, dimension: int) -> Cotangents:
 
 
 @rules.batch(concatenate_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, dimension: int) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, *, dimension: int) -> BatchResult:
     values, axis = with_same_axis(values, axes)
     return process(concatenate_p, values, {"dimension": dimension + (dimension >= axis)}), axis
 
 
-def _end_to_end(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
-    """Concatenate tangents, merging adjacent Zeros and padding instead of those at the ends."""
+def _end_to_end(tangents: Tangents, axis: int) -> ArrayLike:
+    """Concatenate tangents some of which are Zero: adjacent ones are merged, outer ones padded."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
     weak = _weak_zeros(tangents)
@@ -145,14 +145,12 @@ def _extent(zeros: Iterable[Tangent], axis: int) -> int:
     return sum(zero.aval.shape[axis] for zero in zeros if type(zero) is Zero)
 
 
-def _weak_zeros(tangents: Sequence[Tangent]) -> bool:
+def _weak_zeros(tangents: Tangents) -> bool:
     return all(x.aval.weak_type for x in tangents if type(x) is Zero)
 
 
 @rules.jvp(stack_p)
-def _(
-    operands: Sequence[ArrayLike], tangents: Sequence[Tangent], *, axis: int
-) -> tuple[ArrayLike, Tangent]:
+def _(operands: ArrayLikes, tangents: Tangents, *, axis: int) -> Dual:
     return process(stack_p, tuple(operands), {"axis": axis}), _stacked(tangents, axis)
 
 
@@ -163,13 +161,13 @@ def _(cotangent: ArrayLike, *operands: Operand, axis: int) -> Cotangents:
 
 
 @rules.batch(stack_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, axis: int) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, *, axis: int) -> BatchResult:
     values, batch_axis = with_same_axis(values, axes)
     result = process(stack_p, values, {"axis": axis + (batch_axis <= axis)})
     return result, batch_axis + (batch_axis > axis)
 
 
-def _stacked(tangents: Sequence[Tangent], axis: int) -> ArrayLike:
+def _stacked(tangents: Tangents, axis: int) -> ArrayLike:
     """Stack tangents, some of which are Zero, along a new axis."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     weak = _weak_zeros(tangents)
@@ -192,7 +190,7 @@ def _(cotangents: Sequence[Cotangent], x: Operand, *, axis: int) -> Cotangents:
 
 
 @rules.batch(unstack_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[int], *, axis: int) -> BatchResult:
+def _(values: ArrayLikes, axes: Sequence[int], *, axis: int) -> BatchResult:
     (batch_axis,) = axes
     members = process(unstack_p, tuple(values), {"axis": axis + (axis >= batch_axis)})
     return members, [batch_axis - (axis < batch_axis)] * len(members)
@@ -207,7 +205,7 @@ def _(cotangents: Sequence[Cotangent], operand: Operand, *, sizes: Shape, axis: 
 
 
 @rules.batch(split_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[int], *, sizes: Shape, axis: int) -> BatchResult:
+def _(values: ArrayLikes, axes: Sequence[int], *, sizes: Shape, axis: int) -> BatchResult:
     (batch_axis,) = axes
     params = {"sizes": sizes, "axis": axis + (axis >= batch_axis)}
     return process(split_p, tuple(values), params), [batch_axis] * len(sizes)
@@ -217,9 +215,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[int], *, sizes: Shape, axis: i
 
 
 @rules.jvp(pad_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, padding_config: PaddingConfig
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, padding_config: PaddingConfig) -> Dual:
     result = process(pad_p, tuple(primals), {"padding_config": padding_config})
     tangent, value_tangent = tangents
     if type(value_tangent) is Zero:
@@ -277,9 +273,7 @@ def _without_padding(cotangent: ArrayLike, rows: PaddingConfig) -> ArrayLike:
 
 
 @rules.batch(pad_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, padding_config: PaddingConfig
-) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, *, padding_config: PaddingConfig) -> BatchResult:
     (operand, value), (axis, value_axis) = values, axes
     if axis is None:
         axis = 0

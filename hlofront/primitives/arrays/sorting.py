@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
@@ -16,7 +16,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.sizes.dimensions import as_size, canonical_axis
 from hlofront.core.sizes.symbolic import min_dim
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Duals, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import index_like
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -29,10 +29,7 @@ sort_p = Primitive("sort", multiple_results=True)
 
 @boundary
 def sort(
-    operand: ArrayLike | Sequence[ArrayLike],
-    dimension: int = -1,
-    is_stable: bool = True,
-    num_keys: int = 1,
+    operand: ArrayLike | ArrayLikes, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> Any:
     """Sort elements in ascending order along an axis; reorder several arrays together.
 
@@ -356,10 +353,8 @@ def take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) -> 
 
 
 @rules.jvp(sort_p)
-def _(
-    operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    # Sort the elements' positions with them, and apply the same permutation to the tangents.
+def _(operands: ArrayLikes, tangents: Tangents, **params: Any) -> Duals:
+    # Sort the elements' positions with them: the permutation applies to the tangents.
     axis = params["dimension"]
     positions = index_like(operands[0], axis, np.dtype(np.uint32))
     *results, indices = process(sort_p, (*operands, positions), params)
@@ -371,18 +366,14 @@ def _(
 
 
 @rules.jvp(top_k_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, k: int, axis: int
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, *, k: int, axis: int) -> Duals:
     results = process(top_k_p, tuple(primals), {"k": k, "axis": axis})
     indices = expand_dims(results[1], (typeof(results[1]).ndim,))
     return results, [take_along(instantiate(tangents[0]), indices, axis), Zero.of(results[1])]
 
 
 @rules.jvp(approx_top_k_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Duals:
     results = process(approx_top_k_p, tuple(primals), params)
     ndim = typeof(results[1]).ndim
     axis = canonical_axis(params["reduction_dimension"], ndim)
@@ -399,13 +390,8 @@ def _(
 
 @rules.batch(sort_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    dimension: int,
-    is_stable: bool,
-    num_keys: int,
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+    values: ArrayLikes, axes: BatchAxes, *, dimension: int, is_stable: bool, num_keys: int
+) -> tuple[ArrayLikes, BatchAxes]:
     operands, axis = with_same_axis(values, axes)
     params = {
         "dimension": dimension + (dimension >= axis),
@@ -417,8 +403,8 @@ def _(
 
 @rules.batch(top_k_p)
 def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, k: int, axis: int
-) -> tuple[Sequence[ArrayLike], Sequence[int]]:
+    values: ArrayLikes, axes: Sequence[int], *, k: int, axis: int
+) -> tuple[ArrayLikes, Sequence[int]]:
     (batch_axis,) = axes
     params = {"k": k, "axis": axis + (axis >= batch_axis)}
     return process(top_k_p, tuple(values), params), [batch_axis, batch_axis]
@@ -426,12 +412,8 @@ def _(
 
 @rules.batch(approx_top_k_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[int],
-    *,
-    reduction_dimension: int,
-    **params: object,
-) -> tuple[Sequence[ArrayLike], Sequence[int]]:
+    values: ArrayLikes, axes: Sequence[int], *, reduction_dimension: int, **params: object
+) -> tuple[ArrayLikes, Sequence[int]]:
     (batch_axis,) = axes
     axis = canonical_axis(reduction_dimension, typeof(values[0]).ndim - 1)
     params["reduction_dimension"] = axis + (axis >= batch_axis)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.sizes.dimensions import check_nonnegative, integers
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, Batched
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
 
@@ -50,8 +50,6 @@ linear(tile_p)
 
 
 @rules.batch(tile_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, reps: tuple[int, ...]
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, reps: tuple[int, ...]) -> Batched:
     (axis,) = axes
     return process(tile_p, tuple(values), {"reps": (*reps[:axis], 1, *reps[axis:])}), axis

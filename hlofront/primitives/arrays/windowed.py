@@ -8,13 +8,13 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, infer
 from hlofront.core.sizes.dimensions import integers
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangents, Operand, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import scalar_like
 from hlofront.primitives.arrays.reducing import greatest_value, least_value
@@ -442,9 +442,7 @@ linear(reduce_window_sum_p)
 
 
 @rules.transpose(reduce_window_sum_p)
-def _(
-    cotangent: ArrayLike, operand: UndefinedPrimal, **params: Unpack[WindowParams]
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, operand: UndefinedPrimal, **params: Unpack[WindowParams]) -> Cotangents:
     windows = Windows(**params)
     # The cotangent of an element is the sum of the cotangents of the windows that contain it: a
     # window sum over the cotangent, dilated by the strides.
@@ -497,7 +495,7 @@ def _(
     *,
     select_prim: Primitive,
     **params: Unpack[WindowParams],
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     windows = Windows(**params)
     if any(holes != 1 for holes in windows.window_dilation):
         raise NotImplementedError(  # JAX raises this class.
@@ -526,9 +524,7 @@ def _(
 
 
 @rules.transpose(select_and_scatter_add_p)
-def _(
-    cotangent: ArrayLike, source: Operand, operand: Operand, **params: object
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, source: Operand, operand: Operand, **params: object) -> Cotangents:
     ones = (1,) * typeof(operand).ndim
     params = {**params, "base_dilation": ones, "window_dilation": ones}
     return [process(select_and_gather_add_p, (cotangent, operand), params), None]
@@ -547,8 +543,8 @@ def batched_windows(windows: Params, axis: int) -> Params:
 
 def _batch(primitive: Primitive) -> None:
     def rule(
-        values: Sequence[ArrayLike],
-        axes: Sequence[BatchAxis],
+        values: ArrayLikes,
+        axes: BatchAxes,
         *,
         select_prim: Primitive | None = None,
         **windows: object,

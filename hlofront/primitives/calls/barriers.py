@@ -6,7 +6,7 @@ from typing import Self, TypeVar
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLikes
 from hlofront.core.aval import (
     AbstractToken,
     AbstractValue,
@@ -17,7 +17,17 @@ from hlofront.core.aval import (
 from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, run, transpose
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Batched,
+    Cotangent,
+    Cotangents,
+    Duals,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import no_derivative
 
@@ -45,18 +55,16 @@ def _(*operands: ShapedArray) -> list[ShapedArray]:
 
 
 @jvp(optimization_barrier_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Duals:
     return process(optimization_barrier_p, tuple(primals), {}), _fenced(tangents)
 
 
 @transpose(optimization_barrier_p)
-def _(cotangents: Sequence[Cotangent], *operands: Operand) -> Sequence[Cotangent | None]:
+def _(cotangents: Sequence[Cotangent], *operands: Operand) -> Cotangents:
     return _fenced(cotangents)
 
 
-def _fenced(tangents: Sequence[Tangent]) -> list[Tangent]:
+def _fenced(tangents: Tangents) -> list[Tangent]:
     """Return tangents or cotangents behind a barrier of their own; a `Zero` stays a `Zero`."""
     present = [tangent for tangent in tangents if type(tangent) is not Zero]
     if not present:
@@ -66,9 +74,7 @@ def _fenced(tangents: Sequence[Tangent]) -> list[Tangent]:
 
 
 @batch(optimization_barrier_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes) -> tuple[ArrayLikes, BatchAxes]:
     return process(optimization_barrier_p, tuple(values), {}), axes
 
 
@@ -151,12 +157,12 @@ no_derivative(create_token_p, after_all_p)
 
 
 @batch(create_token_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes) -> Batched:
     return create_token(), None
 
 
 @batch(after_all_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes) -> Batched:
     return after_all(*values), None
 
 
@@ -207,9 +213,7 @@ def _(operand: object, *, prevent_mlir_dce: bool) -> object:
 
 
 @jvp(dce_sink_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     for value in (*primals, *tangents):
         if type(value) is not Zero:
             process(dce_sink_p, (value,), params)
@@ -217,7 +221,5 @@ def _(
 
 
 @batch(dce_sink_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[ArrayLikes, BatchAxes]:
     return process(dce_sink_p, tuple(values), params), []

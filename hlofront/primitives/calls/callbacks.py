@@ -8,13 +8,22 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike, Params
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.core.rules import batch, effects, infer, jvp, subprograms, transpose
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    BatchAxis,
+    Cotangent,
+    Cotangents,
+    Duals,
+    Operand,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.slicing import index_in_dim
 from hlofront.primitives.rules.batching import batch_size
@@ -141,16 +150,12 @@ class FlatCallback:
 
 
 @infer(pure_callback_p)
-def _(
-    *operands: ShapedArray, result_avals: Sequence[ShapedArray], **_: object
-) -> list[ShapedArray]:
+def _(*operands: ShapedArray, result_avals: Avals, **_: object) -> list[ShapedArray]:
     return list(result_avals)
 
 
 @infer(io_callback_p)
-def _(
-    *operands: ShapedArray, result_avals: Sequence[ShapedArray], **_: object
-) -> list[ShapedArray]:
+def _(*operands: ShapedArray, result_avals: Avals, **_: object) -> list[ShapedArray]:
     return list(result_avals)
 
 
@@ -160,9 +165,7 @@ def _(*operands: AbstractValue, ordered: bool, **_: object) -> Effects:
 
 
 @jvp(pure_callback_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **_: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **_: object) -> Duals:
     raise ValueError(
         "Pure callbacks do not support JVP: nothing is known of the derivative of a Python "
         "function. Give it one with `custom_jvp` or `custom_vjp` around the pure_callback, or keep "
@@ -171,9 +174,7 @@ def _(
 
 
 @transpose(pure_callback_p)
-def _(
-    cotangents: Sequence[Cotangent], *operands: Operand, **_: object
-) -> Sequence[Cotangent | None]:
+def _(cotangents: Sequence[Cotangent], *operands: Operand, **_: object) -> Cotangents:
     raise ValueError(
         "Pure callbacks do not support transpose: a Python function cannot be run backwards. Use "
         "`custom_vjp`, or custom_linear_solve, to say what its transpose is."
@@ -181,9 +182,7 @@ def _(
 
 
 @jvp(io_callback_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **_: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **_: object) -> Duals:
     raise ValueError(
         "IO callbacks do not support JVP: nothing is known of the derivative of a Python function. "
         "Keep gradients out of it with stop_gradient on its arguments."
@@ -191,9 +190,7 @@ def _(
 
 
 @transpose(io_callback_p)
-def _(
-    cotangents: Sequence[Cotangent], *operands: Operand, **_: object
-) -> Sequence[Cotangent | None]:
+def _(cotangents: Sequence[Cotangent], *operands: Operand, **_: object) -> Cotangents:
     raise ValueError(
         "IO callbacks do not support transpose: a Python function cannot be run backwards."
     )
@@ -253,8 +250,8 @@ class CallbackArguments:
                 values.append(leaf)
         return CallbackArguments(structure, static), values
 
-    def restored(self, values: Sequence[ArrayLike]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
-        """Return (args, kwargs) with `values` as the arrays."""
+    def restored(self, values: ArrayLikes) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
+        """Return (args, kwargs) with `values` for the arrays."""
         leaves: list[object] = list(values)
         for index, leaf in self.static:
             leaves.insert(index, leaf)
@@ -360,45 +357,32 @@ def _(*operands: AbstractValue, ordered: bool, **_: object) -> Effects:
 
 # Tangents are ignored: only the primals are shown, once.
 @jvp(debug_callback_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     return process(debug_callback_p, tuple(primals), params), []
 
 
 @jvp(debug_print_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     return process(debug_print_p, tuple(primals), params), []
 
 
 @transpose(debug_callback_p, debug_print_p)
-def _(
-    cotangents: Sequence[Cotangent], *operands: Operand, **_: object
-) -> Sequence[Cotangent | None]:
+def _(cotangents: Sequence[Cotangent], *operands: Operand, **_: object) -> Cotangents:
     return [Zero(x.aval) if is_linear(x) else None for x in operands]
 
 
 @batch(debug_callback_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[ArrayLikes, BatchAxes]:
     return _each_example(debug_callback_p, values, axes, params)
 
 
 @batch(debug_print_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[ArrayLikes, BatchAxes]:
     return _each_example(debug_print_p, values, axes, params)
 
 
 def _each_example(
-    primitive: Primitive,
-    values: Sequence[ArrayLike],
-    axes: Sequence[int | None],
-    params: Params,
+    primitive: Primitive, values: ArrayLikes, axes: Sequence[int | None], params: Params
 ) -> tuple[list[ArrayLike], list[BatchAxis]]:
     """Bind a debug primitive once per example of a batch, in order; return no results."""
     for i in range(batch_size(values, axes)):

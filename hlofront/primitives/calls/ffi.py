@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.hashable import HashableArray
-from hlofront.base.typing import Array, ArrayLike, NumPyArray, is_tuple_or_list
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray, is_tuple_or_list
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effects, OwnEffect, no_effects
 from hlofront.core.primitive import Primitive
@@ -212,8 +212,8 @@ def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
     ffi_call("control_dep", (), has_side_effect=True)(src, dst)
 
 
-def schedule(ops: Sequence[ArrayLike]) -> None:
-    """Make XLA compute arrays in this order.
+def schedule(ops: ArrayLikes) -> None:
+    """Have XLA compute arrays in this order.
 
     Args:
       ops: the arrays.

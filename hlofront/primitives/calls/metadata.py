@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 from hlofront.base import tree
 from hlofront.base.option import fold_thread, unset
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray
 from hlofront.core.names import (
     FrontendAttributes,
@@ -18,7 +18,7 @@ from hlofront.core.names import (
 )
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp, transpose
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, Batched, Cotangent, Dual, Operand, Tangents
 from hlofront.core.trace import process
 from hlofront.primitives.sharding.families import split_as_first_operand
 
@@ -119,9 +119,7 @@ def _(x: ShapedArray, *, xla_metadata_kvs: object) -> ShapedArray:
 
 
 @jvp(xla_metadata_value_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, xla_metadata_kvs: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, xla_metadata_kvs: object) -> Dual:
     marked = process(xla_metadata_value_p, tuple(primals), {"xla_metadata_kvs": xla_metadata_kvs})
     return marked, tangents[0]
 
@@ -132,9 +130,7 @@ def _(cotangent: Cotangent, x: Operand, *, xla_metadata_kvs: object) -> Sequence
 
 
 @batch(xla_metadata_value_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, xla_metadata_kvs: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, xla_metadata_kvs: object) -> Batched:
     marked = process(xla_metadata_value_p, tuple(values), {"xla_metadata_kvs": xla_metadata_kvs})
     return marked, axes[0]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, is_tuple_or_list
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData, axis_size
 from hlofront.core.futures import AbstractFuture
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, BatchRuleWithAxis, batch, batch_with_axis
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Batched
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import iota, scalar_of
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -68,8 +68,8 @@ def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
 def _reduction(primitive: Primitive, fold: Callable[..., Array]) -> None:
     def rule(
         data: AxisData,
-        values: Sequence[ArrayLike],
-        batch_axes: Sequence[BatchAxis],
+        values: ArrayLikes,
+        batch_axes: BatchAxes,
         /,
         *,
         axes: tuple[Hashable, ...],
@@ -128,7 +128,7 @@ def _reduced(
     return _bound(primitive, x, tuple(shifted), groups), batch_axis - gone
 
 
-def with_rows(parts: Sequence[ArrayLike]) -> Array:
+def with_rows(parts: ArrayLikes) -> Array:
     """Stack arrays of equal shape along a new first axis."""
     result: Any = None
     count = len(parts)
@@ -179,14 +179,14 @@ def _names(axis_name: object) -> tuple[Hashable, ...]:
 @batch_with_axis(exchanges.all_gather_p)
 def _(
     data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    batch_axes: BatchAxes,
     /,
     *,
     all_gather_dimension: int,
     tiled: bool,
     **params: Any,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (batch_axis,) = values, batch_axes
     names, groups = params["axis_name"], params["axis_index_groups"]
     if data.name not in names:
@@ -215,8 +215,8 @@ def _gather_of_batch(
     all_gather_dimension: int,
     tiled: bool,
     **params: object,
-) -> tuple[ArrayLike, BatchAxis]:
-    """Return the all_gather of a batch of arrays, along an axis that vmap does not map."""
+) -> Batched:
+    """Return the gather, along an axis that vmap does not map, of a batch of arrays."""
     # A batch axis before the gathered axis shifts it, and one after it is shifted.
     shift = batch_axis is not None and (
         batch_axis <= all_gather_dimension if tiled else batch_axis < all_gather_dimension
@@ -229,16 +229,12 @@ def _gather_of_batch(
 
 
 @batch_with_axis(exchanges.all_gather_invariant_p)
-def _(
-    data: AxisData, values: Sequence[ArrayLike], batch_axes: Sequence[BatchAxis], /, **params: Any
-) -> tuple[ArrayLike, BatchAxis]:
+def _(data: AxisData, values: ArrayLikes, batch_axes: BatchAxes, /, **params: Any) -> Batched:
     return _gather_of_batch(exchanges.all_gather_invariant_p, values[0], batch_axes[0], **params)
 
 
 @batch_with_axis(exchanges.all_gather_reduced_p)
-def _(
-    data: AxisData, values: Sequence[ArrayLike], batch_axes: Sequence[BatchAxis], /, **params: Any
-) -> tuple[ArrayLike, BatchAxis]:
+def _(data: AxisData, values: ArrayLikes, batch_axes: BatchAxes, /, **params: Any) -> Batched:
     return _gather_of_batch(exchanges.all_gather_reduced_p, values[0], batch_axes[0], **params)
 
 
@@ -284,14 +280,14 @@ def _joined(x: ArrayLike, dimension: int, tiled: bool) -> ArrayLike:
 @batch_with_axis(exchanges.reduce_scatter_p)
 def _(
     data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    batch_axes: BatchAxes,
     /,
     *,
     scatter_dimension: int,
     tiled: bool,
     **params: Any,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (batch_axis,) = values, batch_axes
     names, groups, size = params["axis_name"], params["axis_index_groups"], params["axis_size"]
     if data.name not in names:
@@ -335,8 +331,8 @@ def _scatter_of_batch(
     scatter_dimension: int,
     tiled: bool,
     **params: object,
-) -> tuple[ArrayLike, BatchAxis]:
-    """Return the reduce_scatter of a batch of arrays, along an axis that vmap does not map."""
+) -> Batched:
+    """Return the reduce_scatter, along an axis that vmap does not map, of a batch of arrays."""
     at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)
     result = process(primitive, (x,), {**params, "scatter_dimension": at, "tiled": tiled})
     if batch_axis is None:
@@ -345,9 +341,7 @@ def _scatter_of_batch(
 
 
 @batch_with_axis(exchanges.unreduced_reduce_scatter_p)
-def _(
-    data: AxisData, values: Sequence[ArrayLike], batch_axes: Sequence[BatchAxis], /, **params: Any
-) -> tuple[ArrayLike, BatchAxis]:
+def _(data: AxisData, values: ArrayLikes, batch_axes: BatchAxes, /, **params: Any) -> Batched:
     return _scatter_of_batch(
         exchanges.unreduced_reduce_scatter_p, values[0], batch_axes[0], **params
     )
@@ -360,11 +354,7 @@ def _start_batched(primitive: Primitive, start: Primitive) -> BatchRuleWithAxis:
     """
 
     def rule(
-        data: AxisData,
-        values: Sequence[ArrayLike],
-        batch_axes: Sequence[BatchAxis],
-        /,
-        **params: Any,
+        data: AxisData, values: ArrayLikes, batch_axes: BatchAxes, /, **params: Any
     ) -> BatchResult:
         if data.name in params["axis_name"]:
             return batch_with_axis[primitive](data, values, batch_axes, **params)
@@ -378,7 +368,7 @@ for _primitive, _start in futures.starts.items():
 
 
 @batch(futures.reduce_scatter_done_p)
-def _(values: Sequence[ArrayLike], batch_axes: Sequence[int]) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, batch_axes: Sequence[int]) -> Batched:
     (value,), (axis,) = values, batch_axes
     if isinstance(typeof(value), AbstractFuture):
         value = process(futures.reduce_scatter_done_p, (value,), {})
@@ -394,15 +384,15 @@ def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
 @batch_with_axis(exchanges.all_to_all_p)
 def _(
     data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    batch_axes: BatchAxes,
     /,
     *,
     split_axis: int,
     concat_axis: int,
     tiled: bool,
     **params: Any,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (batch_axis,) = values, batch_axes
     names, groups = _names(params["axis_name"]), params["axis_index_groups"]
     if data.name not in names:
@@ -500,13 +490,13 @@ def _exchanged(x: ArrayLike, split_axis: int) -> Array:
 @batch_with_axis(exchanges.ppermute_p)
 def _(
     data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    batch_axes: BatchAxes,
     /,
     *,
     axis_name: Sequence[Hashable],
     perm: tuple[tuple[int, int], ...],
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (batch_axis,) = values, batch_axes
     if data.name not in axis_name:
         return process(
@@ -529,13 +519,8 @@ def _(
 
 @batch_with_axis(c.axis_index_p)
 def _(
-    data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
-    /,
-    *,
-    axis_name: Sequence[Hashable],
-) -> tuple[ArrayLike, BatchAxis]:
+    data: AxisData, values: ArrayLikes, batch_axes: BatchAxes, /, *, axis_name: Sequence[Hashable]
+) -> Batched:
     if data.name != axis_name:
         return process(c.axis_index_p, (), {"axis_name": axis_name}), None
     return iota(np.dtype(np.int32), data.size), 0
@@ -544,13 +529,13 @@ def _(
 @batch_with_axis(exchanges.pbroadcast_p)
 def _(
     data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    batch_axes: BatchAxes,
     /,
     *,
     axis_name: Sequence[Hashable],
     source: int,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (batch_axis,) = values, batch_axes
     names = _names(axis_name)
     if data.name not in names:

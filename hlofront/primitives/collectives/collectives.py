@@ -10,15 +10,23 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, is_tuple_or_list
 from hlofront.core import axes as named
-from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.aval import Avals, ShapedArray, is_value, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose, varying
 from hlofront.core.sharding.forbidden_collectives import communicating
 from hlofront.core.sharding.manual_axes import ManualAxisType
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    Cotangent,
+    Cotangents,
+    Duals,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.arrays.creation import scalar_of
 from hlofront.primitives.arrays.shaping import broadcast_in_dim
@@ -113,7 +121,7 @@ def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsL
 
 
 def bind_reduction(
-    primitive: Primitive, operands: Sequence[ArrayLike], axes: Sequence[Hashable], groups: Groups
+    primitive: Primitive, operands: ArrayLikes, axes: Sequence[Hashable], groups: Groups
 ) -> list[ArrayLike]:
     """Reduce operands along axes.
 
@@ -305,16 +313,14 @@ def _(*avals: ShapedArray, axes: tuple[int, ...], axis_index_groups: Groups) -> 
 
 @varying(pmax_p, pmin_p)
 def _(
-    avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...], axis_index_groups: Groups
+    avals: Avals, *, axes: tuple[Hashable, ...], axis_index_groups: Groups
 ) -> list[ManualAxisType]:
     types = [aval.manual_axis_type for aval in avals]
     return [kind.with_varying(kind.varying.difference(axes)) for kind in types]
 
 
 @jvp(psum_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     results = process(psum_p, tuple(primals), params)
     moving = [t for t in tangents if type(t) is not Zero]
     moved = iter(process(psum_p, tuple(moving), params))
@@ -330,7 +336,7 @@ def _(
     *operands: Operand,
     axes: tuple[int, ...],
     axis_index_groups: Groups,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     # A sum over named axes is its own transpose: each index sends its cotangent to all.
     names = tuple([a for a in axes if a not in positional(axes)])
     present = [c for c in cotangents if type(c) is not Zero]
@@ -353,7 +359,7 @@ def _(
 
 def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[list[ArrayLike], list[Tangent]]]:
     def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+        primals: ArrayLikes, tangents: Tangents, **params: Any
     ) -> tuple[list[ArrayLike], list[Tangent]]:
         """Return the extrema, and the mean tangent of the elements that equal each extremum."""
         results = process(primitive, tuple(primals), params)
@@ -427,7 +433,7 @@ def _(*, axis_name: object) -> ShapedArray:
 
 
 @varying(axis_index_p)
-def _(avals: Sequence[ShapedArray], *, axis_name: Hashable) -> list[ManualAxisType]:
+def _(avals: Avals, *, axis_name: Hashable) -> list[ManualAxisType]:
     return [ManualAxisType(varying=manual_among([axis_name]))]
 
 

@@ -8,13 +8,13 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, Params
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, varying
 from hlofront.core.sharding.forbidden_collectives import communicating
 from hlofront.core.sharding.manual_axes import ManualAxisType
 from hlofront.core.sizes.dimensions import canonical_axis
-from hlofront.core.symbolic_zeros import UndefinedPrimal
+from hlofront.core.symbolic_zeros import Cotangents, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from hlofront.primitives.collectives.collectives import (
@@ -31,13 +31,7 @@ from hlofront.primitives.collectives.pcast import state_along
 from hlofront.primitives.collectives.varying import manual_among, may_mix, varying_along
 from hlofront.primitives.elementwise.compare import eq, select_n
 from hlofront.primitives.elementwise.elementwise import mul
-from hlofront.primitives.rules.derivatives import (
-    Cotangents,
-    CotangentsOfOne,
-    aval_of_operand,
-    linear,
-    zeros_of,
-)
+from hlofront.primitives.rules.derivatives import CotangentsOfOne, aval_of_operand, linear, zeros_of
 
 all_gather_p = Primitive("all_gather")
 # An all_gather whose result's type says that it is the same at all indices.
@@ -159,24 +153,18 @@ def _(
 
 
 @varying(all_gather_invariant_p)
-def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
-) -> list[ManualAxisType]:
+def _(avals: Avals, *, axis_name: Sequence[Hashable], **_: object) -> list[ManualAxisType]:
     kind = avals[0].manual_axis_type
     return [kind.with_varying(kind.varying.difference(axis_name))]
 
 
 @varying(all_gather_reduced_p)
-def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
-) -> list[ManualAxisType]:
+def _(avals: Avals, *, axis_name: Sequence[Hashable], **_: object) -> list[ManualAxisType]:
     return [_moved(avals[0], axis_name, "varying", "reduced")]
 
 
 @varying(unreduced_reduce_scatter_p)
-def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
-) -> list[ManualAxisType]:
+def _(avals: Avals, *, axis_name: Sequence[Hashable], **_: object) -> list[ManualAxisType]:
     return [_moved(avals[0], axis_name, "unreduced", "varying")]
 
 

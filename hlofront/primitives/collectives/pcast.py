@@ -10,17 +10,18 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, ArrayLikes, is_tuple_or_list
 from hlofront.core import axes as named
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, varying
 from hlofront.core.sharding.forbidden_collectives import communicating
 from hlofront.core.sharding.manual_axes import SETS, ManualAxisType
 from hlofront.core.sharding.partition import UnreducedKind
+from hlofront.core.symbolic_zeros import Cotangents
 from hlofront.core.trace import process
 from hlofront.primitives.collectives.varying import manual_among, may_mix, pvary
-from hlofront.primitives.rules.derivatives import Cotangents, linear
+from hlofront.primitives.rules.derivatives import linear
 
 # From invarying to reduced.
 preduced_p = Primitive("preduced")
@@ -58,7 +59,7 @@ def _register(primitive: Primitive, before: str, after: str) -> None:
         return x
 
     @varying(primitive)
-    def _(avals: Sequence[ShapedArray], *, axes: Names) -> list[ManualAxisType]:
+    def _(avals: Avals, *, axes: Names) -> list[ManualAxisType]:
         kind = avals[0].manual_axis_type
         combined = _COMBINES.get(primitive, UnreducedKind.sum)
         if kind.unreduced_kind not in (None, combined):
@@ -74,7 +75,7 @@ def _register(primitive: Primitive, before: str, after: str) -> None:
         return [kind.update(**changes)]
 
     @batch(primitive)
-    def _(values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: Names) -> PyTree:
+    def _(values: ArrayLikes, batch_axes: Sequence[int], *, axes: Names) -> PyTree:
         return process(primitive, (values[0],), {"axes": axes}), batch_axes[0]
 
 

@@ -4,16 +4,14 @@ Both concern values outside programs: in a program of one process they do nothin
 processes no value inside a program is the part of only one process.
 """
 
-from collections.abc import Sequence
-
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import AxisData
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch_with_axis, infer
 from hlofront.core.sharding.mesh import Mesh
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
 from hlofront.primitives.sharding.families import split_as_first_operand
@@ -121,8 +119,8 @@ def _spec_with_axis(
 def ltg_batcher(
     insert_axis: bool,
     axis_data: AxisData,
-    vals_in: Sequence[ArrayLike],
-    dims_in: Sequence[BatchAxis],
+    vals_in: ArrayLikes,
+    dims_in: BatchAxes,
     global_mesh: Mesh,
     pspec: PartitionSpec,
 ) -> BatchResult:
@@ -146,8 +144,8 @@ def ltg_batcher(
 @batch_with_axis(host_local_array_to_global_array_p)
 def _(
     axis_data: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     global_mesh: Mesh,
     pspec: PartitionSpec,
@@ -158,8 +156,8 @@ def _(
 @batch_with_axis(global_array_to_host_local_array_p)
 def _(
     axis_data: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     global_mesh: Mesh,
     pspec: PartitionSpec,

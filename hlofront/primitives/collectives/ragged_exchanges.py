@@ -7,13 +7,13 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import int32
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import Results, Tangents, batch_with_axis, infer, jvp, transpose
+from hlofront.core.rules import JvpResult, batch_with_axis, infer, jvp, transpose
 from hlofront.core.sharding.forbidden_collectives import communicating
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Batched, Cotangents, Operand, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import iota
 from hlofront.primitives.arrays.cumulative import cumsum
@@ -242,9 +242,7 @@ def _exchanged(x: ArrayLike, axis_name: Sequence[Hashable], groups: Groups) -> A
 
 
 @jvp(ragged_all_to_all_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
     result = process(ragged_all_to_all_p, tuple(primals), params)
     moving = tangents[:2]
     if all(type(tangent) is Zero for tangent in moving):
@@ -261,7 +259,7 @@ def _(
     *numbers: Operand,
     axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     input_offsets, send_sizes, output_offsets, recv_sizes = map(known, numbers)
     targets = _exchanged(output_offsets, axis_name, axis_index_groups)
     rows_sent = rows_kept = None
@@ -287,13 +285,13 @@ def _(
 @batch_with_axis(ragged_all_to_all_p)
 def _(
     data: AxisData,
-    values: Sequence[ArrayLike],
-    batch_axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    batch_axes: BatchAxes,
     /,
     *,
     axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     values = [to_front(x, axis, data.size) for x, axis in zip(values, batch_axes, strict=True)]
     operand, output = map(_merged, values[:2])
     heights = [typeof(x).shape[1] for x in values[:2]]

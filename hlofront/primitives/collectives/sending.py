@@ -8,7 +8,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import dtype_of
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
-from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
+from hlofront.core.aval import AbstractToken, AbstractValue, Avals, ShapedArray, token_aval
 from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, varying
@@ -114,10 +114,8 @@ def _(
 
 
 @varying(precv_p)
-def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
-) -> list[ManualAxisType]:
-    # A token does not say along which other axes the sent values vary.
+def _(avals: Avals, *, axis_name: Sequence[Hashable], **_: object) -> list[ManualAxisType]:
+    # A token does not say along which other axes the values vary that were sent.
     return [ManualAxisType(varying=manual_among(axis_name))]
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 
-from hlofront.base.typing import ArrayLike, Params
+from hlofront.base.typing import ArrayLike, ArrayLikes, Params
 from hlofront.core import trace
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.rules import batch, infer, subprograms, varying
@@ -69,13 +69,13 @@ def _(x: ShapedArray, *, axes: tuple[Hashable, ...]) -> ShapedArray:
 
 
 @varying(pvary_p)
-def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[ManualAxisType]:
+def _(avals: Avals, *, axes: tuple[Hashable, ...]) -> list[ManualAxisType]:
     kind = avals[0].manual_axis_type
     return [kind.with_varying(kind.varying | frozenset(axes))]
 
 
 @varying(psum_invariant_p)
-def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[ManualAxisType]:
+def _(avals: Avals, *, axes: tuple[Hashable, ...]) -> list[ManualAxisType]:
     kind = avals[0].manual_axis_type
     missing = frozenset(axes) - kind.varying
     if missing:
@@ -101,14 +101,14 @@ linear(psum_invariant_p, _psum_transpose)
 
 @batch(pvary_p)
 def _(
-    values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
+    values: ArrayLikes, batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
 ) -> tuple[ArrayLike, int]:
     return pvary(values[0], axes), batch_axes[0]
 
 
 @batch(psum_invariant_p)
 def _(
-    values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
+    values: ArrayLikes, batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
 ) -> tuple[ArrayLike, int]:
     return psum_invariant(values[0], axes), batch_axes[0]
 

@@ -1,17 +1,15 @@
 """Primitives that compare elements and select by the result: eq, lt, select_n."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangent, Cotangents, Dual, Operand, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.elementwise.families import (
     ANY,
@@ -104,7 +102,7 @@ def _(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 @jvp(select_n_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     result = process(select_n_p, tuple(primals), {})
     cases = tangents[1:]
     if all(type(tangent) is Zero for tangent in cases):
@@ -118,7 +116,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(select_n_p)
-def _(cotangent: ArrayLike, which: ArrayLike, *cases: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, which: ArrayLike, *cases: Operand) -> Cotangents:
     if len(cases) == 1:
         return [None, cotangent]
     zeros = zeros_of(typeof(cotangent))

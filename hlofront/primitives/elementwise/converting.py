@@ -20,14 +20,22 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, PrimalTangentDType, exact_dtype
 from hlofront.base.tree import tree_map
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike, NumPyArray
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.compile_time import eval_context
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp, run, transpose
 from hlofront.core.sharding.requested_shardings import cotangent_sharding, with_batch_axis
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import (
+    Batched,
+    Cotangents,
+    Dual,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import Tracer, current_trace, is_eager, process
 from hlofront.core.typed_scalars import typed
 from hlofront.primitives.elementwise.families import FLOAT, check_dtype
@@ -235,17 +243,13 @@ def _(x: ShapedArray, *, dtype: DType) -> ShapedArray:
 
 
 @jvp(to_edtype_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, edtype: DType
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, edtype: DType) -> Dual:
     result = process(to_edtype_p, tuple(primals), {"edtype": edtype})
     return result, _converted_tangent(tangents[0], result)
 
 
 @jvp(from_edtype_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, dtype: DType
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, dtype: DType) -> Dual:
     result = process(from_edtype_p, tuple(primals), {"dtype": dtype})
     return result, _converted_tangent(tangents[0], result)
 
@@ -259,18 +263,14 @@ def _converted_tangent(tangent: Tangent, result: ArrayLike) -> Tangent:
 
 
 @batch(to_edtype_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, edtype: DType
-) -> tuple[ArrayLike, BatchAxis]:
-    # The last axes may be the axes of each element.
+def _(values: ArrayLikes, axes: Sequence[int], *, edtype: DType) -> Batched:
+    # The last axes may be those of an element.
     in_front = move_axis(values[0], axes[0], 0)
     return process(to_edtype_p, (in_front,), {"edtype": edtype}), 0
 
 
 @batch(from_edtype_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, dtype: DType
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: Sequence[int], *, dtype: DType) -> Batched:
     return process(from_edtype_p, tuple(values), {"dtype": dtype}), axes[0]
 
 
@@ -354,9 +354,7 @@ def _(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: object) ->
 
 
 @jvp(convert_element_type_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
     result = process(convert_element_type_p, tuple(primals), params)
     (tangent,) = tangents
     zero = Zero.of(result)
@@ -375,7 +373,7 @@ def _(
     new_dtype: DType,
     weak_type: bool,
     sharding: NamedSharding | None,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     aval, expected = typeof(cotangent), x.aval.to_cotangent_aval()
     if aval == expected:
         return [cotangent]
@@ -388,13 +386,13 @@ def _(
 
 @batch(convert_element_type_p)
 def _(
-    values: Sequence[ArrayLike],
+    values: ArrayLikes,
     axes: Sequence[int],
     *,
     new_dtype: DType,
     weak_type: bool,
     sharding: NamedSharding | None,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (axis,) = values, axes
     batched_sharding = with_batch_axis(sharding, axis, x, axis)
     params = {"new_dtype": new_dtype, "weak_type": weak_type, "sharding": batched_sharding}
@@ -462,9 +460,7 @@ no_derivative(bitcast_convert_type_p)
 
 
 @batch(bitcast_convert_type_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, new_dtype: DType
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: Sequence[int], *, new_dtype: DType) -> Batched:
     (x,), (axis,) = values, axes
     aval = typeof(x)
     # The last axis may be merged into elements, so it must not be the batch axis.

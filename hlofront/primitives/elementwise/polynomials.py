@@ -1,14 +1,22 @@
 """Primitives that evaluate polynomials: polynomial."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import typeof
 from hlofront.core.rules import jvp, transpose
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    Cotangent,
+    Cotangents,
+    Dual,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import full_like, scalar_like
 from hlofront.primitives.arrays.shaping import ascending, broadcast_in_dim
@@ -86,9 +94,7 @@ def _broadcast(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 @jvp(polynomial_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     x, *coefficients = primals
     change, *changes = tangents
     result = process(polynomial_p, tuple(primals), params)
@@ -105,19 +111,15 @@ def _(
     return result, total
 
 
-def _evaluated(
-    x: ArrayLike, coefficients: Sequence[ArrayLike], params: dict[str, object]
-) -> ArrayLike:
-    """Evaluate a polynomial; with only one coefficient, the result has that one's shape."""
+def _evaluated(x: ArrayLike, coefficients: ArrayLikes, params: dict[str, object]) -> ArrayLike:
+    """Return a polynomial of one or more coefficients, whose shape may be smaller for one."""
     if len(coefficients) == 1:
         return coefficients[0]
     return process(polynomial_p, (x, *coefficients), params)
 
 
 @transpose(polynomial_p)
-def _(
-    cotangent: ArrayLike, x: Operand, *coefficients: Operand, **params: object
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: Operand, *coefficients: Operand, **params: object) -> Cotangents:
     if is_linear(x):
         raise TypeError(
             "polynomial is linear in its coefficients, not in x, and cannot be transposed by x."

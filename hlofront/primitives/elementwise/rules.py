@@ -4,17 +4,25 @@ Operands broadcast, so their tangents do too, and cotangents are summed to their
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import jvp, transpose
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import (
+    Cotangents,
+    Dual,
+    Operand,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import (
     coefficient_like,
@@ -105,7 +113,7 @@ linear(e.neg_p, lambda cotangent, x: [neg(cotangent)])
 
 
 @jvp(e.add_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     result = process(e.add_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero or type(y) is Zero:
@@ -114,12 +122,12 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(e.add_p)
-def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Cotangents:
     return [unbroadcast(cotangent, z) if is_linear(z) else None for z in (x, y)]
 
 
 @jvp(e.sub_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     result = process(e.sub_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero:
@@ -128,7 +136,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(e.sub_p)
-def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Cotangents:
     return [
         unbroadcast(cotangent, x) if is_linear(x) else None,
         neg(unbroadcast(cotangent, y)) if is_linear(y) else None,
@@ -143,9 +151,7 @@ derivative(
 
 
 @transpose(e.mul_p)
-def _(
-    cotangent: ArrayLike, x: Operand, y: Operand, *, out_dtype: DType | None
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: Operand, y: Operand, *, out_dtype: DType | None) -> Cotangents:
     if is_linear(x):
         return [_cotangent_of_factor(cotangent, x, y, out_dtype), None]
     return [None, _cotangent_of_factor(cotangent, y, x, out_dtype) if is_linear(y) else None]
@@ -163,7 +169,7 @@ slope(e.one_minus_square_p, lambda result, x: mul(scalar_like(x, -2), x))
 
 
 @jvp(e.div_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     x, y = primals
     change, change_of_y = tangents
     result = div(x, y)
@@ -184,7 +190,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(e.div_p)
-def _(cotangent: ArrayLike, x: UndefinedPrimal, y: ArrayLike) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: UndefinedPrimal, y: ArrayLike) -> Cotangents:
     return [unbroadcast(div(cotangent, y), x), None]
 
 
@@ -199,18 +205,16 @@ derivative_from_result(
 
 
 @jvp(e.max_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     return _change_of_extreme(e.max(*primals), primals, tangents)
 
 
 @jvp(e.min_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     return _change_of_extreme(e.min(*primals), primals, tangents)
 
 
-def _change_of_extreme(
-    result: ArrayLike, primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
-) -> tuple[ArrayLike, Tangent]:
+def _change_of_extreme(result: ArrayLike, primals: ArrayLikes, tangents: Tangents) -> Dual:
     """Return an extremum and its tangent: the selected operand's, or the mean of both at ties."""
     is_x, is_y = (eq(operand, result) for operand in primals)
     none, half, whole = (constant_like(result, share) for share in (0, 0.5, 1))
@@ -223,7 +227,7 @@ def _change_of_extreme(
 
 
 @jvp(e.clamp_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     low, x, high = primals
     result = e.clamp(low, x, high)
     total: Tangent = Zero.of(result)
@@ -326,7 +330,7 @@ derivative_from_result(e.acosh_p, _change_of_acosh)
 
 
 @jvp(e.atan2_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     x, y = primals
     result = e.atan2(x, y)
     scale = add(square(x), square(y))
@@ -360,7 +364,7 @@ linear(e.conj_p, _transposed_conj)
 
 
 @jvp(e.complex_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     result = complex(*primals)
     x, y = tangents
     if type(x) is Zero:
@@ -371,7 +375,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(e.complex_p)
-def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Cotangents:
     return [
         unbroadcast(e.real(cotangent), x) if is_linear(x) else None,
         neg(unbroadcast(e.imag(cotangent), y)) if is_linear(y) else None,

@@ -10,7 +10,7 @@ transforms/taylor.py.
 import math
 from collections.abc import Callable, Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import TaylorRule, taylor
@@ -61,7 +61,7 @@ def _products(x: Polynomial, y: Polynomial, degree: int, first: int = 0) -> Arra
     return total(mul(x[j], y[degree - j]) for j in range(max(first, degree + 1 - len(y)), last + 1))
 
 
-def integral(u: Polynomial, w: Polynomial) -> Sequence[ArrayLike]:
+def integral(u: Polynomial, w: Polynomial) -> ArrayLikes:
     """Return the terms of v with v' = w u', where w has one order less than u or no terms."""
     du = _derivative(u)
     return [
@@ -83,9 +83,7 @@ def _unary(primitive: Primitive) -> Callable[[Callable[..., Series]], None]:
     """Register a function (coefficients of x, result, **params) -> series as a Taylor rule."""
 
     def register(terms: Callable[..., Series]) -> None:
-        def rule(
-            primals: Sequence[ArrayLike], series: Sequence[Series], **params: object
-        ) -> Expansion:
+        def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
             result = process(primitive, tuple(primals), params)
             return result, terms(polynomial(primals[0], series[0]), result, **params)
 
@@ -113,7 +111,7 @@ def solution(
     """
 
     @_unary(primitive)
-    def _(u: Polynomial, result: ArrayLike, **_: object) -> Sequence[ArrayLike]:
+    def _(u: Polynomial, result: ArrayLike, **_: object) -> ArrayLikes:
         du = [scaled(x, factor) for x in _derivative(u)]
         v: list[ArrayLike] = [result]
         w: list[ArrayLike] = []
@@ -134,7 +132,7 @@ def _of_shape(term: ArrayLike, result: ArrayLike) -> ArrayLike:
 
 
 @taylor(e.add_p)
-def _(primals: Sequence[ArrayLike], series: Sequence[Series]) -> Expansion:
+def _(primals: ArrayLikes, series: Sequence[Series]) -> Expansion:
     result = add(*primals)
     x, y = series
     if isinstance(x, ZeroSeries):
@@ -146,7 +144,7 @@ def _(primals: Sequence[ArrayLike], series: Sequence[Series]) -> Expansion:
 
 
 @taylor(e.sub_p)
-def _(primals: Sequence[ArrayLike], series: Sequence[Series]) -> Expansion:
+def _(primals: ArrayLikes, series: Sequence[Series]) -> Expansion:
     result = sub(*primals)
     x, y = series
     if isinstance(x, ZeroSeries):
@@ -158,7 +156,7 @@ def _(primals: Sequence[ArrayLike], series: Sequence[Series]) -> Expansion:
 
 
 @taylor(e.div_p)
-def _(primals: Sequence[ArrayLike], series: Sequence[Series]) -> Expansion:
+def _(primals: ArrayLikes, series: Sequence[Series]) -> Expansion:
     u, w = map(polynomial, primals, series)
     v: list[ArrayLike] = [div(*primals)]
     for k in range(1, max(len(u), len(w))):
@@ -168,7 +166,7 @@ def _(primals: Sequence[ArrayLike], series: Sequence[Series]) -> Expansion:
 
 
 @_unary(e.square_p)
-def _(u: Polynomial, result: ArrayLike) -> Sequence[ArrayLike]:
+def _(u: Polynomial, result: ArrayLike) -> ArrayLikes:
     return _power(u, 2)[1:]
 
 
@@ -192,8 +190,8 @@ def _(u: Polynomial, result: ArrayLike, *, y: int) -> Series:
     return _power(u, y)[1:] if y > 0 else _power_terms(u, result, y)
 
 
-def _power_terms(u: Polynomial, result: ArrayLike, exponent: float) -> Sequence[ArrayLike]:
-    """Return the terms of any power v of u, from u v' = exponent * v u'."""
+def _power_terms(u: Polynomial, result: ArrayLike, exponent: float) -> ArrayLikes:
+    """Return the terms of a power v of u that is not a polynomial: u v' = exponent * v u'."""
     v: list[ArrayLike] = [result]
     for k in range(1, len(u)):
         change = total(
@@ -208,7 +206,7 @@ def power(primitive: Primitive, exponent: float) -> None:
     """Register the Taylor rule of a primitive that is a fixed power of its operand."""
 
     @_unary(primitive)
-    def _(u: Polynomial, result: ArrayLike, **_: object) -> Sequence[ArrayLike]:
+    def _(u: Polynomial, result: ArrayLike, **_: object) -> ArrayLikes:
         return _power_terms(u, result, exponent)
 
 
@@ -217,7 +215,7 @@ power(e.cbrt_p, 1 / 3)
 
 
 @_unary(e.sqrt_p)
-def _(u: Polynomial, result: ArrayLike, **_: object) -> Sequence[ArrayLike]:
+def _(u: Polynomial, result: ArrayLike, **_: object) -> ArrayLikes:
     v: list[ArrayLike] = [result]
     for k in range(1, len(u)):
         v.append(_divided(u[k], _products(v, v, k, first=1), scaled(result, 2)))
@@ -264,7 +262,7 @@ def pair(
     """
 
     @_unary(primitive)
-    def _(u: Polynomial, result: ArrayLike, **params: object) -> Sequence[ArrayLike]:
+    def _(u: Polynomial, result: ArrayLike, **params: object) -> ArrayLikes:
         du = _derivative(u)
         v: list[ArrayLike] = [result]
         w: list[ArrayLike] = [partner(u[0], **params)]

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.typing import Shape
 from hlofront.core.aval import ShapedArray
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes
 from hlofront.primitives.rules.batching import shifted
 
 # ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)).
@@ -94,7 +94,7 @@ def ascending_axes(axes: Sequence[int]) -> bool:
 
 
 def batched_contraction(
-    lhs_ndim: int, rhs_ndim: int, axes: Sequence[BatchAxis], numbers: CanonicalNumbers
+    lhs_ndim: int, rhs_ndim: int, axes: BatchAxes, numbers: CanonicalNumbers
 ) -> tuple[CanonicalNumbers, int]:
     """Add batch axes of one or both operands; return dimension numbers and the result's batch axis.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike, Params
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -22,7 +22,7 @@ from hlofront.core.sharding.requested_shardings import (
     with_batch_axis_of,
 )
 from hlofront.core.sizes.dimensions import as_size, integers
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Batched, Cotangent, Cotangents, Operand, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.reducing import without_axes
 from hlofront.primitives.arrays.shaping import reshape, rev
@@ -342,7 +342,7 @@ class _ConvParams(TypedDict):
 @rules.transpose(conv_general_dilated_p)
 def _(
     cotangent: ArrayLike, lhs: Operand, rhs: Operand, **params: Unpack[_ConvParams]
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     if is_linear(rhs):
         assert not is_linear(lhs)  # The jvp rule of `bilinear` leads to one linear operand.
         return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
@@ -488,15 +488,15 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 
 @rules.batch(conv_general_dilated_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
     out_sharding: NamedSharding | None,
     **params: object,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     lhs, rhs = values
     lhs_axis, rhs_axis = axes
     params["out_sharding"] = None
@@ -547,8 +547,8 @@ def _(
 
 
 def _batch_of_none(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     feature_group_count: int,
     batch_group_count: int,
     params: Params,

@@ -10,12 +10,20 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, is_tuple_or_list
+from hlofront.base.typing import (
+    Array,
+    ArrayLike,
+    ArrayLikes,
+    DType,
+    DTypeLike,
+    Params,
+    is_tuple_or_list,
+)
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import Results, Tangents, infer
+from hlofront.core.rules import JvpResult, infer
 from hlofront.core.sharding.requested_shardings import (
     cotangent_sharding,
     permuted,
@@ -23,10 +31,12 @@ from hlofront.core.sharding.requested_shardings import (
     with_batch_axis_of,
 )
 from hlofront.core.symbolic_zeros import (
-    BatchAxis,
-    Cotangent,
+    BatchAxes,
+    Batched,
+    Cotangents,
     Operand,
     Tangent,
+    Tangents,
     Zero,
 )
 from hlofront.core.trace import process
@@ -396,9 +406,7 @@ def _(
 def bilinear(primitive: Primitive) -> None:
     """Register the jvp rule of a primitive that is linear in each of its first two operands."""
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         lhs, rhs, *others = primals
         result: ArrayLike = process(primitive, tuple(primals), params)
         if not issubdtype(typeof(result).dtype, np.inexact):
@@ -427,7 +435,7 @@ def _(
     *,
     dimension_numbers: CanonicalNumbers,
     **params: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     if is_linear(rhs):
         contracting, batch = dimension_numbers
         flipped = (contracting[::-1], batch[::-1])
@@ -512,13 +520,13 @@ def flipped_precision(precision: object) -> object:
 
 @rules.batch(dot_general_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     dimension_numbers: CanonicalNumbers,
     out_sharding: NamedSharding | None,
     **params: object,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     lhs, rhs = values
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     vectors = typeof(rhs).ndim == len(rhs_contracting) + 1

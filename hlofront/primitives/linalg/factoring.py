@@ -1,18 +1,18 @@
 """Direct factorizations: cholesky, lu, qr; and products of Householder reflections."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import exact_dtype, int32
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxes, Batched, Dual, Duals, Tangent, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import scalar_like, scalar_of
 from hlofront.primitives.arrays.slicing import concatenate, pad, slice_in_dim
@@ -86,7 +86,7 @@ on_matrices(cholesky_p, INEXACT, (2,), _square("cholesky"))
 
 
 @rules.jvp(cholesky_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     # Murray, "Differentiation of the Cholesky decomposition" (2016), section 2.
     (x,), tangent = primals, instantiate(tangents[0])
     factor = lower_triangle(process(cholesky_p, (x,), {}))
@@ -213,9 +213,7 @@ on_matrices(lu_p, INEXACT, (2,), _lu_shapes)
 
 
 @rules.jvp(lu_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Duals:
     (x,), (tangent,) = primals, tangents
     results = factors, pivots, permutation = process(lu_p, (x,), {})
     m, n = typeof(x).shape[-2:]
@@ -285,9 +283,7 @@ def _(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
 
 
 @rules.batch(lu_pivots_to_permutation_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, permutation_size: int
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, permutation_size: int) -> Batched:
     from_front = process(
         lu_pivots_to_permutation_p,
         (move_axis(values[0], only_axis(axes), 0),),
@@ -347,15 +343,15 @@ on_matrices(qr_p, INEXACT, (2,), _qr_shapes)
 
 @rules.jvp(qr_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     pivoting: bool,
     full_matrices: bool,
     use_magma: object,
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    # With M = Q^H x' R^-1 and Q' = Q W, W is skew-Hermitian and R' R^-1 = M - W is upper
-    # triangular, so the part of M below the diagonal determines W.
+) -> Duals:
+    # With M = Q^H x' R^-1 and Q' = Q W: W is skew-Hermitian and R' R^-1 = M - W upper triangular,
+    # which the part of M below the diagonal determines.
     (x,), tangent = primals, instantiate(tangents[0])
     params = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
     results = process(qr_p, (x,), params)
@@ -479,9 +475,7 @@ def _(a: ShapedArray, jpvt: ShapedArray, *, use_magma: object) -> list[ShapedArr
 
 
 @rules.batch(geqp3_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[ArrayLikes, BatchAxes]:
     size = batch_size(values, axes)
     values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
     return process(geqp3_p, tuple(values), params), [0, 0, 0]

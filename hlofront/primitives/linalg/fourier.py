@@ -9,13 +9,13 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype, to_complex_dtype, to_inexact_dtype
 from hlofront.base.elements import exact_dtype
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.sizes.dimensions import as_size
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, Batched
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import scalar_of
 from hlofront.primitives.arrays.shaping import broadcast_in_dim
@@ -144,11 +144,7 @@ linear(fft_p, _transpose)
 
 @rules.batch(fft_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    fft_type: FftType,
-    fft_lengths: tuple[int, ...],
-) -> tuple[ArrayLike, BatchAxis]:
+    values: ArrayLikes, axes: BatchAxes, *, fft_type: FftType, fft_lengths: tuple[int, ...]
+) -> Batched:
     x = move_axis(values[0], only_axis(axes), 0)
     return process(fft_p, (x,), {"fft_type": fft_type, "fft_lengths": fft_lengths}), 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import NumPyDType, int32
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -80,9 +80,7 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
         results = [ShapedArray((*batches[0], *shape), dtype, weak) for shape, dtype in core_shapes]
         return results if primitive.multiple_results else results[0]
 
-    def batch(
-        values: Sequence[ArrayLike], axes: Sequence[int | None], /, **params: object
-    ) -> BatchResult:
+    def batch(values: ArrayLikes, axes: Sequence[int | None], /, **params: object) -> BatchResult:
         size = batch_size(values, axes)
         values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
         results = process(primitive, tuple(values), params)

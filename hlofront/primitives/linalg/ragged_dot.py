@@ -6,7 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike, Params, Shape
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -18,7 +18,7 @@ from hlofront.core.sharding.requested_shardings import (
     requested,
     with_batch_axis_of,
 )
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangents, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.reducing import without_axes
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, transpose
@@ -300,7 +300,7 @@ def _(
     precision: object,
     preferred_element_type: DType | None,
     **_: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     params = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
@@ -447,8 +447,8 @@ def _ranges(*parts: Sequence[int]) -> list[tuple[int, ...]]:
 
 @rules.batch(ragged_dot_general_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     out_sharding: NamedSharding | None,

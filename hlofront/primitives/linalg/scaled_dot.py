@@ -1,17 +1,24 @@
 """The primitive scaled_dot, which contracts arrays with one scale per block of elements."""
 
-from collections.abc import Sequence
-
 import ml_dtypes
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, infer
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Cotangent,
+    Cotangents,
+    Dual,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.reducing import reduce_sum, without_axes
@@ -27,13 +34,7 @@ from hlofront.primitives.linalg.contraction_numbers import (
 )
 from hlofront.primitives.linalg.dot_general import canonical_element_type, cotangent_of_factor
 from hlofront.primitives.rules.batching import batch_size, to_front
-from hlofront.primitives.rules.derivatives import (
-    Cotangents,
-    add_tangents,
-    aval_of_operand,
-    is_linear,
-    known,
-)
+from hlofront.primitives.rules.derivatives import add_tangents, aval_of_operand, is_linear, known
 
 scaled_dot_p = Primitive("scaled_dot")
 
@@ -161,9 +162,7 @@ def _repeat_scales(scale: ArrayLike, axis: int, new_shape: tuple[int, ...]) -> A
 
 
 @rules.jvp(scaled_dot_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     result = process(scaled_dot_p, tuple(primals), params)
     total: Tangent = Zero.of(result)
     for i, tangent in enumerate(tangents):
@@ -202,8 +201,8 @@ def _(
 
 @rules.batch(scaled_dot_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     dimension_numbers: CanonicalNumbers,
     preferred_element_type: DType,

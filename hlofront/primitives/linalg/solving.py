@@ -1,15 +1,22 @@
 """Direct solvers of linear systems: triangular_solve, tridiagonal_solve."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Batched,
+    Cotangents,
+    Dual,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import scalar_like
 from hlofront.primitives.arrays.shaping import broadcast_in_dim, reshape, squeeze
@@ -113,9 +120,7 @@ def _triangular_shapes(
 
 
 @rules.jvp(triangular_solve_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     a, b = primals
     a_tangent, b_tangent = tangents
     x = process(triangular_solve_p, (a, b), params)
@@ -138,16 +143,14 @@ def _read(a: ArrayLike, params: Params) -> Array:
 
 
 @rules.transpose(triangular_solve_p)
-def _(cotangent: ArrayLike, a: Operand, b: Operand, **params: object) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, a: Operand, b: Operand, **params: object) -> Cotangents:
     assert not is_linear(a) and is_linear(b)
     params["transpose_a"] = not params["transpose_a"]
     return [None, process(triangular_solve_p, (a, cotangent), params)]
 
 
 @rules.batch(triangular_solve_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, left_side: bool, **params: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, left_side: bool, **params: object) -> Batched:
     a, b = values
     a_axis = axes[0]
     if a_axis is None:
@@ -216,9 +219,7 @@ on_matrices(tridiagonal_solve_p, INEXACT, (1, 1, 1, 2), _tridiagonal_shapes)
 
 
 @rules.jvp(tridiagonal_solve_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, perturb_singular: bool
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, perturb_singular: bool) -> Dual:
     *diagonals, b = primals
     *diagonal_tangents, b_tangent = tangents
     params = {"perturb_singular": perturb_singular}
@@ -262,7 +263,7 @@ def _(
     b: Operand,
     *,
     perturb_singular: bool,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     assert is_linear(b) and not any(map(is_linear, (dl, d, du)))
     axis = aval_of_operand(d).ndim - 1
     # The lower diagonal of the transpose is the upper one, shifted by one row.

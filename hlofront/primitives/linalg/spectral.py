@@ -2,7 +2,7 @@
 
 import enum
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.elements import NumPyDType, int32
-from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.symbolic_zeros import Tangent
+from hlofront.core.symbolic_zeros import Duals, Tangents
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import full_like, index_like
 from hlofront.primitives.arrays.reducing import argmax, reduce_sum
@@ -124,9 +124,7 @@ on_matrices(eigh_p, INEXACT, (2,), _eigh_shapes)
 
 
 @rules.jvp(eigh_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     if params["subset_by_index"] not in (None, (0, typeof(primals[0]).shape[-1])):
         raise NotImplementedError(  # JAX raises this class.
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it out, and "
@@ -230,9 +228,7 @@ on_matrices(eig_p, INEXACT, (2,), _eig_shapes)
 
 
 @rules.jvp(eig_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     (x,), tangent = primals, instantiate(tangents[0])
     left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
     if (left or right) and not params["enable_eigvec_derivs"]:
@@ -392,14 +388,14 @@ on_matrices(svd_p, INEXACT, (2,), _svd_shapes)
 
 @rules.jvp(svd_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     full_matrices: bool,
     compute_uv: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: object,
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+) -> Duals:
     (x,), tangent = primals, instantiate(tangents[0])
     m, n = typeof(x).shape[-2:]
     if subset_by_index not in (None, (0, min(m, n))):

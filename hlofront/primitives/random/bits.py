@@ -1,21 +1,20 @@
 """Primitives of random bits: XLA's generators, and Threefry."""
 
 import enum
-from collections.abc import Sequence
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.elements import uint32, uint64
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, DTypeLike, Shape, ShapeLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, infers_whole_types
 from hlofront.core.sharding.requested_shardings import requested, spec_of_rank, split_by
 from hlofront.core.sizes.dimensions import canonical_shape, check_nonnegative
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, Batched
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_update_slice
 from hlofront.primitives.arrays.shaping import broadcast_shapes, expand_dims, squeeze
@@ -130,8 +129,8 @@ infers_whole_types.add(rng_bit_generator_p)
 
 @batch(rng_bit_generator_p)
 def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, shape: Shape, **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+    values: ArrayLikes, axes: BatchAxes, *, shape: Shape, **params: object
+) -> tuple[ArrayLikes, BatchAxes]:
     keys = move_axis(values[0], only_axis(axes), 0)
     size = typeof(keys).shape[0]
     # One call generates the bits of the whole batch from the first key, and only that key advances.
@@ -184,9 +183,7 @@ unknown_derivative(
 
 
 @batch(rng_uniform_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, shape: Shape
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, shape: Shape) -> Batched:
     raise NotImplementedError(  # JAX raises this class.
         "Batching rule for 'rng_uniform' not implemented: the bounds of one call are scalars. Draw "
         "between 0 and 1, in a shape with the batch axis, and scale."
@@ -196,8 +193,8 @@ def _(
 # ---- threefry ------------------------------------------------------------------------------------
 
 
-def threefry2x32(key: Sequence[ArrayLike], counts: Sequence[ArrayLike]) -> list[Array]:
-    """Encrypt pairs of 32-bit words with Threefry-2x32 in 20 rounds.
+def threefry2x32(key: ArrayLikes, counts: ArrayLikes) -> list[Array]:
+    """Encrypt pairs of 32-bit words by Threefry-2x32 with 20 rounds.
 
     Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
 
@@ -226,8 +223,6 @@ no_derivative(threefry2x32_p)
 
 
 @batch(threefry2x32_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes) -> tuple[ArrayLikes, BatchAxes]:
     values, axis = match_axes(values, axes)
     return process(threefry2x32_p, tuple(values), {}), [axis, axis]

@@ -10,11 +10,11 @@ from hlofront.base.advice import RANDOM_KEY
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType, prng_key, uint32
-from hlofront.base.typing import Array, ArrayLike, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, Params, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, infer
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, Batched
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.shaping import broadcast, broadcast_in_dim
 from hlofront.primitives.rules.batching import move_axis, only_axis
@@ -357,9 +357,7 @@ def _(keys: ShapedArray) -> ShapedArray:
 def _keep_batch_axis(primitive: Primitive) -> None:
     """Register the batch rule of a primitive whose result has the batch axis of its operand."""
 
-    def rule(
-        values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-    ) -> BatchResult:
+    def rule(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
         return process(primitive, tuple(values), params), axes[0]
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
@@ -377,16 +375,12 @@ for _primitive in (
 
 
 @batch(random_wrap_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, impl: Generator
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, impl: Generator) -> Batched:
     return random_wrap(move_axis(values[0], only_axis(axes), 0), impl), 0
 
 
 @batch(random_fold_in_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> Batched:
     shapes = [typeof(x).shape for x in values]
     layouts = {(shape, axis) for shape, axis in zip(shapes, axes, strict=True) if axis is not None}
     alone = all(axis is not None or not shape for shape, axis in zip(shapes, axes, strict=True))

@@ -14,7 +14,7 @@ from hlofront.base.dtypes import bit_width, canonicalize_dtype, dtype_of
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
@@ -500,9 +500,7 @@ def _(ref: AbstractRef) -> list[ShapedArray]:
     return []
 
 
-def _selected(
-    ref: AbstractRef, indices: Sequence[ShapedArray], structure: PyTreeDef
-) -> ShapedArray:
+def _selected(ref: AbstractRef, indices: Avals, structure: PyTreeDef) -> ShapedArray:
     """Return the aval of the elements that indexers select."""
     transforms = tree.tree_unflatten(structure, indices)
     dtype = dtype_after(ref.dtype, transforms)
@@ -528,11 +526,7 @@ def _(
 
 
 def _checked(
-    name: str,
-    ref: AbstractRef,
-    value: ShapedArray,
-    indices: Sequence[ShapedArray],
-    structure: PyTreeDef,
+    name: str, ref: AbstractRef, value: ShapedArray, indices: Avals, structure: PyTreeDef
 ) -> ShapedArray:
     selected = _selected(ref, indices, structure)
     if value.shape != selected.shape:

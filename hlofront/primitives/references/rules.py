@@ -7,19 +7,22 @@ from hlofront.base import tree
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import Equation
 from hlofront.core.references import AbstractRef, AxisIndex, NDIndexer, RefView, full_slice
-from hlofront.core.rules import BatchResult, Results, Tangents
+from hlofront.core.rules import BatchResult, JvpResult, Results
 from hlofront.core.sizes.computed_slices import Slice
 from hlofront.core.symbolic_zeros import (
+    BatchAxes,
     BatchAxis,
     Cotangent,
+    Cotangents,
     Operand,
     Tangent,
+    Tangents,
     UndefinedPrimal,
     Zero,
 )
@@ -41,8 +44,7 @@ from hlofront.primitives.references.updates import add_at, read_at, write_at
 from hlofront.primitives.rules.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.rules.derivatives import add_tangents, instantiate, is_linear
 
-Values = Sequence[ArrayLike]
-Axes = Sequence[BatchAxis]
+Axes = BatchAxes
 
 
 # ---- discharge: operations on the arrays that references hold ------------------------------------
@@ -53,35 +55,35 @@ Discharged = tuple[Sequence[ArrayLike | None], Results]
 
 
 @rules.discharge(new_ref_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     return (None,), operands[0]
 
 
 @rules.discharge(empty_ref_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     ty = equation.params["ty"]
     return (), empty(ty.shape, ty.dtype)
 
 
 @rules.discharge(freeze_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     return (None,), operands[0]
 
 
 @rules.discharge(free_ref_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     return (None,), []
 
 
 @rules.discharge(get_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, *indices = operands
     value = read_at(array, equation.params["tree"].unflatten(indices))
     return [None] * len(operands), value
 
 
 @rules.discharge(swap_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, value, *indices = operands
     transforms = equation.params["tree"].unflatten(indices)
     new = write_at(array, transforms, value)
@@ -89,7 +91,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 
 
 @rules.discharge(addupdate_p)
-def _(equation: Equation, operands: Values) -> Discharged:
+def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     array, value, *indices = operands
     new = add_at(array, equation.params["tree"].unflatten(indices), value)
     return [new, *[None] * len(operands[1:])], []
@@ -108,7 +110,7 @@ def not_differentiated(operation: str, ref: ArrayLike) -> NoReturn:
 
 
 @rules.jvp(new_ref_p)
-def _(primals: Values, tangents: Sequence[Tangent], **params: object) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
     (value,), (tangent,) = primals, tangents
     ref = new_ref_p.bind(value, **params)
     aval = typeof(ref).to_tangent_aval()
@@ -120,7 +122,7 @@ def _(primals: Values, tangents: Sequence[Tangent], **params: object) -> tuple[R
 
 
 @rules.jvp(empty_ref_p)
-def _(_: object, __: object, *, ty: ShapedArray, **params: object) -> tuple[Results, Tangents]:
+def _(_: object, __: object, *, ty: ShapedArray, **params: object) -> JvpResult:
     ref = empty_ref_p.bind(ty=ty, **params)
     tangent = ty.to_tangent_aval()
     if tangent.dtype == float0:
@@ -130,14 +132,14 @@ def _(_: object, __: object, *, ty: ShapedArray, **params: object) -> tuple[Resu
 
 
 @rules.jvp(freeze_p)
-def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents) -> JvpResult:
     (ref,), (tangent,) = primals, tangents
     value = freeze_p.bind(ref)
     return value, Zero.of(value) if type(tangent) is Zero else freeze_p.bind(tangent)
 
 
 @rules.jvp(free_ref_p)
-def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents) -> JvpResult:
     for ref in (*primals, *tangents):
         if type(ref) is not Zero:
             free_ref_p.bind(ref)
@@ -145,7 +147,7 @@ def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
 
 
 @rules.jvp(get_p)
-def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents, *, tree: PyTreeDef) -> JvpResult:
     value = get_p.bind(*primals, tree=tree)
     tangent = tangents[0]
     # A view that reinterprets bits as integers has no tangent.
@@ -155,7 +157,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 
 
 @rules.jvp(swap_p)
-def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents, *, tree: PyTreeDef) -> JvpResult:
     ref_tangent, tangent = tangents[:2]
     if type(ref_tangent) is Zero:
         if is_nonzero(tangent):
@@ -167,7 +169,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 
 
 @rules.jvp(addupdate_p)
-def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
+def _(primals: ArrayLikes, tangents: Tangents, *, tree: PyTreeDef) -> JvpResult:
     ref_tangent, tangent = tangents[:2]
     if type(ref_tangent) is Zero and is_nonzero(tangent):
         not_differentiated("an addupdate", primals[0])
@@ -209,10 +211,7 @@ class RefAccumulator:
         return self.ref
 
     def add(
-        self,
-        cotangent: ArrayLike,
-        indices: Sequence[ArrayLike] = (),
-        structure: PyTreeDef = _WHOLE,
+        self, cotangent: ArrayLike, indices: ArrayLikes = (), structure: PyTreeDef = _WHOLE
     ) -> None:
         """Add a cotangent to the part that indexers select."""
         if self.ref is None and structure == _WHOLE:
@@ -243,21 +242,19 @@ def _(ref: RefLike, **_: object) -> Sequence[Cotangent]:
 
 
 @rules.transpose(freeze_p)
-def _(cotangent: Cotangent, ref: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: Cotangent, ref: Operand) -> Cotangents:
     if type(cotangent) is not Zero:
         _accumulator(ref).add(cotangent)
     return [None]
 
 
 @rules.transpose(free_ref_p)
-def _(_: object, ref: Operand) -> Sequence[Cotangent | None]:
+def _(_: object, ref: Operand) -> Cotangents:
     return [None]
 
 
 @rules.transpose(get_p)
-def _(
-    cotangent: Cotangent, ref: Operand, *indices: ArrayLike, tree: PyTreeDef
-) -> Sequence[Cotangent | None]:
+def _(cotangent: Cotangent, ref: Operand, *indices: ArrayLike, tree: PyTreeDef) -> Cotangents:
     if type(cotangent) is not Zero:
         _accumulator(ref).add(cotangent, indices, tree)
     return [None] * (1 + len(indices))
@@ -266,7 +263,7 @@ def _(
 @rules.transpose(swap_p)
 def _(
     cotangent: Cotangent, ref: Operand, value: Operand, *indices: ArrayLike, tree: PyTreeDef
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     accumulator = _accumulator(ref)
     arrived = None
     if type(cotangent) is not Zero or accumulator.ref is not None:
@@ -280,9 +277,7 @@ def _(
 
 
 @rules.transpose(addupdate_p)
-def _(
-    _: object, ref: Operand, value: Operand, *indices: ArrayLike, tree: PyTreeDef
-) -> Sequence[Cotangent | None]:
+def _(_: object, ref: Operand, value: Operand, *indices: ArrayLike, tree: PyTreeDef) -> Cotangents:
     accumulator = _accumulator(ref)
     arrived = None
     if is_linear(value) and accumulator.ref is not None:
@@ -306,7 +301,7 @@ def _not_batched(operation: str, ref: ArrayLike) -> NoReturn:
 
 
 @rules.batch_with_axis(new_ref_p)
-def _(axis: AxisData, values: Values, axes: Axes, **params: object) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: Axes, **params: object) -> BatchResult:
     (value,), (batch_axis,) = values, axes
     # Batched values may be written to it later, even if its first value is not batched.
     return new_ref_p.bind(to_front(value, batch_axis, axis.size), **params), 0
@@ -314,23 +309,23 @@ def _(axis: AxisData, values: Values, axes: Axes, **params: object) -> BatchResu
 
 @rules.batch_with_axis(empty_ref_p)
 def _(
-    axis: AxisData, values: Values, axes: Axes, *, ty: ShapedArray, **params: object
+    axis: AxisData, values: ArrayLikes, axes: Axes, *, ty: ShapedArray, **params: object
 ) -> BatchResult:
     return empty_ref_p.bind(ty=ty.update(shape=(axis.size, *ty.shape)), **params), 0
 
 
 @rules.batch(freeze_p)
-def _(values: Values, axes: Axes) -> BatchResult:
+def _(values: ArrayLikes, axes: Axes) -> BatchResult:
     return freeze_p.bind(*values), axes[0]
 
 
 @rules.batch(free_ref_p)
-def _(values: Values, axes: Axes) -> BatchResult:
+def _(values: ArrayLikes, axes: Axes) -> BatchResult:
     return free_ref_p.bind(*values), []
 
 
 @rules.batch_with_axis(get_p)
-def _(axis: AxisData, values: Values, axes: Axes, *, tree: PyTreeDef) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: Axes, *, tree: PyTreeDef) -> BatchResult:
     if all(a is None for a in axes):
         return get_p.bind(*values, tree=tree), None
     part = _BatchedPart(values[0], axes[0], values[1:], axes[1:], tree, axis.size)
@@ -339,7 +334,7 @@ def _(axis: AxisData, values: Values, axes: Axes, *, tree: PyTreeDef) -> BatchRe
 
 
 @rules.batch_with_axis(swap_p)
-def _(axis: AxisData, values: Values, axes: Axes, *, tree: PyTreeDef) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: Axes, *, tree: PyTreeDef) -> BatchResult:
     if axes[0] is None:
         _not_batched("a set/swap", values[0])
     part = _BatchedPart(values[0], axes[0], values[2:], axes[2:], tree, axis.size)
@@ -348,7 +343,7 @@ def _(axis: AxisData, values: Values, axes: Axes, *, tree: PyTreeDef) -> BatchRe
 
 
 @rules.batch_with_axis(addupdate_p)
-def _(axis: AxisData, values: Values, axes: Axes, *, tree: PyTreeDef) -> BatchResult:
+def _(axis: AxisData, values: ArrayLikes, axes: Axes, *, tree: PyTreeDef) -> BatchResult:
     if axes[0] is None:
         _not_batched("an addupdate", values[0])
     part = _BatchedPart(values[0], axes[0], values[2:], axes[2:], tree, axis.size)
@@ -374,7 +369,7 @@ class _BatchedPart:
         self,
         ref: ArrayLike,
         ref_axis: BatchAxis,
-        indices: Values,
+        indices: ArrayLikes,
         axes: Axes,
         structure: PyTreeDef,
         size: int,

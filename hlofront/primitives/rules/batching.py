@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from hlofront.base.dtypes import float0
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import split_batch_axis, unmapped_aval
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxes, BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.shaping import (
     broadcast_in_dim,
@@ -36,8 +36,8 @@ def to_front(x: ArrayLike, axis: BatchAxis, size: int) -> ArrayLike:
     return with_new_axis(x, size) if axis is None else move_axis(x, axis, 0)
 
 
-def only_axis(axes: Sequence[BatchAxis]) -> int:
-    """Return the batch axis of an operation's only operand, which is always batched."""
+def only_axis(axes: BatchAxes) -> int:
+    """Return the batch axis of the only operand of an operation, which always has one."""
     (axis,) = axes
     assert axis is not None
     return axis
@@ -71,7 +71,7 @@ def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:
     return tuple([axis + (axis >= new) for axis in axes])
 
 
-def batch_size(values: Sequence[ArrayLike], axes: Sequence[int | None]) -> int:
+def batch_size(values: ArrayLikes, axes: Sequence[int | None]) -> int:
     """Return the size of the batch axis that the operands of a batch rule share."""
     return next(
         typeof(x).shape[axis] for x, axis in zip(values, axes, strict=True) if axis is not None
@@ -79,7 +79,7 @@ def batch_size(values: Sequence[ArrayLike], axes: Sequence[int | None]) -> int:
 
 
 def with_same_axis(
-    values: Sequence[ArrayLike], axes: Sequence[int | None]
+    values: ArrayLikes, axes: Sequence[int | None]
 ) -> tuple[tuple[ArrayLike, ...], int]:
     """Return the operands with a common batch axis, and that axis.
 
@@ -106,9 +106,7 @@ def batch_elementwise(*primitives: Primitive) -> None:
 
 
 def _register(primitive: Primitive) -> None:
-    def rule(
-        values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-    ) -> BatchResult:
+    def rule(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
         values, axis = match_axes(values, axes)
         return process(primitive, tuple(values), params), axis
 
@@ -116,10 +114,8 @@ def _register(primitive: Primitive) -> None:
     rules.batch(primitive)(rule)
 
 
-def match_axes(
-    values: Sequence[ArrayLike], axes: Sequence[int | None]
-) -> tuple[list[ArrayLike], int]:
-    """Align the batch axes of an elementwise operation's operands; return both.
+def match_axes(values: ArrayLikes, axes: Sequence[int | None]) -> tuple[list[ArrayLike], int]:
+    """Return the operands of an elementwise operation with aligned batch axes, and the batch axis.
 
     Operands without a batch axis get one of size 1, except for scalars, which are unchanged.
     """
@@ -147,7 +143,7 @@ def match_axes(
 
 
 def match_shapes(
-    values: Sequence[ArrayLike], axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
+    values: ArrayLikes, axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
 ) -> tuple[list[ArrayLike], int]:
     """Return the operands of a batch rule broadcast to the same shape, and their batch axis.
 
@@ -196,9 +192,7 @@ def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ())
       may_be_scalars: positions of operands that may be scalars nevertheless.
     """
 
-    def rule(
-        values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-    ) -> BatchResult:
+    def rule(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
         values, axis = match_shapes(values, axes, may_be_scalars)
         return process(primitive, tuple(values), params), axis
 

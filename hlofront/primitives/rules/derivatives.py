@@ -1,6 +1,6 @@
 """Makers of derivative rules, sums of tangents, and arrays of zeros."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -8,22 +8,23 @@ import numpy as np
 from hlofront.base.config import allow_f16_reductions
 from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import ExtendedDType, bfloat16, host_number
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import ALL, Primitive
-from hlofront.core.rules import (
-    JvpRule,
-    Results,
-    RuleTable,
-    Tangents,
-    infer,
-    transpose,
-)
+from hlofront.core.rules import JvpResult, JvpRule, RuleTable, infer, transpose
 from hlofront.core.sharding.manual_axes import SAME
 from hlofront.core.sharding.requested_shardings import cotangent_sharding
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import (
+    Cotangent,
+    Cotangents,
+    Operand,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.rules import taylor
 
@@ -57,7 +58,6 @@ Contribution = (
     | ContributionOfTwo
     | Callable[..., Tangent]
 )
-Cotangents = Sequence[Cotangent | None]
 
 
 class CotangentsOfOne(Protocol):
@@ -198,9 +198,7 @@ def derivative(primitive: Primitive, *contributions: Contribution | None) -> Non
         the result's tangent; None if the derivative with respect to this operand is zero.
     """
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         result = process(primitive, tuple(primals), params)
         total: Tangent | None = None
         for contribution, tangent in zip(contributions, tangents, strict=True):
@@ -222,9 +220,7 @@ def derivative_from_result(primitive: Primitive, *contributions: Contribution | 
         zero.
     """
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         result = process(primitive, tuple(primals), params)
         total: Tangent | None = None
         for contribution, tangent in zip(contributions, tangents, strict=True):
@@ -242,9 +238,7 @@ def linear(primitive: Primitive, transposed: LinearTransposeRule | None = None) 
     `transposed` is its transpose rule; None if that is registered elsewhere.
     """
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         result = process(primitive, tuple(primals), params)
         return result, process(primitive, tuple(map(instantiate, tangents)), params)
 
@@ -260,9 +254,7 @@ def linear_in_first(primitive: Primitive) -> None:
     Tangents of the other operands are ignored.
     """
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         result = process(primitive, tuple(primals), params)
         tangent = tangents[0]
         if type(tangent) is Zero:
@@ -321,9 +313,7 @@ def no_derivative(*primitives: Primitive) -> None:
 
 
 def _constant_rule(primitive: Primitive) -> JvpRule:
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         results = process(primitive, tuple(primals), params)
         if primitive.multiple_results:
             return results, [Zero.of(result) for result in results]
@@ -340,9 +330,7 @@ def unknown_derivative(primitive: Primitive, advice: str) -> None:
       advice: the end of the message.
     """
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Results, Tangents]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> JvpResult:
         raise NotImplementedError(  # JAX raises this class.
             f"Differentiation rule for '{primitive}' not implemented: {advice}"
         )

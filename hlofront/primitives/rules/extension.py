@@ -1,19 +1,17 @@
 """Makers of rules with the signatures of `jax.interpreters`, for other packages' primitives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core.primitive import Primitive
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangents
 from hlofront.primitives.arrays.reducing import batch_reduction
 from hlofront.primitives.rules.batching import batch_elementwise, to_front, with_new_axis
 from hlofront.primitives.rules.derivatives import linear
 
 
-def deflinear2(
-    primitive: Primitive, transpose_rule: Callable[..., Sequence[Cotangent | None]]
-) -> None:
-    """Register the jvp and transpose rules of a primitive that is linear in all operands jointly.
+def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Cotangents]) -> None:
+    """Register the jvp and transpose rules of a primitive that is linear in all operands together.
 
     Args:
       primitive: the primitive.

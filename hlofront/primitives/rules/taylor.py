@@ -11,7 +11,7 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import ALL, Primitive
@@ -19,9 +19,9 @@ from hlofront.core.rules import Results, TaylorRule
 from hlofront.core.symbolic_zeros import Series, ZeroSeries, zero_series
 from hlofront.core.trace import process
 
-# The coefficients of a polynomial in the curve's parameter, from order 0; missing ones at the end
-# are zero.
-Polynomial = Sequence[ArrayLike]
+# The coefficients of a polynomial of the curve's parameter, from order 0 up; missing ones at the
+# end are zero.
+Polynomial = ArrayLikes
 Expansion = tuple[Results, Series | Sequence[Series]]
 
 # The primitives whose results have no series, even if their operands do.
@@ -64,7 +64,7 @@ def linear(*primitives: Primitive) -> None:
 def linear_rule(primitive: Primitive) -> TaylorRule:
     """Return the rule that `linear` registers."""
 
-    def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
+    def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
         result = process(primitive, tuple(primals), params)
         multiple = primitive.multiple_results
         flags = [has_terms(x) for x in (result if multiple else [result])]
@@ -111,7 +111,7 @@ def linear_in_first(primitive: Primitive) -> None:
     Series of the other operands are ignored.
     """
 
-    def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
+    def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
         result = process(primitive, tuple(primals), params)
         terms = series[0]
         if isinstance(terms, ZeroSeries):
@@ -128,7 +128,7 @@ def bilinear(primitive: Primitive) -> None:
     terms of orders j and k - j.
     """
 
-    def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
+    def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
         result = process(primitive, tuple(primals), params)
         if not has_terms(result):
             return result, zero_series
@@ -156,7 +156,7 @@ def locally_constant(primitive: Primitive) -> None:
 def constant_rule(primitive: Primitive) -> TaylorRule:
     """Return the rule that `locally_constant` registers."""
 
-    def rule(primals: Sequence[ArrayLike], series: Sequence[Series], **params: object) -> Expansion:
+    def rule(primals: ArrayLikes, series: Sequence[Series], **params: object) -> Expansion:
         results = process(primitive, tuple(primals), params)
         if primitive.multiple_results:
             return results, [zero_series for _ in results]

@@ -3,12 +3,11 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharding.sharded_types import entries_of, refusal
 
-Avals = Sequence[ShapedArray]
 BATCHES_ALIKE = "the batch axes of all operands must be split the same way"
 
 

@@ -4,13 +4,13 @@
 
 from collections.abc import Sequence
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.programs.subprograms import no_subprograms
 from hlofront.core.rules import batch, effects, infer, jvp, subprograms, transpose
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Cotangents, Duals, Operand, Tangents
 from hlofront.core.trace import process
 
 
@@ -46,20 +46,16 @@ def _(x: AbstractValue, **_: object) -> Effects:
 
 
 @jvp(inspect_sharding_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     return process(inspect_sharding_p, tuple(primals), params), []
 
 
 @transpose(inspect_sharding_p)
-def _(cotangents: Sequence[Cotangent], x: Operand, **_: object) -> Sequence[Cotangent | None]:
+def _(cotangents: Sequence[Cotangent], x: Operand, **_: object) -> Cotangents:
     return [None]
 
 
 # The callback sees the sharding of the batch.
 @batch(inspect_sharding_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[ArrayLikes, BatchAxes]:
     return process(inspect_sharding_p, tuple(values), params), []

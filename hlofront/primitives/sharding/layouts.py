@@ -1,13 +1,12 @@
 """Primitives for the order of elements in memory: layout_constraint."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, infer
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
+from hlofront.core.symbolic_zeros import BatchAxes, Cotangent, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
 from hlofront.primitives.sharding.families import split_as_first_operand
@@ -58,8 +57,6 @@ linear(layout_constraint_p, _transpose)
 
 
 @batch(layout_constraint_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, layout: MemoryOrder
-) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, *, layout: MemoryOrder) -> BatchResult:
     (x,), (axis,) = values, axes
     return layout_constraint(x, layout if axis is None else layout.with_axis(axis)), axis

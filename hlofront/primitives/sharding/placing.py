@@ -4,7 +4,7 @@ import enum
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.core.aval import MemorySpace as MemorySpace
 from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.axes import AxisData
@@ -12,7 +12,16 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, batch_with_axis, infer, infers_whole_types, jvp, transpose
 from hlofront.core.sharding.mesh_context import EMPTY, NO_MESH, get_abstract_mesh, vma_enabled
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Batched,
+    Cotangent,
+    Cotangents,
+    Duals,
+    Operand,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
 
@@ -133,13 +142,13 @@ def _on(target: Any, aval: ShapedArray) -> ShapedArray:
 
 @jvp(device_put_p)
 def _(
-    primals: Sequence[ArrayLike],
-    tangents: Sequence[Tangent],
+    primals: ArrayLikes,
+    tangents: Tangents,
     *,
     devices: Sequence[object],
     srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+) -> Duals:
     outputs = device_put(primals, devices, srcs, copy_semantics)
     known = [i for i, tangent in enumerate(tangents) if not isinstance(tangent, Zero)]
     results = list(tangents)
@@ -162,7 +171,7 @@ def _(
     devices: Sequence[object],
     srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     if CopySemantics.DONATE_INPUT in copy_semantics:
         raise ValueError(
             "device_put with donate=True cannot be transposed: the way back would need the buffer "
@@ -184,13 +193,13 @@ def _(
 
 @batch(device_put_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     devices: Sequence[object],
     srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
-) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
+) -> tuple[ArrayLikes, BatchAxes]:
     return device_put(values, devices, srcs, copy_semantics), axes
 
 
@@ -245,21 +254,21 @@ def _(
     layout: object,
     context_mesh: object,
     unconstrained_dims: frozenset[int],
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
 
 
 @batch_with_axis(sharding_constraint_p)
 def _(
     axis_data: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     sharding: object,
     layout: object,
     context_mesh: object,
     unconstrained_dims: frozenset[int],
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     """Constrain a batched value; vmap's spmd_axis_name, or else XLA, shards its batch axis."""
     (x,), (axis,) = values, axes
     if axis is None:
@@ -337,21 +346,21 @@ def _(
     sharding: object,
     from_anywhere: bool,
     unconstrained_dims: frozenset[int],
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
 
 
 @batch_with_axis(argument_sharding_p)
 def _(
     axis_data: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     name: str,
     sharding: object,
     from_anywhere: bool,
     unconstrained_dims: frozenset[int],
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (axis,) = values, axes
     if axis is not None:
         sharding, unconstrained_dims = _batched(axis_data, axis, sharding, unconstrained_dims)

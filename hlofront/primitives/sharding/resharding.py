@@ -6,7 +6,7 @@ from typing import cast
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, Split, cotangent_of, spec_of, typeof
@@ -23,7 +23,7 @@ from hlofront.core.sharding.requested_shardings import (
     with_batch_axis,
 )
 from hlofront.core.sharding.sharded_types import entries_of
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, UndefinedPrimal
+from hlofront.core.symbolic_zeros import Batched, Cotangents, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
 
@@ -185,7 +185,7 @@ def _(
     dst_sharding: NamedSharding,
     concrete_mesh: Mesh | None,
     source_mesh: AbstractMesh,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     spec = spec_of(cotangent_of(x.aval))
     back = named_sharding(source_mesh, spec)
     return [bind_reshard(cotangent, back, concrete_mesh, dst_sharding.mesh)]
@@ -196,13 +196,13 @@ linear(reshard_p)
 
 @rules.batch(reshard_p)
 def _(
-    values: Sequence[ArrayLike],
+    values: ArrayLikes,
     axes: Sequence[int],
     *,
     dst_sharding: NamedSharding,
     concrete_mesh: Mesh | None,
     source_mesh: AbstractMesh,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (x,), (axis,) = values, axes
     batched = with_batch_axis(dst_sharding, axis, x, axis)
     return bind_reshard(x, cast(NamedSharding, batched), concrete_mesh, source_mesh), axis

@@ -5,12 +5,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.dtypes import float0
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    BatchAxis,
+    Batched,
+    Cotangent,
+    Cotangents,
+    Dual,
+    Duals,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays import shaping
 from hlofront.primitives.arrays.creation import broadcasted_iota, full
@@ -32,7 +44,7 @@ bcoo_sum_duplicates_p = Primitive("bcoo_sum_duplicates", multiple_results=True)
 # An identity that marks where a function for sparse arrays expects a dense one.
 todense_p = Primitive("todense")
 
-Batched = tuple[Sequence[ArrayLike], Sequence[BatchAxis]]
+BatchedBuffers = tuple[ArrayLikes, BatchAxes]
 
 
 def todense(data: ArrayLike, indices: ArrayLike, info: SparseInfo) -> Array:
@@ -57,9 +69,7 @@ def no_tangent(x: ArrayLike) -> Zero:
     return Zero(ShapedArray(typeof(x).shape, float0))
 
 
-def sparse_in_front(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
-) -> tuple[list[ArrayLike], int]:
+def sparse_in_front(values: ArrayLikes, axes: BatchAxes) -> tuple[list[ArrayLike], int]:
     """Return buffers with their batch axis first, of size 1 if they have none, and its size."""
     fronted = [
         shaping.expand_dims(x, (0,)) if axis is None else move_axis(x, axis, 0)
@@ -83,9 +93,7 @@ def _(data: ShapedArray, indices: ShapedArray, *, spinfo: SparseInfo) -> ShapedA
 
 
 @rules.jvp(bcoo_todense_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, spinfo: SparseInfo
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, spinfo: SparseInfo) -> Dual:
     data, indices = primals
     result = todense(data, indices, spinfo)
     if type(tangents[0]) is Zero:
@@ -94,9 +102,7 @@ def _(
 
 
 @rules.transpose(bcoo_todense_p)
-def _(
-    cotangent: ArrayLike, data: Operand, indices: ArrayLike, *, spinfo: SparseInfo
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, data: Operand, indices: ArrayLike, *, spinfo: SparseInfo) -> Cotangents:
     return [unbatched_like(extract(indices, cotangent), aval_of_operand(data)), None]
 
 
@@ -112,9 +118,7 @@ def unbatched_like(x: ArrayLike, aval: ShapedArray) -> ArrayLike:
 
 
 @rules.batch(bcoo_todense_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, spinfo: SparseInfo
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, spinfo: SparseInfo) -> Batched:
     (data, indices), size = sparse_in_front(values, axes)
     return todense(data, indices, batched_info(spinfo, size)), 0
 
@@ -141,9 +145,7 @@ def _(
 
 
 @rules.jvp(bcoo_fromdense_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     (mat,) = primals
     data, indices = process(bcoo_fromdense_p, (mat,), params)
     (tangent,) = tangents
@@ -155,9 +157,7 @@ def _(
 
 
 @rules.batch(bcoo_fromdense_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, n_batch: int, **params: object
-) -> Batched:
+def _(values: ArrayLikes, axes: Sequence[int], *, n_batch: int, **params: object) -> BatchedBuffers:
     mat = move_axis(values[0], only_axis(axes), 0)
     return process(bcoo_fromdense_p, (mat,), {"n_batch": n_batch + 1, **params}), [0, 0]
 
@@ -173,9 +173,7 @@ def _(indices: ShapedArray, array: ShapedArray, *, assume_unique: bool) -> Shape
 
 
 @rules.jvp(bcoo_extract_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, assume_unique: bool
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, assume_unique: bool) -> Dual:
     indices, array = primals
     result = extract(indices, array, assume_unique)
     if type(tangents[1]) is Zero:
@@ -186,7 +184,7 @@ def _(
 @rules.transpose(bcoo_extract_p)
 def _(
     cotangent: ArrayLike, indices: ArrayLike, array: Operand, *, assume_unique: bool
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     shape = aval_of_operand(array).shape
     if not assume_unique:
         n_batch, n_sparse, _, _ = layout.layout_of(cotangent, indices, shape)
@@ -198,9 +196,7 @@ def _(
 
 
 @rules.batch(bcoo_extract_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, assume_unique: bool
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, assume_unique: bool) -> Batched:
     (indices, _), size = sparse_in_front(values, axes)
     return extract(indices, to_front(values[1], axes[1], size), assume_unique), 0
 
@@ -259,7 +255,7 @@ def _(
     *,
     permutation: Sequence[int],
     spinfo: SparseInfo,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     cotangent = cotangents[0]
     if type(cotangent) is Zero:
         return [Zero(aval_of_operand(data)), None]
@@ -270,12 +266,8 @@ def _(
 
 @rules.batch(bcoo_transpose_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    permutation: Sequence[int],
-    spinfo: SparseInfo,
-) -> Batched:
+    values: ArrayLikes, axes: BatchAxes, *, permutation: Sequence[int], spinfo: SparseInfo
+) -> BatchedBuffers:
     buffers, size = sparse_in_front(values, axes)
     params = {
         "permutation": (0, *[axis + 1 for axis in permutation]),
@@ -287,8 +279,8 @@ def _(
     return [data, indices], [data_axis, indices_axis]
 
 
-def _own_axis(result: ArrayLike, axis: BatchAxis) -> tuple[ArrayLike, BatchAxis]:
-    """Remove the axis of size 1 that stood for an operand's missing batch axis from a result."""
+def _own_axis(result: ArrayLike, axis: BatchAxis) -> Batched:
+    """Return a result without the axis of size 1 that its operand got instead of a batch axis."""
     return (shaping.squeeze(result, (0,)), None) if axis is None else (result, 0)
 
 
@@ -305,7 +297,7 @@ def _(data: ShapedArray, indices: ShapedArray, *, spinfo: SparseInfo) -> list[Sh
 @rules.transpose(bcoo_sort_indices_p)
 def _(
     cotangents: Sequence[Cotangent], data: Operand, indices: ArrayLike, *, spinfo: SparseInfo
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     cotangent, aval = cotangents[0], aval_of_operand(data)
     if type(cotangent) is Zero:
         return [Zero(aval), None]
@@ -325,12 +317,8 @@ def _batch_of_order(primitive: Primitive) -> None:
     """Register the batch rule of a primitive that orders elements by their indices."""
 
     def rule(
-        values: Sequence[ArrayLike],
-        axes: Sequence[BatchAxis],
-        *,
-        spinfo: SparseInfo,
-        **params: object,
-    ) -> Batched:
+        values: ArrayLikes, axes: BatchAxes, *, spinfo: SparseInfo, **params: object
+    ) -> BatchedBuffers:
         buffers, size = sparse_in_front(values, axes)
         params = {"spinfo": batched_info(spinfo, size), **params}
         data, indices = process(primitive, tuple(buffers), params)
@@ -363,7 +351,7 @@ def _(
     *,
     spinfo: SparseInfo,
     nse: int,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     cotangent, aval = cotangents[0], aval_of_operand(data)
     if type(cotangent) is Zero:
         return [Zero(aval), None]
@@ -380,9 +368,7 @@ def _(
 def _linear_in_data(primitive: Primitive) -> None:
     """Register the jvp rule of a primitive on data and indices that is linear in the data."""
 
-    def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    def rule(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
         data, indices = process(primitive, tuple(primals), params)
         tangent: Tangent = Zero.of(data)
         if type(tangents[0]) is not Zero:
@@ -415,7 +401,5 @@ linear(todense_p, _same_cotangent)
 
 
 @rules.batch(todense_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, tree: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: Sequence[int], *, tree: object) -> Batched:
     return process(todense_p, (values[0],), {"tree": tree}), axes[0]

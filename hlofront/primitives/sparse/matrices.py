@@ -1,15 +1,15 @@
 """Primitives of sparse matrices in coordinates (COO) and in compressed rows (CSR), unbatched."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangents, Dual, Duals, Operand, Tangent, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.shaping import expand_dims
 from hlofront.primitives.arrays.slicing import concatenate
@@ -89,18 +89,14 @@ def _register(kind: MatrixFormat) -> None:
         return ShapedArray(shape_of(params), data.dtype)
 
     @rules.jvp(kind.todense)
-    def _(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[ArrayLike, Tangent]:
+    def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
         result = process(kind.todense, tuple(primals), params)
         if type(tangents[0]) is Zero:
             return result, Zero.of(result)
         return result, process(kind.todense, (tangents[0], *primals[1:]), params)
 
     @rules.transpose(kind.todense)
-    def _(
-        cotangent: ArrayLike, data: Operand, *buffers: ArrayLike, **_: object
-    ) -> Sequence[Cotangent | None]:
+    def _(cotangent: ArrayLike, data: Operand, *buffers: ArrayLike, **_: object) -> Cotangents:
         return [elements_at(cotangent, kind.coordinates(*buffers)), None, None]
 
     @infer(kind.fromdense)
@@ -110,9 +106,7 @@ def _register(kind: MatrixFormat) -> None:
         return [ShapedArray((nse,), mat.dtype), first, second]
 
     @rules.jvp(kind.fromdense)
-    def _(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
         data, *buffers = process(kind.fromdense, tuple(primals), params)
         tangent: Tangent = Zero.of(data)
         if type(tangents[0]) is not Zero:
@@ -147,9 +141,7 @@ def _register_product(kind: MatrixFormat, product: Primitive) -> None:
         return ShapedArray((rows, *v.shape[1:]), data.dtype)
 
     @rules.jvp(product)
-    def _(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-    ) -> tuple[ArrayLike, Tangent]:
+    def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
         data, *buffers, v = primals
         result = process(product, tuple(primals), params)
         tangent: Tangent = Zero.of(result)
@@ -170,7 +162,7 @@ def _register_product(kind: MatrixFormat, product: Primitive) -> None:
         *,
         transpose: bool,
         **params: object,
-    ) -> Sequence[Cotangent | None]:
+    ) -> Cotangents:
         if not is_linear(data):
             params |= {"transpose": not transpose}
             return [None, None, None, process(product, (data, first, second, cotangent), params)]

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Sequence
 
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import (
-    BatchAxis,
-    Cotangent,
+    BatchAxes,
+    Batched,
+    Cotangents,
+    Dual,
+    Duals,
     Operand,
     Tangent,
+    Tangents,
     Zero,
 )
 from hlofront.core.trace import process
@@ -32,7 +36,7 @@ from hlofront.primitives.linalg.dot_general import (
 from hlofront.primitives.rules.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.rules.derivatives import add_tangents, aval_of_operand, is_linear, known
 from hlofront.primitives.sparse.elements import (
-    Batched,
+    BatchedBuffers,
     batched_info,
     no_tangent,
     sparse_in_front,
@@ -106,9 +110,7 @@ def _(
 
 
 @rules.jvp(bcoo_dot_general_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     data, indices, rhs = primals
     result = process(bcoo_dot_general_p, (data, indices, rhs), params)
     tangent: Tangent = Zero.of(result)
@@ -130,7 +132,7 @@ def _(
     dimension_numbers: Numbers,
     preferred_element_type: DType | None,
     lhs_spinfo: SparseInfo,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     if is_linear(data):
         share = _cotangent_of_data(
             cotangent, data.aval, indices, known(rhs), dimension_numbers, lhs_spinfo
@@ -239,13 +241,13 @@ def product_at(
 
 @rules.batch(bcoo_dot_general_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     dimension_numbers: Numbers,
     lhs_spinfo: SparseInfo,
     **params: object,
-) -> tuple[ArrayLike, BatchAxis]:
+) -> Batched:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     data, indices, rhs = values
     if axes[0] is None and axes[1] is None:
@@ -293,9 +295,7 @@ def _(
 
 
 @rules.jvp(bcoo_dot_general_sampled_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, dimension_numbers: Numbers
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, dimension_numbers: Numbers) -> Dual:
     lhs, rhs, indices = primals
     result = sampled(lhs, rhs, indices, dimension_numbers)
     tangent: Tangent = Zero.of(result)
@@ -315,7 +315,7 @@ def _(
     indices: ArrayLike,
     *,
     dimension_numbers: Numbers,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     avals = aval_of_operand(lhs), aval_of_operand(rhs)
     product = checked_product(*avals, dimension_numbers, None)
     dense = todense(cotangent, indices, SparseInfo(product.shape))
@@ -329,9 +329,7 @@ def _(
 
 
 @rules.batch(bcoo_dot_general_sampled_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, dimension_numbers: Numbers
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, dimension_numbers: Numbers) -> Batched:
     size = batch_size(values, axes)
     lhs, rhs = (to_front(x, axis, size) for x, axis in zip(values[:2], axes[:2], strict=True))
     indices = values[2]
@@ -402,9 +400,7 @@ def _(
 
 
 @rules.jvp(bcoo_spdot_general_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     lhs_data, lhs_indices, rhs_data, rhs_indices = primals
     data, indices = process(bcoo_spdot_general_p, tuple(primals), params)
     tangent: Tangent = Zero.of(data)
@@ -419,14 +415,14 @@ def _(
 
 @rules.batch(bcoo_spdot_general_p)
 def _(
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    values: ArrayLikes,
+    axes: BatchAxes,
     *,
     lhs_spinfo: SparseInfo,
     rhs_spinfo: SparseInfo,
     dimension_numbers: Numbers,
     **params: object,
-) -> Batched:
+) -> BatchedBuffers:
     buffers, size = sparse_in_front(values, axes)
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     params |= {

@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, infer
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxes,
+    Batched,
+    Cotangents,
+    Dual,
+    Duals,
+    Operand,
+    Tangent,
+    Tangents,
+    Zero,
+)
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.cumulative import cumsum
@@ -17,18 +27,13 @@ from hlofront.primitives.elementwise.elementwise import add, sub
 from hlofront.primitives.rules.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.rules.derivatives import add_tangents, aval_of_operand
 from hlofront.primitives.sparse.elements import (
-    Batched,
+    BatchedBuffers,
     batched_info,
     no_tangent,
     sparse_in_front,
     unbatched_like,
 )
-from hlofront.primitives.sparse.layout import (
-    SparseInfo,
-    add_at,
-    check_layout,
-    columns,
-)
+from hlofront.primitives.sparse.layout import SparseInfo, add_at, check_layout, columns
 from hlofront.primitives.sparse.products import Numbers, bcoo_dot_general_p
 
 bcsr_todense_p = Primitive("bcsr_todense")
@@ -102,9 +107,7 @@ def _(
 
 
 @rules.jvp(bcsr_todense_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, spinfo: SparseInfo
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, *, spinfo: SparseInfo) -> Dual:
     params = {"spinfo": spinfo}
     result = process(bcsr_todense_p, tuple(primals), params)
     if type(tangents[0]) is Zero:
@@ -120,15 +123,13 @@ def _(
     indptr: ArrayLike,
     *,
     spinfo: SparseInfo,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     elements = process(bcsr_extract_p, (indices, indptr, cotangent), {})
     return [unbatched_like(elements, aval_of_operand(data)), None, None]
 
 
 @rules.batch(bcsr_todense_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, spinfo: SparseInfo
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes, *, spinfo: SparseInfo) -> Batched:
     buffers, size = sparse_in_front(values, axes)
     params = {"spinfo": batched_info(spinfo, size)}
     return process(bcsr_todense_p, tuple(buffers), params), 0
@@ -149,9 +150,7 @@ def _(
 
 
 @rules.jvp(bcsr_fromdense_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
     data, indices, indptr = process(bcsr_fromdense_p, tuple(primals), params)
     tangent: Tangent = Zero.of(data)
     if type(tangents[0]) is not Zero:
@@ -160,9 +159,7 @@ def _(
 
 
 @rules.batch(bcsr_fromdense_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[int], *, n_batch: int, **params: object
-) -> Batched:
+def _(values: ArrayLikes, axes: Sequence[int], *, n_batch: int, **params: object) -> BatchedBuffers:
     mat = move_axis(values[0], only_axis(axes), 0)
     return process(bcsr_fromdense_p, (mat,), {"n_batch": n_batch + 1, **params}), [0, 0, 0]
 
@@ -177,7 +174,7 @@ def _(indices: ShapedArray, indptr: ShapedArray, array: ShapedArray) -> ShapedAr
 
 
 @rules.jvp(bcsr_extract_p)
-def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents) -> Dual:
     result = process(bcsr_extract_p, tuple(primals), {})
     if type(tangents[2]) is Zero:
         return result, Zero.of(result)
@@ -185,15 +182,13 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @rules.transpose(bcsr_extract_p)
-def _(
-    cotangent: ArrayLike, indices: ArrayLike, indptr: ArrayLike, array: Operand
-) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, indices: ArrayLike, indptr: ArrayLike, array: Operand) -> Cotangents:
     params = {"spinfo": SparseInfo(aval_of_operand(array).shape)}
     return [None, None, process(bcsr_todense_p, (cotangent, indices, indptr), params)]
 
 
 @rules.batch(bcsr_extract_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike, BatchAxis]:
+def _(values: ArrayLikes, axes: BatchAxes) -> Batched:
     (indices, indptr, _), size = sparse_in_front(values, axes)
     array = to_front(values[2], axes[2], size)
     return process(bcsr_extract_p, (indices, indptr, array), {}), 0
@@ -223,9 +218,7 @@ def _(
 
 
 @rules.jvp(bcsr_dot_general_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     *buffers, rhs = primals
     result = process(bcsr_dot_general_p, tuple(primals), params)
     tangent: Tangent = Zero.of(result)
@@ -246,7 +239,7 @@ def _(
     indptr: ArrayLike,
     rhs: Operand,
     **params: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     coordinates = indices_of_rows(indices, indptr)
     transposed = rules.transpose[bcoo_dot_general_p]
     of_data, _, of_rhs = transposed(cotangent, data, coordinates, rhs, **params)
@@ -254,7 +247,7 @@ def _(
 
 
 @rules.batch(bcsr_dot_general_p)
-def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> BatchResult:
     data, indices, indptr, rhs = values
     if axes[1] is None and axes[2] is None:
         coordinates, axis = indices_of_rows(indices, indptr), None

@@ -1,17 +1,16 @@
 """The direct solution of sparse linear systems: spsolve."""
 
-from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
 
 from hlofront.base.elements import NumPyDType
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangents, Dual, Operand, Tangent, Tangents, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.cumulative import cumsum
@@ -57,9 +56,7 @@ def _(
 
 
 @rules.jvp(spsolve_p)
-def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
-) -> tuple[ArrayLike, Tangent]:
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Dual:
     data, indices, indptr, b = primals
     x = process(spsolve_p, tuple(primals), params)
     # A' x + A x' = b'
@@ -85,7 +82,7 @@ def _(
     indptr: ArrayLike,
     b: Operand,
     **params: object,
-) -> Sequence[Cotangent | None]:
+) -> Cotangents:
     transposed = _transposed(data, indices, indptr)
     return [None, None, None, process(spsolve_p, (*transposed, cotangent), params)]
 
