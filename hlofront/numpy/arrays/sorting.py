@@ -19,14 +19,11 @@ from hlofront.base.typing import Array, ArrayLike, Axis, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.sizes.dimensions import canonical_axis
 from hlofront.higher_order.library_loops import scan
-from hlofront.higher_order.platform import platform_dependent
 from hlofront.numpy.arrays.shape import as_array
 from hlofront.numpy.elementwise.logic import ordering
 from hlofront.numpy.elementwise.ufuncs import any_operand
 from hlofront.numpy.support.like import like, operation_like
 from hlofront.numpy.support.promotion import check_arraylike, choose, promote_dtypes
-from hlofront.numpy.support.vector_partitions import in_parts as vector_in_parts
-from hlofront.numpy.support.vector_partitions import is_in_parts
 from hlofront.primitives.arrays import creation, reducing, shaping, slicing, sorting
 from hlofront.primitives.arrays.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.elementwise import compare, elementwise
@@ -205,26 +202,15 @@ def sort_complex(a: ArrayLike) -> Array:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Move the kth element to its sorted position, smaller elements before and larger after it.
 
-    The whole axis is sorted, which is one operation on a device. On CPUs a long vector of floats is
-    instead split into smaller, equal and larger elements, each in their original order.
+    The whole axis is sorted, which is one operation on a device.
 
     Example:
       >>> jnp.partition(jnp.array([4, 1, 3, 2]), 1)[:2]
       Array([1, 2], dtype=int32)
     """
     a, axis = _along("partition", a, operator.index(axis))
-    kth = canonical_axis(kth, typeof(a).shape[axis])
-
-    def in_parts(a: Array) -> Array:
-        line = shaping.reshape(a, (typeof(a).size,))
-        return shaping.reshape(vector_in_parts(line, line, kth), typeof(a).shape)
-
-    def in_order(a: Array) -> Array:
-        return sorting.sort(a, axis)
-
-    if not is_in_parts(typeof(a), axis):
-        return in_order(as_array(a))
-    return platform_dependent(a, cpu=in_parts, default=in_order)
+    canonical_axis(kth, typeof(a).shape[axis])
+    return sorting.sort(as_array(a), axis)
 
 
 @operation_like(np.argpartition, static_argnames=("kth", "axis"))
@@ -247,21 +233,8 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
       Array([10, 20], dtype=int32)
     """
     a, axis = _along("argpartition", a, operator.index(axis))
-    kth = canonical_axis(kth, typeof(a).shape[axis])
-    dtype = _index_dtype(typeof(a).shape[axis])
-
-    def in_parts(a: Array) -> Array:
-        line = shaping.reshape(a, (typeof(a).size,))
-        indices = creation.index_like(line, 0, dtype)
-        return shaping.reshape(vector_in_parts(line, indices, kth), typeof(a).shape)
-
-    def in_order(a: Array) -> Array:
-        return order_along(a, axis, dtype)[1]
-
-    if is_in_parts(typeof(a), axis):
-        order = platform_dependent(a, cpu=in_parts, default=in_order)
-    else:
-        order = in_order(as_array(a))
+    canonical_axis(kth, typeof(a).shape[axis])
+    order = order_along(as_array(a), axis, _index_dtype(typeof(a).shape[axis]))[1]
     return convert(order, typeof(order).dtype, typeof(a).weak_type)
 
 
