@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
-from hlofront.base.elements import bool_, host_number, uint32
+from hlofront.base.elements import bool_, host_number
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
@@ -29,7 +28,7 @@ from hlofront.numpy.support.promotion import as_operand, check_arraylike, choose
 from hlofront.primitives.arrays import creation, cumulative, reducing, shaping, slicing, sorting
 from hlofront.primitives.arrays.scattering import ScatterDimensionNumbers, scatter
 from hlofront.primitives.elementwise import compare, elementwise
-from hlofront.primitives.elementwise.converting import bitcast_convert_type, convert
+from hlofront.primitives.elementwise.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -379,10 +378,8 @@ def unique_values(
 # ---- membership --------------------------------------------------------------------------------
 
 _METHODS = ("compare_all", "binary_search", "sort", "auto")
-# Up to this many elements are compared directly instead of by bisection. They are compared in
-# groups, because XLA's CPU code compares one group with one vector at a time.
+# Up to this many elements are compared directly instead of by bisection.
 _FEW = 128
-_GROUP = 32
 
 
 def _member(element: ArrayLike, ordered: Array) -> Array:
@@ -402,14 +399,7 @@ def _equals_any(element: ArrayLike, test: Array) -> Array:
         shaping.broadcast_in_dim(element, wide, tuple(range(len(shape)))),
         shaping.broadcast_in_dim(test, wide, (len(shape),)),
     )
-    dtype, axis = typeof(test).dtype, (len(shape),)
-    if not issubdtype(dtype, np.integer) or dtype.itemsize != uint32.itemsize:
-        return reducing.reduce_or(compare.eq(*pairs), axis)
-    # One of the differences is 0. A minimum of integers is faster than a reduction of masks on CPUs
-    # with AVX-512.
-    differences = bitcast_convert_type(elementwise.bitwise_xor(*pairs), uint32)
-    least = reducing.reduce_min(differences, axis)
-    return compare.eq(least, creation.full_like(least, 0))
+    return reducing.reduce_or(compare.eq(*pairs), (len(shape),))
 
 
 @operation(static_argnames=("invert", "method"))
@@ -420,12 +410,7 @@ def _isin(element: ArrayLike, test_elements: ArrayLike, invert: bool, method: st
     if not size or not typeof(element).size:
         return creation.full(shape, invert, bool_)
     if method == "compare_all" or (method == "auto" and size <= _FEW):
-        group = _GROUP if size <= _FEW else size
-        first, *others = [
-            _equals_any(element, slicing.slice_in_dim(test, start, min(start + group, size)))
-            for start in range(0, size, group)
-        ]
-        is_member = functools.reduce(elementwise.bitwise_or, others, first)
+        is_member = _equals_any(element, test)
     else:
         is_member = _member(element, sorting.sort(test, 0))
     return elementwise.bitwise_not(is_member) if invert else is_member

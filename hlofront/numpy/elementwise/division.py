@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlofront.base.dtypes import bit_width, is_complex, issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.library_loops import while_loop
-from hlofront.higher_order.platform import platform_dependent
 from hlofront.numpy.elementwise.ufuncs import full_of, is_integer, scalar_like
 from hlofront.numpy.support.like import operation_like
 from hlofront.numpy.support.promotion import (
@@ -191,17 +190,7 @@ def _magnitude(x: ArrayLike) -> ArrayLike:
 
 
 def _gcd(x: ArrayLike, y: Array) -> Array:
-    """Compute gcd(x, y) by Euclid's algorithm.
-
-    On CPUs the loop stops as soon as all elements are done, which is also much faster to compile
-    than the fixed number of steps.
-    """
-    pair = elementwise.max(x, y), elementwise.min(x, y)
-    return platform_dependent(*pair, cpu=_gcd_of_steps, default=_gcd_of_most_steps)
-
-
-def _gcd_of_steps(x: Array, y: Array) -> Array:
-    """Compute gcd(x, y) with as many steps as the elements take."""
+    """Compute gcd(x, y) by Euclid's algorithm, with as many steps as the elements take."""
 
     def cond(pair: tuple[Array, Array]) -> Array:
         divisors = pair[1]
@@ -209,26 +198,15 @@ def _gcd_of_steps(x: Array, y: Array) -> Array:
         return reducing.reduce_or(is_left, range(typeof(divisors).ndim))
 
     def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
-        return _step_of_gcd(*pair)
+        x, y = pair
+        aval = typeof(x)
+        zero = scalar_like(aval, 0)
+        done = compare.eq(y, zero)
+        divisor = choose("gcd", done, scalar_like(aval, 1), y)
+        remainder = choose("gcd", done, zero, elementwise.rem(x, divisor))
+        return choose("gcd", done, x, y), remainder
 
-    return while_loop(cond, step, (x, y))[0]
-
-
-def _gcd_of_most_steps(x: Array, y: Array) -> Array:
-    """Compute gcd(x, y) with the worst case's number of steps."""
-    # F(n) has about 0.694 n bits, and two numbers of n bits take at most 1.45 n steps.
-    for _ in range(int(1.45 * bit_width(typeof(x).dtype)) + 2):
-        x, y = _step_of_gcd(x, y)
-    return x
-
-
-def _step_of_gcd(x: Array, y: Array) -> tuple[Array, Array]:
-    aval = typeof(x)
-    zero = scalar_like(aval, 0)
-    done = compare.eq(y, zero)
-    divisor = choose("gcd", done, scalar_like(aval, 1), y)
-    remainder = choose("gcd", done, zero, elementwise.rem(x, divisor))
-    return choose("gcd", done, x, y), remainder
+    return while_loop(cond, step, (elementwise.max(x, y), elementwise.min(x, y)))[0]
 
 
 @operation_like(np.gcd)
