@@ -17,7 +17,7 @@ from hlofront.inspect.error.measure import epsilon, is_inexact
 from hlofront.inspect.error.origins import JUMP
 from hlofront.inspect.error.references import compiled_call
 from hlofront.inspect.error.search import ErrorSearch, Pair, note_consequence
-from hlofront.inspect.stepwise.loops import SHORT, LoopRun, row, run_steps, stacked
+from hlofront.inspect.stepwise.loops import SHORT, LoopRun, row, run_scan, stacked
 from hlofront.inspect.stepwise.operands import typed
 from hlofront.inspect.stepwise.run import Level
 from hlofront.inspect.stepwise.trails import Trail
@@ -117,24 +117,16 @@ def _in_scan(
         return search.operation(level, equation, list(operands))
     program = body.closed
     loop = _Loop(search, level, equation, program)
-    consts, carry, xs = split_inputs(body, operands)
     is_short = bool(program.effects) or length * equation_count(program.jaxpr) <= SHORT
-    order = range(length)
-
-    def step(index: int, carry: list[Pair]) -> list[Pair]:
-        rows = [_row(search, x, index) for x in xs]
-        return loop.step(index, [*consts, *carry, *rows], is_short)
-
-    carry, collected = run_steps(
-        step,
-        reversed(order) if equation.params["reverse"] else order,
-        carry,
-        len(equation.outvars) - len(carry),
+    results = run_scan(
+        equation,
+        body,
+        operands,
+        lambda x, index: _row(search, x, index),
+        lambda index, inputs: loop.step(index, inputs, is_short),
+        lambda values: _stacked(search, values, equation),
     )
-    if equation.params["reverse"]:
-        for values in collected:
-            values.reverse()
-    return loop.finished([*carry, *(_stacked(search, values, equation) for values in collected)])
+    return loop.finished(results)
 
 
 def _row(search: ErrorSearch, whole: Pair, index: int) -> Pair:

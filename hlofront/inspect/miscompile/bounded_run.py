@@ -35,7 +35,7 @@ from hlofront.inspect.miscompile.bounds import (
 )
 from hlofront.inspect.miscompile.parts import ProgramPart
 from hlofront.inspect.miscompile.trials import Kind, Outcome
-from hlofront.inspect.stepwise.loops import SHORT, row, run_steps, stacked
+from hlofront.inspect.stepwise.loops import SHORT, row, run_scan, stacked
 from hlofront.inspect.stepwise.operands import typed
 from hlofront.inspect.stepwise.report_parts import Inside, source_line_of
 from hlofront.inspect.stepwise.run import Level, StepwiseRun, inside, results_of
@@ -353,26 +353,15 @@ class BoundedRun(StepwiseRun[Sampled]):
         if failure is not None:
             raise failure
         program = body.closed
-        consts, carry, xs = split_inputs(body, operands)
         is_short = length * equation_count(program.jaxpr) <= SHORT
-        is_reverse = equation.params["reverse"]
-
-        def step(index: int, carry: list[Sampled]) -> list[Sampled]:
-            rows = [_row(x, index) for x in xs]
-            inputs = [*consts, *carry, *rows]
-            return self.in_step(level, equation, program, inputs, index, is_short)
-
-        order = range(length)
-        carry, collected = run_steps(
-            step,
-            reversed(order) if is_reverse else order,
-            carry,
-            len(equation.outvars) - len(carry),
+        return run_scan(
+            equation,
+            body,
+            operands,
+            _row,
+            lambda index, inputs: self.in_step(level, equation, program, inputs, index, is_short),
+            lambda values: self._stacked(equation, values),
         )
-        if is_reverse:
-            for values in collected:
-                values.reverse()
-        return [*carry, *(self._stacked(equation, values) for values in collected)]
 
     def _stacked(self, equation: Equation, values: Sequence[Sampled]) -> Sampled:
         array = stacked([v.array for v in values])

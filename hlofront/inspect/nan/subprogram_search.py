@@ -26,7 +26,7 @@ from hlofront.inspect.nan.instrumentation import (
     watched_step,
 )
 from hlofront.inspect.nan.search import TrailSearch, Value
-from hlofront.inspect.stepwise.loops import SHORT, LoopRun, row, run_steps, stacked
+from hlofront.inspect.stepwise.loops import SHORT, LoopRun, row, run_scan, stacked
 from hlofront.inspect.stepwise.report_parts import Inside
 from hlofront.inspect.stepwise.run import Level
 from hlofront.inspect.stepwise.trails import Trail
@@ -224,12 +224,15 @@ class _Scan(_Loop):
     def index(self, time: int) -> int:
         return self.length - 1 - time if self.reverse else time
 
+    def part(self, whole: Value, index: int) -> Value:
+        """Return one index of the first axis of a value."""
+        return self.search.part(row(whole.array, index), whole)
+
     def end(self) -> int:
         return self.length
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
-        i = self.index(time)
-        parts = [self.search.part(row(x.array, i), x) for x in self.xs]
+        parts = [self.part(x, self.index(time)) for x in self.xs]
         return self.search.run(self.program, [*self.consts, *carry, *parts], self.inside(time))
 
     def watched(self, time: int) -> Watched:
@@ -302,13 +305,14 @@ def _in_scan(
     if not program.effects and length * equation_count(program.jaxpr) > SHORT:
         times = [loop.index(i) for i in range(length)]
         return loop.whole(operands, count, times)
-    carry, collected = run_steps(
-        loop.step, range(length), loop.start_carry, len(equation.outvars) - count
+    return run_scan(
+        equation,
+        body,
+        operands,
+        loop.part,
+        lambda index, inputs: search.run(program, inputs, loop.inside(loop.index(index))),
+        lambda values: _stacked(search, values, equation),
     )
-    if loop.reverse:
-        for values in collected:
-            values.reverse()
-    return [*carry, *(_stacked(search, values, equation) for values in collected)]
 
 
 # The compiled searches of while loops, by condition and search's kinds.

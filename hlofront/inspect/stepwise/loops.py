@@ -1,6 +1,6 @@
 """Helpers for searches through loops: their steps, and the rows and stacks of scans."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic
 
 import numpy as np
@@ -9,6 +9,7 @@ from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.programs.subprograms import Subprogram, split_inputs
 from hlofront.inspect.stepwise.report_parts import Inside
 from hlofront.inspect.stepwise.run import Level, V, inside
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_index_in_dim
@@ -41,31 +42,33 @@ class LoopRun(Generic[V]):
         return (*around, Inside(here.operation, here.function, here.source_line, index))
 
 
-def run_steps(
+def run_scan(
+    equation: Equation,
+    body: Subprogram,
+    operands: Sequence[V],
+    part: Callable[[V, int], V],
     step: Callable[[int, list[V]], list[V]],
-    numbers: Iterable[int],
-    carry: Sequence[V],
-    collected: int,
-) -> tuple[list[V], list[list[V]]]:
-    """Run the steps of a scan.
+    joined: Callable[[list[V]], V],
+) -> list[V]:
+    """Return the results of a scan whose steps run one after the other.
 
     Args:
-      step: a function of a step's number and the carry that returns the new carry and the outputs.
-      numbers: the numbers of the steps, in the order in which they run.
-      carry: the carry before the first step.
-      collected: the number of outputs of a step.
-
-    Returns:
-      The last carry, and the values of each output in the order of the steps.
+      equation: the scan.
+      body: the program of a step.
+      operands: the operands of the scan.
+      part: returns the part of an operand at an index of its first axis.
+      step: takes an index and the inputs of the program, and returns its outputs.
+      joined: returns the outputs of all steps as one.
     """
-    carry = list(carry)
-    outputs: list[list[V]] = [[] for _ in range(collected)]
-    for number in numbers:
-        results = step(number, carry)
-        carry, new = results[: len(carry)], results[len(carry) :]
-        for values, value in zip(outputs, new, strict=True):
+    consts, carry, xs = split_inputs(body, operands)
+    collected: list[list[V]] = [[] for _ in equation.outvars[len(carry) :]]
+    order, is_reversed = range(body.iterations or 0), equation.params["reverse"]
+    for index in reversed(order) if is_reversed else order:
+        results = step(index, [*consts, *carry, *[part(x, index) for x in xs]])
+        carry, outputs = results[: len(carry)], results[len(carry) :]
+        for values, value in zip(collected, outputs, strict=True):
             values.append(value)
-    return carry, outputs
+    return [*carry, *(joined(values[::-1] if is_reversed else values) for values in collected)]
 
 
 def row(x: ArrayLike, i: int) -> ArrayLike:
