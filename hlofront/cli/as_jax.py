@@ -5,13 +5,10 @@ import os
 import runpy
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from hlofront.cli.options import add_command
+from hlofront.cli.options import Commands, add_command
 from hlofront.jax_names.import_hook import open_names
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _HELP = """\
 Runs a script like `python SCRIPT`, with hlofront instead of jax: `import jax` and all libraries on
@@ -24,7 +21,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `as-jax` to the command line's parser."""
     as_jax = add_command(commands, "as-jax", "a script whose `import jax` gives hlofront", _HELP)
     as_jax.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module")

@@ -2,14 +2,11 @@
 
 import argparse
 import json
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from hlofront.cli.options import add_args, add_command
+from hlofront.cli.options import Commands, add_args, add_command
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, load_call
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _BISECT_HELP = """\
 Finds the first version of jaxlib, or the first git revision, at which the compiled program of a
@@ -23,7 +20,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `bisect` to the command line's parser."""
     bisect = add_command(
         commands, "bisect", "the first version at which a program changes", _BISECT_HELP

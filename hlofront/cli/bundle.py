@@ -1,16 +1,13 @@
 """The command `bundle`: a function's programs in one file, from which processes start quickly."""
 
 import argparse
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hlofront import bundle
-from hlofront.cli.options import add_args, add_command
+from hlofront.cli.options import Commands, add_args, add_command
 from hlofront.cli.progress import announce, finish, say
 from hlofront.inspect.jitted import jitted
 from hlofront.inspect.target import UsageError, arguments_for, load_function
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _HELP = """\
 Writes a function's programs to one file: traced, lowered to StableHLO, and compiled for each
@@ -30,7 +27,7 @@ example:
 _READERS = ("ls", "verify")
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `bundle` to the command line's parser."""
     parser = add_command(
         commands, "bundle", "a function's compiled programs, written to one file", _HELP

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.cli.cache_text import ago, as_date, shown_folder, shown_seconds, shown_size
@@ -20,13 +20,11 @@ from hlofront.cli.cache_why import (
     print_reason,
     to_compare,
 )
+from hlofront.cli.options import Commands
 from hlofront.inspect.target import UsageError
 from hlofront.pjrt import configured_stores
 from hlofront.pjrt.cache_store import Entry, Removed, Store
 from hlotools.terminal_text import counted, on_one_line, visible
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 T = TypeVar("T")
 # A subcommand: (parsed options, output stream) -> exit status.
@@ -85,7 +83,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `cache` with its subcommands."""
     raw = argparse.RawDescriptionHelpFormatter
     cache = commands.add_parser(

@@ -1,15 +1,12 @@
 """The command `compare`: one function under several jaxlibs, devices or git revisions."""
 
 import argparse
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hlofront.cli.diff import print_difference, status_of
-from hlofront.cli.options import add_args, add_command, add_outputs
+from hlofront.cli.options import Commands, add_args, add_command, add_outputs
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, load_call
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _COMPARE_HELP = """\
 Compiles one function with several versions of jaxlib, for several devices (attached or not), or
@@ -22,7 +19,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `compare` to the command line's parser."""
     compare = add_command(
         commands, "compare", "a function under other jaxlibs, devices, revisions", _COMPARE_HELP

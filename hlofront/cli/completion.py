@@ -2,14 +2,11 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.cli.options import add_command
+from hlofront.cli.options import Commands, add_command
 from hlofront.pjrt.targets import targets
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _HELP = """\
 Prints a script by which a shell completes commands, options and their values, names of targets,
@@ -23,7 +20,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `completion` to the command line's parser."""
     parser = add_command(
         commands, "completion", "a script for completion in bash, zsh or fish", _HELP

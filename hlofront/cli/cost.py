@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.options import add_args, add_color, add_command
+from hlofront.cli.options import Commands, add_args, add_color, add_command
 from hlofront.cli.program_files import (
     is_program,
     naming_errors,
@@ -19,7 +19,6 @@ from hlotools.ir.program_text import TITLES
 from hlotools.terminal_colors import Painter
 
 if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
     from hlotools.cost.costs import Costs
 
 _COST_HELP = """\
@@ -32,7 +31,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `cost` to the command line's parser."""
     cost = add_command(commands, "cost", "where a program spends operations and bytes", _COST_HELP)
     cost.add_argument(

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.options import add_args, add_command, add_outputs
+from hlofront.cli.options import Commands, add_args, add_command, add_outputs
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import finish, say
 from hlofront.inspect.target import UsageError
@@ -12,7 +12,6 @@ from hlotools.profiles.xplane import is_profile
 from hlotools.terminal_colors import Painter
 
 if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
     from hlofront.inspect.comparison.compare import Comparison
     from hlotools.matching.difference import Diff
 
@@ -33,7 +32,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `diff` to the command line's parser."""
     diff = add_command(commands, "diff", "what differs between two programs", _DIFF_HELP)
     diff.add_argument(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError
@@ -17,13 +17,11 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.version import __version__
 from hlofront.bridge import xla_faults
 from hlofront.bridge.plugins import jaxlib_version
+from hlofront.cli.options import Commands
 from hlofront.cli.progress import announce, finish
 from hlofront.pjrt import clients, configured_stores, hardware, platforms, targets, toolchain
 from hlofront.pjrt.cache_store import Store
 from hlotools.terminal_text import on_one_line
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 FINE, NOTE, WRONG = "fine", "note", "wrong"
 _MARKS = {FINE: " ", NOTE: "-", WRONG: "!"}
@@ -76,7 +74,7 @@ class Finding(NamedTuple):
     """The command that fixes the problem, if there is one."""
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `doctor` to the command line's parser."""
     parser = commands.add_parser(
         "doctor",

@@ -3,14 +3,11 @@
 import argparse
 import dataclasses
 import json
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from hlofront.cli.options import add_args, add_command
+from hlofront.cli.options import Commands, add_args, add_command
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, load_call
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _HELP = """\
 Runs a function as a whole and operation by operation, and says whether XLA compiles it wrongly: by
@@ -24,7 +21,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `find-miscompile` to the command line's parser."""
     find = add_command(
         commands, "find-miscompile", "whether XLA compiles a function wrongly", _HELP

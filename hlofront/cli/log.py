@@ -3,9 +3,9 @@
 import argparse
 import json
 import pathlib
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from hlofront.cli.options import add_command
+from hlofront.cli.options import Commands, add_command
 from hlofront.cli.program_files import write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError
@@ -13,9 +13,6 @@ from hlotools.html.program_page import page
 from hlotools.run_log.log_page import log_page
 from hlotools.run_log.records import LogError, RunRecords, read_log
 from hlotools.run_log.summary import RunSummary
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _HELP = """\
 Makes a page about a whole run: what was traced, compiled and recompiled, and why, and cache hits.
@@ -27,7 +24,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `log` to the command line's parser."""
     command = add_command(commands, "log", "a page over a whole run, made by HLOFRONT_LOG", _HELP)
     command.add_argument("folder", metavar="FOLDER", help="the folder that HLOFRONT_LOG named")

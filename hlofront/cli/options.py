@@ -26,6 +26,8 @@ class CommandParser(argparse.ArgumentParser):
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[CommandParser]
+else:
+    Commands = argparse._SubParsersAction
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -35,7 +37,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def add_command(
-    commands: "Commands", name: str, summary: str, description: str
+    commands: Commands, name: str, summary: str, description: str
 ) -> argparse.ArgumentParser:
     """Add a command and return its parser, whose help does not reflow the description."""
     return commands.add_parser(

@@ -1,18 +1,15 @@
 """The command `profile`: the measured time of a program by line, with its bounds."""
 
 import argparse
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from hlofront.cli.options import add_args, add_color, add_command
+from hlofront.cli.options import Commands, add_args, add_color, add_command
 from hlofront.cli.program_files import is_program, naming_errors, read_program, write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, load_call
 from hlotools.profiles.profile import Profile, profile
 from hlotools.profiles.xplane import ProfileError
 from hlotools.terminal_colors import Painter
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _HELP = """\
 Runs a function under XLA's profiler and shows the measured time by source line or operation. Also
@@ -25,7 +22,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `profile` to the command line's parser."""
     command = add_command(commands, "profile", "measured time by source line", _HELP)
     command.add_argument(

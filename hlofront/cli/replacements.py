@@ -2,12 +2,10 @@
 
 import argparse
 import json
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hlofront.base.named_tuple import NamedTuple
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
+from hlofront.cli.options import Commands
 
 _HELP = """\
 Prints the table of replacements: the operations that hlofront lowers to code of its own for one
@@ -86,7 +84,7 @@ def table(lines: list[TableRow]) -> str:
     )
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `replacements` to the command line's parser."""
     parser = commands.add_parser(
         "replacements",

@@ -10,12 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Sequence
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import IO, TextIO
 
-from hlofront.cli.options import add_command
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
+from hlofront.cli.options import Commands, add_command
 
 _HELP = """\
 Starts a script as several processes of one group on this machine, to try out a program that will
@@ -30,7 +27,7 @@ example:
 _TO_END = 5.0
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `run` to the command line's parser."""
     run = add_command(commands, "run", "a script as several processes of one group", _HELP)
     run.add_argument("--processes", type=_positive, default=2, metavar="N", help="how many (2)")

@@ -4,7 +4,7 @@ import argparse
 import json
 import pathlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hlofront.cli.dumps import (
     add_options,
@@ -13,7 +13,7 @@ from hlofront.cli.dumps import (
     show_folder,
     wants_dumps,
 )
-from hlofront.cli.options import add_args, add_color, add_command
+from hlofront.cli.options import Commands, add_args, add_color, add_command
 from hlofront.cli.program_files import (
     PAGES,
     is_program,
@@ -33,9 +33,6 @@ from hlotools.ir.kernel_parameters import kernels_text
 from hlotools.ir.program_text import TITLES
 from hlotools.ir.styles import STYLES, styled
 from hlotools.terminal_colors import Painter
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _SHOW_HELP = """\
 Shows the stages of a function: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory;
@@ -59,7 +56,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `show` to the command line's parser."""
     show = add_command(
         commands,

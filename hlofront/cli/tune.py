@@ -5,16 +5,13 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from hlofront.cli.options import add_args, add_color, add_command
+from hlofront.cli.options import Commands, add_args, add_color, add_command
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.inspect.tuning import Tuning, tune
 from hlotools.terminal_colors import Painter
-
-if TYPE_CHECKING:
-    from hlofront.cli.options import Commands
 
 _TUNE_HELP = """\
 Ranks block sizes, or other choices, of a TPU's program without a TPU: compiles each combination,
@@ -34,7 +31,7 @@ example:
 """
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command `tune` to the command line's parser."""
     parser = add_command(commands, "tune", "block sizes of TPU kernels, ranked", _TUNE_HELP)
     parser.add_argument(
