@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from hlofront.base import tree
-from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Params, Shape
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.primitives.sparse.elements import todense_p
@@ -38,7 +38,7 @@ class JAXSparse(abc.ABC):
     data: Array
     shape: Shape
 
-    def __init__(self, args: Sequence[ArrayLike], *, shape: Sequence[int]):
+    def __init__(self, args: ArrayLikes, *, shape: Sequence[int]):
         self.shape = tuple(shape)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DTypeLike, Params
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.arrays.creation import asarray
@@ -46,7 +46,7 @@ class BatchedSparse(SparseFormat):
 
     def __init__(
         self,
-        args: Sequence[ArrayLike],
+        args: ArrayLikes,
         *,
         shape: Sequence[int],
         indices_sorted: bool = False,

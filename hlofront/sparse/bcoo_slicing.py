@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.primitives.arrays.creation import full
 from hlofront.primitives.arrays.dynamic_slicing import dynamic_slice
@@ -17,12 +17,7 @@ from hlofront.primitives.arrays.slicing import concatenate
 from hlofront.primitives.arrays.slicing import slice as slice_axes
 from hlofront.primitives.elementwise.compare import select
 from hlofront.primitives.elementwise.elementwise import bitwise_and, sub
-from hlofront.primitives.sparse.layout import (
-    common_batch,
-    layout_of,
-    row_constant,
-    with_batch,
-)
+from hlofront.primitives.sparse.layout import common_batch, layout_of, row_constant, with_batch
 from hlofront.sparse.bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
 from hlofront.sparse.bcoo_roles import bcoo_update_layout
 from hlofront.sparse.bcoo_shaping import bcoo_reshape, bcoo_squeeze
@@ -131,9 +126,7 @@ def _not_wider(mat: BCOO) -> BCOO:
 
 
 @boundary
-def bcoo_dynamic_slice(
-    mat: BCOO, start_indices: Sequence[ArrayLike], slice_sizes: Sequence[int]
-) -> BCOO:
+def bcoo_dynamic_slice(mat: BCOO, start_indices: ArrayLikes, slice_sizes: Sequence[int]) -> BCOO:
     """Return the elements of a BCOO array in a window whose start may be traced.
 
     Args:

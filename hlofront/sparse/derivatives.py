@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.primitives.arrays.shaping import broadcast_in_dim
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.sparse.bcoo import BCOO
@@ -56,7 +56,7 @@ class _Data:
         return self.arrays, None
 
     @classmethod
-    def tree_unflatten(cls, aux_data: None, children: Sequence[ArrayLike]) -> "_Data":
+    def tree_unflatten(cls, aux_data: None, children: ArrayLikes) -> "_Data":
         return cls(*children)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params, Shape
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DTypeLike, Params, Shape
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
 from hlofront.numpy.arrays.creation import asarray
@@ -197,7 +197,7 @@ class _Compressed(_Matrix):
     indptr: Array
     _bufs = property(attrgetter("data", "indices", "indptr"))
 
-    def __init__(self, args: Sequence[ArrayLike], *, shape: Sequence[int]):
+    def __init__(self, args: ArrayLikes, *, shape: Sequence[int]):
         self.data, self.indices, self.indptr = map(asarray, args)
         super().__init__(args, shape=shape)
 

@@ -1,12 +1,10 @@
 """The kind of an operation's loss of digits, from three computations of its result."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike, NumPyArray, Shape
+from hlofront.base.typing import ArrayLike, ArrayLikes, NumPyArray, Shape
 from hlofront.core.jaxpr import Equation
 from hlofront.inspect.error.measure import is_inexact, relative_error, relative_size, wide_host
 from hlofront.inspect.error.references import Reference
@@ -46,8 +44,8 @@ class Loss(NamedTuple):
 def loss_at(
     reference: Reference,
     equation: Equation,
-    operands: Sequence[ArrayLike],
-    exact_operands: Sequence[ArrayLike],
+    operands: ArrayLikes,
+    exact_operands: ArrayLikes,
     position: int,
     result: ArrayLike,
     exact: ArrayLike,
@@ -87,7 +85,7 @@ def loss_at(
 
 
 def _sizes_of_terms(
-    reference: Reference, equation: Equation, operands: Sequence[ArrayLike]
+    reference: Reference, equation: Equation, operands: ArrayLikes
 ) -> NumPyArray | None:
     """Return the sum of the sizes of the terms of each element; None if there are no terms."""
     name = equation.primitive.name

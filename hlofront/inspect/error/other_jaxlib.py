@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.config import default_device, options
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.base.typing import ArrayLike, DType, NumPyArray
+from hlofront.base.typing import ArrayLike, ArrayLikes, DType, NumPyArray
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.programs.evaluate import jaxpr_as_fun
@@ -62,7 +62,7 @@ class OtherJaxlib(Reference):
     def keeps_dtypes(self, equation: Equation) -> bool:
         return is_foreign(equation)
 
-    def bind(self, equation: Equation, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def bind(self, equation: Equation, operands: ArrayLikes) -> ArrayLikes:
         def operation(*operands: ArrayLike) -> list[ArrayLike]:
             results = equation.primitive.bind(*operands, **equation.params)
             return list(results) if equation.primitive.multiple_results else [results]
@@ -72,7 +72,7 @@ class OtherJaxlib(Reference):
         avals = [variable.aval for variable in equation.outvars]
         return self._run(equation, operation, operands, avals, name)
 
-    def call(self, program: ClosedJaxpr, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def call(self, program: ClosedJaxpr, operands: ArrayLikes) -> ArrayLikes:
         def whole(*operands: ArrayLike) -> list[ArrayLike]:
             return list(jaxpr_as_fun(program, *operands))
 
@@ -82,7 +82,7 @@ class OtherJaxlib(Reference):
         self,
         owner: Equation | ClosedJaxpr,
         function: Callable[..., list[ArrayLike]],
-        operands: Sequence[ArrayLike],
+        operands: ArrayLikes,
         avals: Sequence[AbstractValue],
         name: str,
     ) -> list[ArrayLike]:

@@ -1,13 +1,13 @@
 """The references of an error search: the same operations in float64, or on another device."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from hlofront.base.config import default_device, enable_x64
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.sharding.mesh_context import NO_MESH
 from hlofront.higher_order.jit_call import jit_p
@@ -32,11 +32,11 @@ class Reference(ABC):
         """Return an array of the program as an operand of the reference."""
 
     @abstractmethod
-    def bind(self, equation: Equation, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def bind(self, equation: Equation, operands: ArrayLikes) -> ArrayLikes:
         """Run an equation on operands of the reference, and return its results."""
 
     @abstractmethod
-    def call(self, program: ClosedJaxpr, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def call(self, program: ClosedJaxpr, operands: ArrayLikes) -> ArrayLikes:
         """Run a whole program, compiled, on operands of the reference; return its results."""
 
     def keeps_dtypes(self, equation: Equation) -> bool:
@@ -64,10 +64,10 @@ class Float64(Reference):
     def lift(self, x: ArrayLike) -> ArrayLike:
         return widen(x if self.host is None else device_put(np.asarray(x), self.host))
 
-    def bind(self, equation: Equation, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def bind(self, equation: Equation, operands: ArrayLikes) -> ArrayLikes:
         return bind_widened(equation, operands)
 
-    def call(self, program: ClosedJaxpr, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def call(self, program: ClosedJaxpr, operands: ArrayLikes) -> ArrayLikes:
         return compiled_call(widened_program(program), operands)
 
     def keeps_dtypes(self, equation: Equation) -> bool:
@@ -84,17 +84,17 @@ class OtherDevice(Reference):
     def lift(self, x: ArrayLike) -> ArrayLike:
         return device_put(x, self.device)
 
-    def bind(self, equation: Equation, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def bind(self, equation: Equation, operands: ArrayLikes) -> ArrayLikes:
         with default_device(self.device):
             results = equation.primitive.bind(*operands, **equation.params)
         return results if equation.primitive.multiple_results else (results,)
 
-    def call(self, program: ClosedJaxpr, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def call(self, program: ClosedJaxpr, operands: ArrayLikes) -> ArrayLikes:
         with default_device(self.device):
             return compiled_call(program, operands)
 
 
-def compiled_call(program: ClosedJaxpr, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+def compiled_call(program: ClosedJaxpr, operands: ArrayLikes) -> ArrayLikes:
     """Return the results of a program, compiled as a whole and with no argument donated."""
     return jit_p.bind(
         *operands,

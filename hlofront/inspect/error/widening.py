@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.base.typing import ArrayLike, DType, Value
+from hlofront.base.typing import ArrayLike, ArrayLikes, DType, Value
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.programs.program_cache import once_per_program
@@ -62,7 +62,7 @@ def is_foreign(equation: Equation) -> bool:
     return bool(equation.effects) or equation.primitive.name in _FOREIGN
 
 
-def bind_widened(equation: Equation, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+def bind_widened(equation: Equation, operands: ArrayLikes) -> ArrayLikes:
     """Run an equation on widened operands, and return its results, widened.
 
     An operation that has no form in float64 runs in its own dtypes, on rounded operands.
@@ -124,9 +124,7 @@ def widened_program(program: ClosedJaxpr) -> ClosedJaxpr:
     )
 
 
-def evaluate_widened(
-    jaxpr: Jaxpr, consts: Sequence[Value], inputs: Sequence[ArrayLike]
-) -> list[ArrayLike]:
+def evaluate_widened(jaxpr: Jaxpr, consts: Sequence[Value], inputs: ArrayLikes) -> list[ArrayLike]:
     """Evaluate a jaxpr on widened inputs, and return its outputs, widened."""
     values: dict[Atom, ArrayLike] = dict(zip(jaxpr.constvars, map(widen, consts), strict=True))
     values.update(zip(jaxpr.invars, inputs, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType
-from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.base.typing import ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
 from hlofront.core.programs.subprograms import (
@@ -72,8 +72,8 @@ class OperationFailed(Exception):
         self.part = part
 
 
-# Compiles a program of one operation and runs it, in a separate process.
-Single = Callable[[ClosedJaxpr, Sequence[ArrayLike]], Outcome]
+# Compiles a program of one operation and runs it, in a process of its own.
+Single = Callable[[ClosedJaxpr, ArrayLikes], Outcome]
 
 
 class BoundedRun(StepwiseRun[Sampled]):
@@ -171,7 +171,7 @@ class BoundedRun(StepwiseRun[Sampled]):
         exact = self.reference.bind(equation, [self.sampled(v, 0) for v in operands])
         arrays = [v.array for v in operands]
         rounding = Rounding(equation, arrays, results, exact, self.is_coarse)
-        samples: list[Sequence[ArrayLike]] = [exact]
+        samples: list[ArrayLikes] = [exact]
         for number, random in enumerate(self.random, 1):
             mine = [v.sample(number) for v in operands]
             changed = rounding.moved_operands(mine, random)
@@ -193,7 +193,7 @@ class BoundedRun(StepwiseRun[Sampled]):
             self._check(level, equation, operands, values)
         return values
 
-    def _kept(self, array: ArrayLike, samples: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    def _kept(self, array: ArrayLike, samples: ArrayLikes) -> ArrayLikes:
         """Return samples of an array, or none if all are equal to it."""
         host = stored(array)
         for x in samples:
@@ -240,9 +240,9 @@ class BoundedRun(StepwiseRun[Sampled]):
     def _expected(
         self,
         equation: Equation,
-        arrays: Sequence[ArrayLike],
+        arrays: ArrayLikes,
         wrong: ArrayLike,
-        exact: Sequence[ArrayLike],
+        exact: ArrayLikes,
         position: int,
     ) -> Sampled:
         """Return the right value of a wrong result: that of float64 or NumPy, rounded."""
@@ -281,10 +281,8 @@ class BoundedRun(StepwiseRun[Sampled]):
             self._replace(results, number, self._called(number, part.closed, inputs))
         return results
 
-    def _called(
-        self, number: int, program: ClosedJaxpr, inputs: Sequence[ArrayLike]
-    ) -> Sequence[ArrayLike]:
-        """Return a sample's results of a program that is compiled as a whole."""
+    def _called(self, number: int, program: ClosedJaxpr, inputs: ArrayLikes) -> ArrayLikes:
+        """Return the results of a program, compiled as a whole, in a sample."""
         return (self.reference.call if number == 0 else compiled_call)(program, inputs)
 
     def _replace(self, values: list[Sampled], number: int, arrays: Iterable[ArrayLike]) -> None:
@@ -312,7 +310,7 @@ class BoundedRun(StepwiseRun[Sampled]):
         if is_short:
             return self.run(program, inputs, place)
         results = compiled_call(program, [v.array for v in inputs])
-        samples: list[Sequence[ArrayLike]] = []
+        samples: list[ArrayLikes] = []
         size = float(np.sqrt(equation_count(program.jaxpr)))
         for number in range(len(self.random) + 1):
             outputs = self._called(number, program, [self.sampled(v, number) for v in inputs])
@@ -409,18 +407,7 @@ class BoundedRun(StepwiseRun[Sampled]):
                 self._replace(carry, number, self._looped(number, equation, rest))
         return carry
 
-    def _endless(self, equation: Equation, steps: int) -> TimeoutError:
-        line = source_line_of(equation.traceback)
-        place = f" at {source.shown_line(line.file, line.line)}" if line else ""
-        return TimeoutError(
-            f"the while_loop{place} does not end in {self.seconds:g} seconds when it is compiled, "
-            f"nor one step at a time ({steps} steps): its condition may never be false. If it has "
-            "many steps, give find_miscompile more seconds=, or fewer steps"
-        )
-
-    def _looped(
-        self, number: int, equation: Equation, operands: Sequence[ArrayLike]
-    ) -> Sequence[ArrayLike]:
+    def _looped(self, number: int, equation: Equation, operands: ArrayLikes) -> ArrayLikes:
         if number == 0:
             return self.reference.bind(equation, operands)
         return equation.primitive.bind(*operands, **equation.params)

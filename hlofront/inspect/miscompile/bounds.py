@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, finfo
-from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.base.typing import ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.jaxpr import Equation
 from hlofront.inspect.error.measure import epsilon, is_inexact, wide_host
 from hlofront.inspect.stepwise.operands import ELEMENTWISE, typed
@@ -63,12 +63,7 @@ class Sampled(StepValue):
 
     __slots__ = ("samples",)
 
-    def __init__(
-        self,
-        array: ArrayLike,
-        origin: "Equation | str",
-        samples: Sequence[ArrayLike] = (),
-    ):
+    def __init__(self, array: ArrayLike, origin: "Equation | str", samples: ArrayLikes = ()):
         super().__init__(array, origin)
         # In float64, then with random roundings; empty if all of them equal the array.
         self.samples = samples
@@ -141,7 +136,7 @@ def has_numpy(equation: Equation) -> bool:
     return equation.primitive.name in _BY_NUMPY
 
 
-def by_numpy(equation: Equation, operands: Sequence[ArrayLike]) -> NumPyArray | None:
+def by_numpy(equation: Equation, operands: ArrayLikes) -> NumPyArray | None:
     """Return the result of an operation as NumPy computes it; None if it does not."""
     compute = _BY_NUMPY.get(equation.primitive.name)
     if compute is None or np.iscomplexobj(operands[0]) or not np.size(operands[0]):
@@ -162,7 +157,7 @@ def is_sum(equation: Equation) -> bool:
 
 def exceeds_rounding(
     equation: Equation,
-    operands: Sequence[ArrayLike],
+    operands: ArrayLikes,
     result: ArrayLike,
     exact: ArrayLike,
     largest: ArrayLike,
@@ -205,9 +200,9 @@ class Rounding:
     def __init__(
         self,
         equation: Equation,
-        operands: Sequence[ArrayLike],
-        results: Sequence[ArrayLike],
-        exact: Sequence[ArrayLike],
+        operands: ArrayLikes,
+        results: ArrayLikes,
+        exact: ArrayLikes,
         is_coarse: bool = False,
     ):
         name = equation.primitive.name
@@ -234,17 +229,13 @@ class Rounding:
         if is_coarse and name in _PRODUCTS and inexact:
             self.relative *= max(1.0, _COARSE / epsilon(typed(results[0])[0]))
 
-    def moved_operands(
-        self, operands: Sequence[ArrayLike], random: np.random.Generator
-    ) -> Sequence[ArrayLike]:
-        """Return the operands of a sum, changed by as much as another order of addition would."""
+    def moved_operands(self, operands: ArrayLikes, random: np.random.Generator) -> ArrayLikes:
+        """Return the operands of a sum as they are when its terms are added in another order."""
         if self.is_exact or self.terms == 1:
             return operands
         return [moved(x, self.relative, random) if is_inexact(x) else x for x in operands]
 
-    def moved_results(
-        self, results: Sequence[ArrayLike], random: np.random.Generator
-    ) -> list[ArrayLike]:
+    def moved_results(self, results: ArrayLikes, random: np.random.Generator) -> list[ArrayLike]:
         """Return results with other roundings."""
         return [
             moved(x, self.relative, random, mask) if np.any(mask) else x
@@ -280,10 +271,8 @@ def moved(
         return np.where(where & np.isfinite(wide), result, wide).astype(dtype)
 
 
-def _terms_of(
-    equation: Equation, operands: Sequence[ArrayLike], results: Sequence[ArrayLike]
-) -> int:
-    """Return roughly how many numbers an operation sums for one element of its result."""
+def _terms_of(equation: Equation, operands: ArrayLikes, results: ArrayLikes) -> int:
+    """Return how many numbers an operation adds up for an element of its result, about."""
     name, params = equation.primitive.name, equation.params
     if name in ELEMENTWISE or name in EXACT or not operands:
         return 1
@@ -298,8 +287,8 @@ def _terms_of(
     return max(1, max(sizes))
 
 
-def _are_small_integers(terms: int, arrays: Sequence[ArrayLike]) -> bool:
-    """Return whether arrays hold integers whose products sum up exactly in any order."""
+def _are_small_integers(terms: int, arrays: ArrayLikes) -> bool:
+    """Return whether arrays hold integers, whose products' sums any order computes exactly."""
     largest, least_epsilon = 1.0, 1.0
     for x in arrays:
         if not is_inexact(x):

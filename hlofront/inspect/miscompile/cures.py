@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hlofront.base.errors import JaxRuntimeError
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLikes
 from hlofront.bridge.xla_faults import FAULTS
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.inspect.comparison.environments import NoEnvironment, environments_folder
@@ -106,9 +106,7 @@ def curing(
     ]
 
 
-def fusions_of(
-    trials: Trials, program: ClosedJaxpr, operands: Sequence[ArrayLike]
-) -> tuple[str, ...]:
+def fusions_of(trials: Trials, program: ClosedJaxpr, operands: ArrayLikes) -> tuple[str, ...]:
     """Return the fusions and calls of libraries that XLA makes of a part, as text."""
     if trials.isolated:
         return ()

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.inspect.comparison.environments import NoEnvironment
 from hlofront.inspect.miscompile import cures
 from hlofront.inspect.miscompile.report import MiscompileReport
@@ -141,7 +141,7 @@ def _verdict(
     version: str,
     found: Found,
     trials: Trials,
-    operands: Sequence[ArrayLike],
+    operands: ArrayLikes,
     is_right: Callable[[Outcome], bool],
 ) -> str:
     """Return how a part does under a version of jaxlib: "right", "wrong", or what fails."""

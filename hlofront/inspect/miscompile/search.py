@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.bridge import state
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Var
 from hlofront.core.programs.subprograms import (
@@ -164,7 +164,7 @@ class Search:
         self.trials.isolated = outcome.kind in ("crash", "hang")
 
     def _run(
-        self, program: ClosedJaxpr, arrays: Sequence[ArrayLike], around: tuple[Inside, ...]
+        self, program: ClosedJaxpr, arrays: ArrayLikes, around: tuple[Inside, ...]
     ) -> "tuple[BoundedRun, Level[Sampled], Found | None]":
         """Run a program operation by operation; an operation that fails is the third result."""
         single = self.trials.run if self.trials.isolated else None
@@ -254,7 +254,7 @@ class Search:
         return None
 
     def _in_program(
-        self, program: ClosedJaxpr, arrays: Sequence[ArrayLike], around: tuple[Inside, ...]
+        self, program: ClosedJaxpr, arrays: ArrayLikes, around: tuple[Inside, ...]
     ) -> Found | None:
         """Return the wrong part of an inner program; None if the program is right."""
         program = inlined(program)

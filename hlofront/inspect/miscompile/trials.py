@@ -1,13 +1,13 @@
 """Trials: programs that XLA compiles as a whole, in this process or in one that may crash."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 from hlofront.base.config import enable_x64, options
 from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.evaluate import jaxpr_as_fun
@@ -33,7 +33,7 @@ Kind = Literal["values", "crash", "hang", "error"]
 class Outcome(NamedTuple):
     """The outcome of a program that is compiled as a whole: its results, or its failure."""
 
-    results: Sequence[ArrayLike]
+    results: ArrayLikes
     kind: Kind = "values"
     failure: str = ""
 
@@ -76,7 +76,7 @@ class Trials:
     def lowered(
         self,
         program: ClosedJaxpr,
-        operands: Sequence[ArrayLike],
+        operands: ArrayLikes,
         more: Mapping[str, object] = {},
         name: str = "part",
     ) -> Lowered:
@@ -89,7 +89,7 @@ class Trials:
           name: the program's name in StableHLO.
         """
 
-        def whole(*operands: ArrayLike) -> Sequence[ArrayLike]:
+        def whole(*operands: ArrayLike) -> ArrayLikes:
             return jaxpr_as_fun(program, *operands)
 
         whole.__name__ = name
@@ -97,10 +97,7 @@ class Trials:
             return jit(whole, compiler_options={**self.compiler_options, **more}).lower(*operands)
 
     def run(
-        self,
-        program: ClosedJaxpr,
-        operands: Sequence[ArrayLike],
-        more: Mapping[str, object] = {},
+        self, program: ClosedJaxpr, operands: ArrayLikes, more: Mapping[str, object] = {}
     ) -> Outcome:
         """Compile a program as a whole and run it; see `lowered` for the arguments."""
         if self.isolated:
@@ -117,7 +114,7 @@ class Trials:
         self,
         jaxlib: str,
         program: ClosedJaxpr,
-        operands: Sequence[ArrayLike],
+        operands: ArrayLikes,
         more: Mapping[str, object] = {},
     ) -> Outcome:
         """Compile a program as a whole and run it under a version of jaxlib, in its process.
@@ -128,7 +125,7 @@ class Trials:
         """
         self.count += 1
 
-        def whole(*operands: ArrayLike) -> Sequence[ArrayLike]:
+        def whole(*operands: ArrayLike) -> ArrayLikes:
             return list(map(storable, jaxpr_as_fun(program, *operands)))
 
         types = [typeof(x) for x in operands]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Literal
 from hlofront.core.programs.program_cache import once_per_program
@@ -30,10 +30,7 @@ def bad_elements(x: ArrayLike, kinds: tuple[str, ...]) -> Array | None:
 
 
 def noted(
-    search_for: SearchFor,
-    time: ArrayLike,
-    new: Sequence[ArrayLike],
-    since: Sequence[Sequence[Array]] | None,
+    search_for: SearchFor, time: ArrayLike, new: ArrayLikes, since: Sequence[Sequence[Array]] | None
 ) -> list[list[Array]]:
     """Return the step since which each part of a carry is bad, in one list per followed attribute.
 
@@ -54,7 +51,7 @@ def noted(
     return times_of_members
 
 
-def strong(values: Sequence[ArrayLike]) -> list[ArrayLike]:
+def strong(values: ArrayLikes) -> list[ArrayLike]:
     return [
         x
         if isinstance(typeof(x).dtype, ExtendedDType)
@@ -64,7 +61,7 @@ def strong(values: Sequence[ArrayLike]) -> list[ArrayLike]:
 
 
 def watched_step(
-    program: ClosedJaxpr, search_for: SearchFor, args: Sequence[ArrayLike]
+    program: ClosedJaxpr, search_for: SearchFor, args: ArrayLikes
 ) -> tuple[list[ArrayLike], Array | NumPyArray]:
     """Return the results of a program, and for each operation whether it made bad elements."""
     begun: list[Array | np.bool_] = []
@@ -82,10 +79,7 @@ def count_watched(program: ClosedJaxpr) -> int:
 
 
 def _run(
-    program: ClosedJaxpr,
-    args: Sequence[ArrayLike],
-    kinds: tuple[str, ...],
-    begun: list[Array | np.bool_],
+    program: ClosedJaxpr, args: ArrayLikes, kinds: tuple[str, ...], begun: list[Array | np.bool_]
 ) -> list[ArrayLike]:
     jaxpr = program.jaxpr
     values: dict[Atom, ArrayLike] = dict(zip(jaxpr.constvars, program.consts, strict=True))
@@ -109,10 +103,7 @@ def _run(
 
 
 def _begins(
-    name: str,
-    operands: Sequence[ArrayLike],
-    results: Sequence[ArrayLike],
-    kinds: tuple[str, ...],
+    name: str, operands: ArrayLikes, results: ArrayLikes, kinds: tuple[str, ...]
 ) -> Array | np.bool_:
     """Return whether an operation makes bad elements where its operands have none."""
     made = [bad for x in results if (bad := bad_elements(x, kinds)) is not None]

@@ -11,7 +11,7 @@ import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.named_tuple import NamedTuple
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLikes, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.programs.evaluate import jaxpr_as_fun
@@ -36,7 +36,7 @@ from hlofront.primitives.elementwise.converting import convert_element_type
 from hlofront.runtime.checks.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit_function import jit
 
-Arrays = Sequence[ArrayLike]
+Arrays = ArrayLikes
 # The step, the carry, the steps since which its parts are bad, and each operation's first step.
 LoopState = tuple[Array, Arrays, list[list[Array]], Array]
 

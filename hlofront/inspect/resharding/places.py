@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, Values, ir
 from hlofront.inspect.resharding.propagation import (
     CONSTRAINTS,
     MANUAL,
@@ -273,7 +273,7 @@ class Places:
         return self._nearest([v for v in operation.operands if v != value], _operands_of)
 
     def _nearest(
-        self, start: Sequence[Value], following: Callable[[Value], Iterable[Value]]
+        self, start: Values, following: Callable[[Value], Iterable[Value]]
     ) -> Cause | None:
         waiting, seen = deque(start), 0
         known: set[Value] = set()

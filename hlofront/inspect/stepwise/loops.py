@@ -6,7 +6,7 @@ from typing import Generic
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, ArrayLikes
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.programs.subprograms import Subprogram, split_inputs
@@ -78,7 +78,7 @@ def row(x: ArrayLike, i: int) -> ArrayLike:
     return np.asarray(x)[i]
 
 
-def stacked(arrays: Sequence[ArrayLike]) -> ArrayLike:
+def stacked(arrays: ArrayLikes) -> ArrayLike:
     """Return arrays stacked along a new first axis."""
     if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
         return stack(arrays)

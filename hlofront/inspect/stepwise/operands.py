@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
-from hlofront.base.typing import ArrayLike, DType, NumPyArray, Shape
+from hlofront.base.typing import ArrayLike, ArrayLikes, DType, NumPyArray, Shape
 from hlofront.core.jaxpr import Equation
 
 # A NumPy scalar: one element of an array.
@@ -39,9 +39,7 @@ def typed(array: ArrayLike) -> tuple[DType, Shape]:
     return (np.asarray(array).dtype if dtype is None else dtype), tuple(np.shape(array))
 
 
-def elements_of(
-    equation: Equation, arrays: Sequence[ArrayLike], index: Shape
-) -> list[Element | None]:
+def elements_of(equation: Equation, arrays: ArrayLikes, index: Shape) -> list[Element | None]:
     """Return the element of each operand that made one element of the result, or None for several.
 
     For an elementwise operation it is the element at `index`; for a matrix product the elements
@@ -90,7 +88,7 @@ def _factors(
 
 
 def expression_of(
-    equation: Equation, arrays: Sequence[ArrayLike], elements: Sequence[Element | None]
+    equation: Equation, arrays: ArrayLikes, elements: Sequence[Element | None]
 ) -> str:
     """Return an operation on elements as text, such as "log(-0.3)" or "0.0 / 0.0"."""
     name = equation.primitive.name

@@ -7,7 +7,7 @@ from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.tree import PyTree, register_pytree_node
 from hlofront.base.typing import Value
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.sizes.scopes import SymbolicScope
 from hlofront.core.sizes.symbolic import SizeExpression, has_symbolic_size, variable
@@ -77,7 +77,7 @@ class BoundedProgram(NamedTuple):
 def bounded_program(
     fun: Callable[..., PyTree],
     in_tree: PyTreeDef,
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     axes: Sequence[Mapping[int, str]],
     buckets: Mapping[str, Bucket],
     debug_info: DebugInfo,

@@ -18,16 +18,12 @@ from hlofront.base.option import Override
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.bridge import failures, state
 from hlofront.bridge.client import Client, host_transfers
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.pjrt import clients
 from hlofront.primitives.arrays.reducing import greatest_value, least_value
 from hlofront.runtime.array.key_array import array_of
 from hlofront.runtime.sharding.cpu_queue import on_cpu
-from hlofront.runtime.sharding.placement import (
-    DevicePlacement,
-    host_put,
-    placement_on,
-)
+from hlofront.runtime.sharding.placement import DevicePlacement, host_put, placement_on
 
 if TYPE_CHECKING:
     from hlofront.lowering.core.host_call import HostCall
@@ -184,9 +180,7 @@ def call_on_the_host(
         raise
 
 
-def checked_results(
-    name: str, results: Sequence[object], avals: Sequence[ShapedArray]
-) -> tuple[NumPyArray, ...]:
+def checked_results(name: str, results: Sequence[object], avals: Avals) -> tuple[NumPyArray, ...]:
     """Return the flat results of a callback as NumPy arrays of these avals.
 
     Results are ignored if there are no avals.
@@ -221,7 +215,7 @@ def checked_results(
     return tuple(checked)
 
 
-def substitutes(avals: Sequence[ShapedArray], failed: int) -> tuple[NumPyArray, ...]:
+def substitutes(avals: Avals, failed: int) -> tuple[NumPyArray, ...]:
     """Return results of a callback that failed, which the program computes with until it ends.
 
     They are NaN or 0, then the greatest and the least number in turn, so that a loop that waits

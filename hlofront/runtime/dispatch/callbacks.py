@@ -8,9 +8,9 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import canonicalize_dtype, dtype_of
 from hlofront.base.elements import ExtendedDType
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.bridge.client import Device, SingleDeviceSharding
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import Avals, ShapedArray, typeof
 from hlofront.core.rules import run
 from hlofront.core.trace import process
 from hlofront.higher_order import callback_batching
@@ -215,10 +215,7 @@ def _put_operand(x: ArrayLike, host: Device) -> Array:
 
 
 def _run_now(
-    name: str,
-    callback: Callable[..., Sequence[object]],
-    args: Sequence[ArrayLike],
-    avals: Sequence[ShapedArray],
+    name: str, callback: Callable[..., Sequence[object]], args: ArrayLikes, avals: Avals
 ) -> list[Array]:
     """Call a user's callback eagerly; return its results as arrays."""
     where, committed = choose_device(args)
@@ -239,9 +236,7 @@ def _run_now(
 
 
 @run(pure_callback_p)
-def _(
-    *args: ArrayLike, callback: FlatCallback, result_avals: Sequence[ShapedArray], **_: object
-) -> list[Array]:
+def _(*args: ArrayLike, callback: FlatCallback, result_avals: Avals, **_: object) -> list[Array]:
     function: Callable[..., Sequence[object]] = callback
     if not any(aval.size for aval in result_avals):
         # XLA omits the call in a program, too.
@@ -250,7 +245,5 @@ def _(
 
 
 @run(io_callback_p)
-def _(
-    *args: ArrayLike, callback: FlatCallback, result_avals: Sequence[ShapedArray], **_: object
-) -> list[Array]:
+def _(*args: ArrayLike, callback: FlatCallback, result_avals: Avals, **_: object) -> list[Array]:
     return _run_now("io_callback", callback, args, result_avals)

@@ -10,7 +10,7 @@ from hlofront.base import source
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, ArrayLikes
 from hlofront.bridge.client import Device, NamedSharding, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import device_list_of, device_of
 from hlofront.core.aval import ShapedArray, spec_of, typeof
@@ -159,9 +159,7 @@ class JitShardings:
         )
         return FlatShardings(self, inputs, outputs)
 
-    def constrained_arguments(
-        self, traced: TracedProgram, leaves: Sequence[ArrayLike]
-    ) -> list[ArrayLike]:
+    def constrained_arguments(self, traced: TracedProgram, leaves: ArrayLikes) -> list[ArrayLike]:
         """Return the flat arguments of a call that is not eager, with the shardings of jit."""
         inputs = self.of(traced).inputs
         if self.moves_arguments:
@@ -176,9 +174,7 @@ class JitShardings:
             for name, leaf, sharding in zip(names, leaves, inputs, strict=True)
         ]
 
-    def constrained_results(
-        self, traced: TracedProgram, results: Sequence[ArrayLike]
-    ) -> list[ArrayLike]:
+    def constrained_results(self, traced: TracedProgram, results: ArrayLikes) -> list[ArrayLike]:
         """Return the flat results of a call that is not eager, with the shardings of jit."""
         return list(map(constrained, results, self.of(traced).outputs))
 

@@ -11,7 +11,7 @@ from hlofront.bridge.client import (
     OpSharding,
     Sharding,
 )
-from hlofront.core.aval import AbstractValue, ShapedArray, spec_of
+from hlofront.core.aval import AbstractValue, Avals, ShapedArray, spec_of
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.sharding.requested_shardings import spec_of_rank
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
@@ -36,7 +36,7 @@ class InputSharding:
 def chosen_shardings(
     described: Sequence[OpSharding] | None,
     requested: Sequence[Sharding | None],
-    avals: Sequence[ShapedArray],
+    avals: Avals,
     device_assignment: DeviceAssignment,
     first: InputSharding | None = None,
 ) -> list[Sharding]:

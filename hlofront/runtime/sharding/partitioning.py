@@ -15,7 +15,7 @@ from hlofront.bridge.client import Device, HloSharding, NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of
 from hlofront.bridge.mlir import bytecode_of
 from hlofront.bridge.partitioning import Partitioned
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import Avals, ShapedArray
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.lowering_request import LoweringRequest
@@ -183,9 +183,7 @@ class _Partition:
             [_described(x, s, devices) for x, s in zip(call.avals_out, result_shardings)],
         )
 
-    def _structs(
-        self, avals: Sequence[ShapedArray], described: Sequence[HloSharding]
-    ) -> list[ShapeDtypeStruct]:
+    def _structs(self, avals: Avals, described: Sequence[HloSharding]) -> list[ShapeDtypeStruct]:
         """Return the shapes, dtypes and shardings of values, as `partition` takes them."""
         decoded = self._params["decode_shardings"]
         like = self._like if decoded else replicated(self._devices.devices)
@@ -240,5 +238,5 @@ def _described(aval: ShapedArray, sharding: Sharding, devices: Sharding) -> HloS
     return hlo_sharding(reordered(sharding, devices, ndim), ndim)
 
 
-def _listed(avals: Sequence[ShapedArray]) -> str:
+def _listed(avals: Avals) -> str:
     return ", ".join(aval.str_short(short_dtypes=True) for aval in avals)
