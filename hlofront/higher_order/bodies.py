@@ -158,10 +158,10 @@ def _gives_way(before: AbstractValue, after: AbstractValue) -> bool:
     return lattice_result(types)[0] == after.dtype
 
 
-def carry_name(function: Callable[..., PyTree], position: int = 0) -> str:
+def carry_name(function: Callable[..., PyTree]) -> str:
     """Return the name of the argument of a loop's function that takes the carry."""
     names = Signature(function).positional_names()
-    return names[position] if position < len(names) else "carry"
+    return names[0] if names else "carry"
 
 
 def check_carry(

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.config import enable_x64
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array
@@ -157,23 +156,17 @@ def replaces(
     return register
 
 
-def traced(
-    function: Callable[..., Array | Sequence[Array]],
-    is_stored: bool = False,
-    is_wide: bool = False,
-) -> Emit:
-    """Return a function that emits the operations of a function of arrays.
+def traced(function: Callable[..., Array | Sequence[Array]], is_stored: bool = False) -> Emit:
+    """Return what emits the operations of a function of arrays.
 
     Args:
       function: takes the operands of an equation as arrays, and returns its results.
-      is_wide: whether it computes in 64-bit dtypes even if operands and results are narrower.
-      is_stored: whether XLA must materialize the results, like those of its own operation, instead
-        of recomputing them in each fusion that reads them.
+      is_stored: whether XLA has to store the results, as it stores those of its own operation, and
+        not to compute them again in each fusion that reads them.
     """
 
     def emit(build: Builder, *operands: Value) -> Any:
-        with enable_x64(is_wide or enable_x64.value):
-            results = build.by_tracing(function, operands)
+        results = build.by_tracing(function, operands)
         if is_stored:
             results = build.barrier(results, build.avals_out)
         return results if build.primitive.multiple_results else results[0]

@@ -138,13 +138,9 @@ def _(equation: Equation, operands: ArrayLikes) -> Discharged:
     return [write_at(array, transforms, new), *[None] * len(operands[1:])], result
 
 
-def reference_text(
-    printing: "Printing", ref: object, transforms: Sequence[NDIndexer], brackets: bool = True
-) -> str:
+def reference_text(printing: "Printing", ref: object, transforms: Sequence[NDIndexer]) -> str:
     """Return the text of a reference and indexers, such as `a[0,:]`, in an equation."""
     name = printing.used(ref).partition(":")[0]
-    if not transforms and not brackets:
-        return name
     return name + indexers_text(transforms, lambda index: printing.used(index).partition(":")[0])
 
 

@@ -49,12 +49,9 @@ def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[ArrayLike, int]:
     return a, canonical_axis(axis, typeof(a).ndim)
 
 
-def order_along(
-    a: ArrayLike, axis: int, dtype: np.dtype, stable: bool = True
-) -> tuple[Array, Array]:
+def order_along(a: ArrayLike, axis: int, dtype: np.dtype) -> tuple[Array, Array]:
     """Return the elements sorted along an axis, and their original indices."""
-    indices = creation.index_like(a, axis, dtype)
-    return sorting.sort_key_val(a, indices, axis, stable)
+    return sorting.sort_key_val(a, creation.index_like(a, axis, dtype), axis)
 
 
 # ---- sort --------------------------------------------------------------------------------------
