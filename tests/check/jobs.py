@@ -22,8 +22,6 @@ PROGRAMS = (
     "tests/random/test_keys.py",
     "tests/against_jax/test_accuracy.py",
     "tests/against_jax/test_memory.py",
-    # Quick code flushes subnormal numbers.
-    "tests/lowering/test_trig_f64_cpu.py",
 )
 USERS_CODE = (*RUNTIME, *PROGRAMS)
 QUICK_CODE = ("-p", "tests.support.quick_code")
