@@ -190,7 +190,8 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "hlofront_compile_apart": (
         True,
-        "compiles for absent TPUs in a separate process, which their compiler may abort",
+        "compiles for TPUs that are not attached in a process of its own, which their compiler may "
+        "end",
     ),
     "hlofront_log": (
         None,

@@ -57,8 +57,8 @@ def ptxas_overrides(cuda: str, options: dict[str, object]) -> dict[str, object]:
     install = f"Run `pip install {PACKAGES.get(cuda, PACKAGES['13'])}`"
     if path is None:
         raise PluginError(
-            "to compile for a GPU that is not there, XLA needs the assembler `ptxas`, and there is "
-            f"none in NVIDIA's Python packages, in CUDA_HOME or on PATH. {install}; the rest of "
+            "to compile for a GPU that is not attached, XLA needs the assembler `ptxas`, and there "
+            f"is none in NVIDIA's Python packages, in CUDA_HOME or on PATH. {install}; the rest of "
             "the CUDA toolkit is not needed."
         )
     version = version_of_tool(path)

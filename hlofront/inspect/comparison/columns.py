@@ -295,7 +295,7 @@ def checkout(path: pathlib.Path, revision: str) -> Iterator[pathlib.Path]:
         _git(top, "worktree", "add", "--detach", "--quiet", str(folder), commit)
         try:
             if not (folder / inside).exists():
-                raise NoEnvironment(f"{inside} is not there at {revision}")
+                raise NoEnvironment(f"{inside} does not exist at {revision}")
             yield folder / inside
         finally:
             _git(top, "worktree", "remove", "--force", str(folder))

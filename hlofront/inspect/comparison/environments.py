@@ -209,7 +209,7 @@ def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
                 if time.time() - lock.stat().st_mtime > _PATIENCE_SECONDS:
                     lock.rmdir()
             if time.monotonic() - started > _PATIENCE_SECONDS:
-                raise NoEnvironment(f"{lock} is there for too long: remove it") from None
+                raise NoEnvironment(f"{lock} has existed for too long: remove it") from None
             time.sleep(0.2)
     try:
         yield

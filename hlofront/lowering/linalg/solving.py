@@ -140,7 +140,7 @@ def _(
 ) -> Value | None:
     if perturb_singular:
         raise NotImplementedError(  # JAX raises this class.
-            "tridiagonal_solve: perturb_singular=True is there for CPUs and GPUs only: leave it "
+            "tridiagonal_solve: perturb_singular=True is for CPUs and GPUs only: leave it "
             "away, and add what is to be added to d"
         )
     return _eliminate(build, dl, d, du, b) if build.avals_in[3].size else b

@@ -27,7 +27,7 @@ def refuse_part(build: Builder, subset: Subset, whole: int) -> None:
     """
     if subset is not None and subset != (0, whole):
         raise NotImplementedError(  # JAX raises this class.
-            f"{build.primitive.name}: subset_by_index={subset} is not there for CPUs and "
+            f"{build.primitive.name}: subset_by_index={subset} is not available on CPUs and "
             "GPUs, which find all: slice the results instead"
         )
 
@@ -47,7 +47,7 @@ def _(
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in (None, s.EighImplementation.QR):
         raise NotImplementedError(  # JAX raises this class.
-            f"eigh: {algorithm} is not there for CPUs: they have EighImplementation.QR"
+            f"eigh: {algorithm} is not available on CPUs: they have EighImplementation.QR"
         )
     if not aval.size:
         return zeros(build)
@@ -71,7 +71,7 @@ def _(
     (aval,), results = build.avals_in, build.avals_out
     if implementation not in (None, s.EigImplementation.LAPACK):
         raise ValueError(
-            f"eig: only the implementation LAPACK is there for CPUs, got {implementation}"
+            f"eig: only the implementation LAPACK is available on CPUs, got {implementation}"
         )
     if not aval.size:
         return zeros(build)
@@ -121,7 +121,7 @@ def _(
     routine = _SVD_ROUTINES.get(algorithm)
     if routine is None:
         raise NotImplementedError(  # JAX raises this class.
-            f"svd: {algorithm} is not there for CPUs: they have QR and DIVIDE_AND_CONQUER"
+            f"svd: {algorithm} is not available on CPUs: they have QR and DIVIDE_AND_CONQUER"
         )
     if not aval.size:
         return svd_of_nothing(build)
@@ -161,7 +161,7 @@ def _(
     (aval,), results = build.avals_in, build.avals_out
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError(  # JAX raises this class.
-            "schur: eigenvalues cannot be ordered: leave sort_eig_vals and select_callable away"
+            "schur: eigenvalues cannot be ordered: leave out sort_eig_vals and select_callable"
         )
     if not aval.size:
         return zeros(build)

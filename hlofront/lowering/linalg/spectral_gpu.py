@@ -48,7 +48,7 @@ def _(
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in _EIGH_ALGORITHMS:
         raise NotImplementedError(  # JAX raises this class.
-            f"eigh: {algorithm} is there for TPUs only: GPUs have EighImplementation.QR and JACOBI"
+            f"eigh: {algorithm} is for TPUs only: GPUs have EighImplementation.QR and JACOBI"
         )
     if not aval.size:
         return zeros(build)
@@ -198,7 +198,7 @@ def _(
         way = s.SvdAlgorithm.JACOBI if is_small else s.SvdAlgorithm.QR
     if way is s.SvdAlgorithm.DIVIDE_AND_CONQUER and library is CUDA:
         raise NotImplementedError(  # JAX raises this class.
-            f"svd: {way} is there for CPUs and AMD's GPUs: NVIDIA's have QR, JACOBI and POLAR"
+            f"svd: {way} is for CPUs and AMD's GPUs: NVIDIA's have QR, JACOBI and POLAR"
         )
     if not aval.size:
         return svd_of_nothing(build)

@@ -49,7 +49,7 @@ def _(
     (aval,), (_, values) = build.avals_in, build.avals_out
     if algorithm is s.EighImplementation.QR:
         raise NotImplementedError(  # JAX raises this class.
-            "eigh: EighImplementation.QR is there for CPUs and GPUs: TPUs have JACOBI and QDWH"
+            "eigh: EighImplementation.QR is for CPUs and GPUs only: TPUs have JACOBI and QDWH"
         )
     if not aval.size:
         return zeros(build)
@@ -118,7 +118,7 @@ def _(
 ) -> list[Value]:
     if algorithm not in (None, s.SvdAlgorithm.DEFAULT, s.SvdAlgorithm.POLAR):
         raise NotImplementedError(  # JAX raises this class.
-            f"svd: {algorithm} is there for other devices: TPUs have SvdAlgorithm.POLAR"
+            f"svd: {algorithm} is for other devices: TPUs have SvdAlgorithm.POLAR"
         )
     if not build.avals_in[0].size:
         return svd_of_nothing(build)

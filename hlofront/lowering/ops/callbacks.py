@@ -106,7 +106,7 @@ def _(
     target = _OF_BUFFERS.get(module.platform)
     if target is None:
         raise ValueError(
-            f"`{name}` not supported on {module.platform} backend: it is there on "
+            f"`{name}` not supported on {module.platform} backend: it is available on "
             f"{', '.join(sorted(_OF_BUFFERS))}"
         )
     if command_buffer_compatible and module.platform != "cpu":

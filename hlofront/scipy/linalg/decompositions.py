@@ -351,8 +351,8 @@ def polar(
     if method == "qdwh":
         if (m < n) if side == "right" else (m >= n):
             raise NotImplementedError(  # JAX raises this class.
-                f"polar: method='qdwh' is there for side='right' where m >= n and for side='left' "
-                f"where m < n; got shape {(m, n)} with side={side!r}. Use method='svd'."
+                f"polar: method='qdwh' is available for side='right' where m >= n and for "
+                f"side='left' where m < n; got shape {(m, n)} with side={side!r}. Use method='svd'."
             )
         tall = a if side == "right" else adjoint(a)
 
