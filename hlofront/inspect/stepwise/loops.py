@@ -50,7 +50,7 @@ def run_scan(
     step: Callable[[int, list[V]], list[V]],
     joined: Callable[[list[V]], V],
 ) -> list[V]:
-    """Return the results of a scan whose steps run one after the other.
+    """Return the results of a scan whose steps run one at a time.
 
     Args:
       equation: the scan.
