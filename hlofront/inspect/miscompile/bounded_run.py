@@ -6,7 +6,6 @@ from time import monotonic
 
 import numpy as np
 
-from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import typeof
@@ -37,7 +36,7 @@ from hlofront.inspect.miscompile.parts import ProgramPart
 from hlofront.inspect.miscompile.trials import Kind, Outcome
 from hlofront.inspect.stepwise.loops import SHORT, row, run_scan, stacked
 from hlofront.inspect.stepwise.operands import typed
-from hlofront.inspect.stepwise.report_parts import Inside, source_line_of
+from hlofront.inspect.stepwise.report_parts import Inside
 from hlofront.inspect.stepwise.run import Level, StepwiseRun, inside, results_of
 from hlofront.numpy import where
 from hlofront.runtime.checks.program_walk import selected
