@@ -138,3 +138,14 @@ def preemption_sync(client: CoordinationClient) -> PreemptionSync:
     manager: PreemptionSync = _jax.create_preemption_sync_manager()
     manager.initialize(client)
     return manager
+
+
+def write_first(client: CoordinationClient, key: str, value: str) -> bool:
+    """Write a value, unless another process was first; return whether this one was."""
+    try:
+        client.key_value_set(key, value)
+    except state.JaxRuntimeError as error:
+        if "ALREADY_EXISTS" not in str(error):
+            raise
+        return False
+    return True

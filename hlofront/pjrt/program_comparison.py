@@ -27,7 +27,7 @@ from typing import ClassVar, NoReturn, Protocol
 from hlofront.base.config import options
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.bridge.client import JaxRuntimeError
-from hlofront.bridge.coordination import CoordinationClient
+from hlofront.bridge.coordination import CoordinationClient, write_first
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ class ProgramComparisons:
                     f"which runs {self._latest_name} and waits for process {number} there: they "
                     f"run different programs over processes {_listed(where.processes)}. {_ADVICE}"
                 )
-                _write_first(client, f"{where.site}/verdict", f"error {text}")
+                write_first(client, f"{where.site}/verdict", f"error {text}")
 
     def compare(self, processes: tuple[int, ...], program: ComparedProgram) -> None:
         """Wait until all of these processes are about to run the same program.
@@ -237,7 +237,7 @@ class _Comparisons:
         if client.key_value_increment(f"{site}/came", 1) == len(processes):
             differing = _by_process(client, f"{site}/differs")
             verdict = " ".join([_DIFFERS, *map(str, sorted(differing))]) if differing else _SAME
-            _write_first(client, f"{site}/verdict", verdict)
+            write_first(client, f"{site}/verdict", verdict)
         verdict = wait.value_of("verdict")
         if verdict != _SAME:
             differing = list(map(int, verdict.split()[1:]))
@@ -416,7 +416,7 @@ class _Wait:
         If another process has already written a verdict for this process's meeting, that counts.
         """
         for site in sites:
-            _write_first(self._client, f"{site}/verdict", f"error {text}")
+            write_first(self._client, f"{site}/verdict", f"error {text}")
         self._raise_if_settled()
         raise RuntimeError(text)
 
@@ -440,15 +440,6 @@ def _get(client: CoordinationClient, key: str, milliseconds: int) -> str | None:
         if "DEADLINE_EXCEEDED" in str(error):
             return None
         raise
-
-
-def _write_first(client: CoordinationClient, key: str, value: str) -> None:
-    """Write a value, unless another process was first."""
-    try:
-        client.key_value_set(key, value)
-    except JaxRuntimeError as error:
-        if "ALREADY_EXISTS" not in str(error):
-            raise
 
 
 def _listed(numbers: Sequence[int]) -> str:
