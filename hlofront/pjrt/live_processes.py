@@ -7,6 +7,7 @@ from collections.abc import Collection, Generator, Sequence
 from hlofront.base.config import options
 from hlofront.bridge.client import Device, JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient
+from hlofront.pjrt.launches import noted
 from hlofront.pjrt.process_failures import ProcessFailureError
 from hlofront.pjrt.process_group import ProcessGroup, current_group
 
@@ -41,6 +42,9 @@ class _Agreement:
         Raises:
           ProcessFailureError: if the others consider this process dead.
         """
+        return noted(tuple(sorted(self._processes)), "live_devices", self._alive)
+
+    def _alive(self) -> frozenset[int]:
         group, client = self._group, self._group.client
         meeting = f"{self._name}/{self._meetings}"
         self._meetings += 1

@@ -177,6 +177,11 @@ class Executable:
         """The device of the executable, or its DeviceAssignment."""
         return self.device
 
+    @property
+    def notes_launches(self) -> bool:
+        """Whether its launches are noted for the watchdog of a group."""
+        return False
+
     def _put_constants(self) -> None:
         """Put constants on their devices, and make the handlers of results."""
         device, committed = self.device, self.committed

@@ -22,7 +22,8 @@ class RepeatedCall:
     """The kind of a jitted function's last call, and the executable for calls of this kind.
 
     C++ keeps these itself, except for programs that it must not start: those whose CPU devices
-    exchange values have to wait for one another. The caches, not this object, keep the executable
+    exchange values have to wait for one another, and a watchdog notes those of several processes.
+    The caches, not this object, keep the executable
     alive.
 
     Args:
@@ -47,7 +48,7 @@ class RepeatedCall:
         traced: TracedProgram, executable: Executable, leaves: Sequence[object]
     ) -> "RepeatedCall | None":
         """Return the kind of a call without static arguments; None if C++ makes such calls."""
-        if not executable.meets_on_cpu or not leaves:
+        if not (executable.meets_on_cpu or executable.notes_launches) or not leaves:
             return None
         arrays = [x for x in leaves if type(x) is ArrayImpl and is_committed(x)]
         return RepeatedCall(traced, executable, arrays) if len(arrays) == len(leaves) else None

@@ -1,5 +1,6 @@
 """The executable of a program for several devices, and the splitting of its arguments."""
 
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,10 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt import launches
 from hlofront.pjrt.clients import check_processes
 from hlofront.pjrt.deletion import check_not_deleted
+from hlofront.pjrt.launches import Launch
 from hlofront.primitives.random.keys import is_key
 from hlofront.runtime.array.key_array import key_handler
 from hlofront.runtime.compilation.disk_cache import ProgramCall
@@ -46,6 +49,8 @@ class ShardedExecutable(Executable):
 
     __slots__ = (
         "device_assignment",
+        "digest",
+        "exchanges",
         "failure_flags",
         "first_run",
         "host_failures",
@@ -76,6 +81,9 @@ class ShardedExecutable(Executable):
         numbers = sorted({device.process_index for device in device_assignment.devices})
         self.processes = tuple(numbers) if len(numbers) > 1 else ()
         self.first_run = None
+        # Whether all of these processes run it together, and the digest of its program, once known.
+        self.exchanges = False
+        self.digest = ""
         # The exceptions of its callbacks, if its devices would wait for one that raises them.
         self.host_failures = host_failures if self.meets_on_cpu else None
         if self.host_failures is not None:
@@ -98,11 +106,14 @@ class ShardedExecutable(Executable):
           settings: what else its compilation depends on, as text.
           lowered: returns its StableHLO.
         """
-        exchanges = self.meets_on_cpu or (
-            self.device.platform != "cpu"
-            and (self.device.platform == "tpu" or exchanges_values(self.loaded))
+        self.exchanges = bool(self.processes) and (
+            self.meets_on_cpu
+            or (
+                self.device.platform != "cpu"
+                and (self.device.platform == "tpu" or exchanges_values(self.loaded))
+            )
         )
-        if self.processes and exchanges:
+        if self.exchanges:
             self.first_run = FirstRun(name, self.device_assignment, settings, lowered)
 
     @property
@@ -124,18 +135,53 @@ class ShardedExecutable(Executable):
         ]
 
     @property
+    def notes_launches(self) -> bool:
+        """Whether its launches are noted for the watchdog of a group."""
+        return self.exchanges and launches.current is not None
+
+    @property
     def splits_empty(self) -> bool:
         """Return whether an empty result is split into smaller shards, which XLA does not make."""
         return any(map(_is_split_empty, self.out_avals, self.shardings.stored_outputs))
 
     def _execute(self, args: Sequence[object]) -> list[Any]:
+        if not self.exchanges or launches.current is None:
+            return self._launched(args, None)
+        launch = launches.current.begin(self.processes, self.name, self.digest, self._known_hlo())
+        try:
+            results = self._launched(args, launch)
+        except BaseException as error:
+            launch.failed(error)
+            raise
+        launch.returned(results)
+        return results
+
+    def _known_hlo(self) -> Callable[[], str]:
+        """Return a function that returns its HLO, "" if the executable is gone by then."""
+        known = weakref.ref(self)
+
+        def hlo_text() -> str:
+            executable = known()
+            return "" if executable is None else executable.hlo_text()
+
+        return hlo_text
+
+    def _launched(self, args: Sequence[object], launch: Launch | None) -> list[Any]:
+        """Launch the program on flat arguments; return its results.
+
+        Args:
+          args: the arguments.
+          launch: what notes the stages of the launch for the watchdog, or None.
+        """
         connecting: Collection[int] = ()
         if self.processes:
             check_processes(self.processes)
             if self.first_run is not None:
-                self.first_run.compare(self.program, self.processes)
+                self.digest = self.first_run.compare(self.program, self.processes)
                 self.first_run = None
                 connecting = self.processes
+                if launch is not None:
+                    launch.digest = self.digest
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)
@@ -147,7 +193,9 @@ class ShardedExecutable(Executable):
             launched = None
             if self.processes:
                 note_start(self.processes, self.name)
-                launched = partial(note_launch, connecting)
+                launched = partial(note_launch, connecting, launch)
+                if launch is not None:
+                    launch.waits_in_queue()
             take_error = self._take_error if self.host_failures is not None else None
             executed, token = on_cpu.launch(self.loaded, buffers, launched, take_error)
         else:
@@ -168,8 +216,9 @@ class ShardedExecutable(Executable):
     def fast_path(
         self, out_tree: PyTreeDef, args: Sequence[object], result: object
     ) -> FastPath | None:
-        # C++ would not wait for the previous program, nor call the handlers of empty results.
-        if self.meets_on_cpu or self.splits_empty:
+        # C++ would not wait for the previous program, nor call the handlers of empty results, nor
+        # note launches for the watchdog.
+        if self.meets_on_cpu or self.splits_empty or self.notes_launches:
             return None
         # Nor does it move arrays from other devices, or from a different order of the devices.
         for i, sharding in zip(self.kept_inputs, self.shardings.stored_inputs, strict=True):

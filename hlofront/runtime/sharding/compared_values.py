@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base.caches import memoize
 from hlofront.bridge.client import Sharding
+from hlofront.pjrt.launches import noted
 from hlofront.pjrt.process_group import current_group
 from hlofront.pjrt.program_comparison import ComparedValue
 
@@ -37,7 +38,12 @@ def compare_values(value: np.ndarray, sharding: Sharding) -> None:
             return f"{kind} {value!r}"
 
     compared = ComparedValue(f"device_put of {kind}", digest, text, _values_text)
-    group.programs.compare(processes, compared)
+
+    def compare() -> tuple[()]:
+        group.programs.compare(processes, compared)
+        return ()
+
+    noted(processes, compared.name, compare)
 
 
 @memoize

@@ -1,13 +1,17 @@
 # pyright: strict
-"""The compilation of programs whose devices and shardings are all known."""
+"""Programs whose devices and shardings are all known, compiled and run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from hlofront.bridge.client import LoadedExecutable
+from hlofront.base.typing import Array
+from hlofront.bridge.client import Device, LoadedExecutable
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.lowering_request import LoweringRequest
+from hlofront.pjrt import launches
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
+from hlofront.runtime.sharding.cpu_queue import on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
 
@@ -38,3 +42,31 @@ def compiled_for(
     chosen = [False] * len(assignment.outputs) if is_split else ()
     options = compile_options(devices, chosen_outputs=chosen)
     return compile_module(devices[0].client, module.ir_module, devices, options)
+
+
+def results_between(
+    loaded: LoadedExecutable,
+    x: Array,
+    devices: Sequence[Device],
+    meets: bool,
+    handlers: Sequence[Callable[[Any], object]],
+) -> list[Any]:
+    """Run a program that moves parts of an array between devices; return its results.
+
+    Args:
+      loaded: the program.
+      x: its argument.
+      devices: its devices.
+      meets: whether they are CPU devices that exchange values, which run one program at a time.
+      handlers: the handlers of its results.
+    """
+    if not meets:
+        return loaded.execute_sharded([x]).consume_with_handlers(handlers)
+
+    def results() -> list[Any]:
+        return on_cpu.launch(loaded, [x])[0].consume_with_handlers(handlers)
+
+    if launches.current is None:
+        return results()
+    processes = tuple(sorted({device.process_index for device in devices}))
+    return launches.noted(processes, "device_put", results)

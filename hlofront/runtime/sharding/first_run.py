@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.digest import program_digest
 from hlofront.pjrt.cache_key import text_digest
+from hlofront.pjrt.launches import Launch
 from hlofront.pjrt.process_group import current_group
 from hlofront.pjrt.program_comparison import CallbackFailure, CallbackOutcome, ComparedProgram
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
@@ -30,8 +31,8 @@ class FirstRun:
     settings: str
     lowered: Callable[[ClosedJaxpr], str]
 
-    def compare(self, program: ClosedJaxpr, processes: tuple[int, ...]) -> None:
-        """Wait until all processes are about to run the same program.
+    def compare(self, program: ClosedJaxpr, processes: tuple[int, ...]) -> str:
+        """Wait until all processes are about to run the same program; return its digest.
 
         If the jaxpr has a digest, it is compared instead of the module's: equal jaxprs lower to
         equal modules, which are compared if the digests differ.
@@ -42,7 +43,7 @@ class FirstRun:
         """
         group = current_group()
         if group is None:
-            return  # The devices of other processes are simulated.
+            return ""  # The devices of other processes are pretended ones.
 
         def text() -> str:
             ids = [device.id for device in self.device_assignment.devices]
@@ -54,6 +55,7 @@ class FirstRun:
         full = f"{digest} {self.settings} {self.device_assignment.text()}"
         compared = ComparedProgram(self.name, text_digest(full), text, difference)
         group.programs.compare(processes, compared)
+        return compared.digest
 
 
 def agreed_error(
@@ -95,11 +97,18 @@ def note_start(processes: tuple[int, ...], name: str) -> None:
         group.programs.note_start(processes, name)
 
 
-def note_launch(connecting: Collection[int]) -> None:
-    """Record that a program starts whose processes may connect if this is its first run."""
+def note_launch(connecting: Collection[int], launch: Launch | None = None) -> None:
+    """Note that a program starts which has waited for the one before it.
+
+    Args:
+      connecting: its processes, if it runs for the first time: they may connect.
+      launch: the launch of it that the watchdog looks at, or None.
+    """
     group = current_group()
     if group is not None:
         group.note_launch(connecting)
+    if launch is not None:
+        launch.runs()
 
 
 def difference(first: str, second: str, labels: tuple[str, str]) -> str:

@@ -37,8 +37,8 @@ from hlofront.pjrt.shardings import Index, on_device
 from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.arrays.slicing import slice as slice_of
 from hlofront.primitives.sharding.resharding import check_kinds
-from hlofront.runtime.sharding.compiled_programs import compiled_for
-from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
+from hlofront.runtime.sharding.compiled_programs import compiled_for, results_between
+from hlofront.runtime.sharding.cpu_queue import meets_on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several
 from hlofront.runtime.sharding.sent_shards import sent
 from hlofront.runtime.sharding.shared_memory import Assembly, assembled_in_memory, assembly_of
@@ -344,8 +344,7 @@ def _executed(x: Array, sharding: Sharding, times: tuple[int, ...], donated: boo
     shape = tuple(size // count for size, count in zip(aval.shape, times, strict=True))
     part = ShapedArray(shape, aval.dtype, aval.weak_type)
     handlers = [result_handler(part, sharding, True)] * math.prod(times)
-    executed = on_cpu.launch(loaded, [x])[0] if meets else loaded.execute_sharded([x])
-    return executed.consume_with_handlers(handlers)
+    return results_between(loaded, x, list(device_list_of(sharding_of(x))), meets, handlers)
 
 
 @memoize

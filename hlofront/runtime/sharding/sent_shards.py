@@ -32,8 +32,8 @@ from hlofront.primitives.arrays.shaping import reshape
 from hlofront.primitives.collectives.collectives import axis_index
 from hlofront.primitives.collectives.exchanges import ppermute
 from hlofront.primitives.elementwise.compare import select
-from hlofront.runtime.sharding.compiled_programs import compiled_for
-from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
+from hlofront.runtime.sharding.compiled_programs import compiled_for, results_between
+from hlofront.runtime.sharding.cpu_queue import meets_on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.shared_memory import bounds_of, parts_of
 from hlofront.transforms.stage import stage
@@ -114,8 +114,8 @@ def sent(x: Array, sharding: Sharding) -> list[Array]:
         True,
     )
     aval = ShapedArray((len(exchange.devices), *exchange.shape), dtype)
-    executed = on_cpu.launch(loaded, [taken])[0] if meets else loaded.execute_sharded([taken])
-    (result,) = executed.consume_with_handlers([result_handler(aval, after, True)])
+    handlers = [result_handler(aval, after, True)]
+    (result,) = results_between(loaded, taken, exchange.devices, meets, handlers)
     results = dict(zip(after.addressable_devices_indices_map(aval.shape), pieces(result)))
     return [reshape(results[device], exchange.shape) for device in addressable]
 
