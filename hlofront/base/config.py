@@ -206,6 +206,12 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         None,
         "is the folder where `compare` keeps environments of other jaxlibs",
     ),
+    "hlofront_watchdog_seconds": (
+        0.0,
+        "is how long a process of a group may wait for others in a program, before a report says "
+        "which process and line they wait for; 0 for no report",
+    ),
+    "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax_array_garbage_collection_guard": (
         None,

@@ -14,6 +14,7 @@ in all processes, and a process that leaves announces which round is its last on
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Collection, Iterable
 
 from hlofront.bridge import failures, state
@@ -77,6 +78,8 @@ class ProcessWatch:
         self._changed = threading.Condition()
         self._ends = threading.Event()
         self._reason = ""
+        # Since when an error of a broken connection waits to name who failed; None if none does.
+        self.cut_off_since: float | None = None
         self._thread = threading.Thread(target=self._watch, name="processes", daemon=True)
         failures.on_broken_connection = self._name_failed
         self._thread.start()
@@ -224,8 +227,10 @@ class ProcessWatch:
 
         The service notices a process that was killed later than its neighbors do, so this waits.
         """
+        self.cut_off_since = time.monotonic()
         with self._changed:
             self._changed.wait_for(lambda: self._gone, self.heartbeat_timeout + 5)
+        self.cut_off_since = None
         gone = self.gone()
         if not gone:
             return text

@@ -7,7 +7,9 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from hlofront.base.config import options
 from hlofront.bridge.client import JaxRuntimeError
 from hlofront.bridge.coordination import (
     CoordinationClient,
@@ -25,7 +27,11 @@ from hlofront.pjrt.process_failures import ProcessWatch
 from hlofront.pjrt.program_comparison import ProgramComparisons
 from hlofront.pjrt.rendezvous import Participant, Rendezvous, register
 
+if TYPE_CHECKING:
+    from hlofront.pjrt.watchdog import Watchdog
+
 logger = logging.getLogger(__name__)
+_watchdog_seconds = options["hlofront_watchdog_seconds"]
 
 # The seconds in which processes must connect to the coordination service after the rendezvous.
 _MIN_TIME = 30
@@ -61,8 +67,16 @@ class ProcessGroup(ProcessWatch):
         self.partition_index = partition_index
         self._coordinator = coordinator
         self._preemption_sync: PreemptionSync | None = None
+        self._watchdog: Watchdog | None = None
         self.programs = ProgramComparisons(self)
         super().__init__(process_id, process_count, client, heartbeat_timeout, shutdown_timeout)
+
+    def start_watchdog(self, seconds: float) -> None:
+        """Let a thread report which process the others wait for, once one waits so long."""
+        # Few groups have a watchdog.
+        from hlofront.pjrt.watchdog import Watchdog
+
+        self._watchdog = Watchdog(self, seconds)
 
     def each_round(self) -> None:
         self.programs.look()
@@ -79,7 +93,10 @@ class ProcessGroup(ProcessWatch):
         with contextlib.suppress(JaxRuntimeError):
             if self._preemption_sync is not None:
                 self._preemption_sync.shutdown()
-            if self.end():
+            has_ended = self.end()
+            if self._watchdog is not None:
+                self._watchdog.stop()
+            if has_ended:
                 self.client.shutdown()
             else:
                 # The others notice when the service no longer hears from this process.
@@ -128,6 +145,7 @@ def initialize(
     mtls_ca_file: str | None = None,
     mtls_peer_uri_prefix: str | None = None,
     verify_secure_credentials: bool | None = None,
+    watchdog_seconds: float | None = None,
 ) -> None:
     """Join this process to the group of processes that run one program together.
 
@@ -159,6 +177,9 @@ def initialize(
         by default the certificate is for the host of coordinator_address.
       verify_secure_credentials: whether to raise an error without mutual TLS; by default the
         option jax_distributed_verify_secure_credentials.
+      watchdog_seconds: the seconds that a process may wait in a program for others, before a report
+        on stderr says which process and line they wait for; longer than the slowest step. 0 for no
+        report; by default the option hlofront_watchdog_seconds.
 
     Raises:
       RuntimeError: on a second call, after the first use of a device, or if the processes do not
@@ -185,6 +206,9 @@ def initialize(
         mtls_peer_uri_prefix,
         verify_secure_credentials,
     )
+    limit = _watchdog_seconds.value if watchdog_seconds is None else watchdog_seconds
+    if limit < 0:
+        raise ValueError(f"watchdog_seconds is a time, or 0 for no watchdog: got {limit}")
     variables = os.environ
     address = coordinator_address or variables.get("JAX_COORDINATOR_ADDRESS")
     count = _or_variable(num_processes, "JAX_NUM_PROCESSES")
@@ -244,6 +268,8 @@ def initialize(
         shutdown_timeout_seconds,
     )
     clients.join(_group)
+    if limit:
+        _group.start_watchdog(limit)
     atexit.register(shutdown)
 
 
