@@ -24,10 +24,11 @@ _EVENTS = {
     "compile": "compile",
     "compile_error": "error",
     "bundle": "bundle",
+    "stuck": "stuck",
     "end": "end",
 }
-_FILES = {"html": "page", "hlo": "HLO", "mlir": "StableHLO"}
-# No scripts or external resources; bars are positioned by style attributes.
+_FILES = {"html": "page", "hlo": "HLO", "mlir": "StableHLO", "txt": "report"}
+# No script, and nothing from elsewhere; bars are placed by style attributes.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 

@@ -20,6 +20,7 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.base.version import __version__
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt import launches
 from hlofront.transforms.stage import EAGER
 
 if TYPE_CHECKING:
@@ -227,3 +228,12 @@ def loaded(name: str, hlo: Callable[[], str], seconds: float, saved: float) -> N
         ended = time.time()
         stem = current.program(name, {"hlo": hlo()})
         current.record("disk_hit", name, time=ended, seconds=seconds, saved=saved, program=stem)
+
+
+def stuck(report: str) -> None:
+    """Record that processes of a group wait for each other, and write the report to a file."""
+    if current is not None:
+        current.record("stuck", line=None, program=current.program("stuck", {"txt": report}))
+
+
+launches.on_report.append(stuck)
