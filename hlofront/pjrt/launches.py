@@ -17,7 +17,7 @@ from hlofront.base import source
 
 # The number of launches that are kept of each set of processes, and of those that have not ended.
 _MAX_KEPT = 64
-_MAX_UNFINISHED = 4096
+_MAX_UNFINISHED = 1024
 
 # The stages of a launch: its arguments are prepared; on CPUs, it waits for the program before it;
 # it runs; the call has returned.
@@ -170,13 +170,13 @@ class Launches:
         Only one thread calls this.
         """
         launches = list(self._unfinished)
+        going_on = [launch for launch in launches if not launch.has_ended()]
         for launch in launches:
-            if not launch.has_ended():
+            if launch in going_on[:1]:
                 break
             # Other threads only append, where a full queue drops its first element.
             if self._unfinished and self._unfinished[0] is launch:
                 self._unfinished.popleft()
-        going_on = [launch for launch in launches if not launch.has_ended()]
         for launch in going_on:
             if launch.stage == RETURNED:
                 return launch

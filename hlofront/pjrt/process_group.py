@@ -93,10 +93,11 @@ class ProcessGroup(ProcessWatch):
         with contextlib.suppress(JaxRuntimeError):
             if self._preemption_sync is not None:
                 self._preemption_sync.shutdown()
-            has_ended = self.end()
-            if self._watchdog is not None:
-                self._watchdog.stop()
-            if has_ended:
+        could_notify = self.end()
+        if self._watchdog is not None:
+            self._watchdog.stop()
+        with contextlib.suppress(JaxRuntimeError):
+            if could_notify:
                 self.client.shutdown()
             else:
                 # The others notice when the service no longer hears from this process.

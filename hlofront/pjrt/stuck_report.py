@@ -187,9 +187,9 @@ class _Report:
             )
         longest = max(waiting, key=lambda answer: answer.waited.seconds if answer.waited else 0)
         seconds = longest.waited.seconds if longest.waited else 0
+        who = [answer.process for answer in waiting]
         return (
-            f"hlofront: {listed([a.process for a in waiting])} of {self._count} "
-            f"{'waits' if len(waiting) == 1 else 'wait'} since {seconds:.1f} s "
+            f"hlofront: {listed(who)} of {self._count} {_has(who)} waited for {seconds:.1f} s "
             f"(watchdog_seconds={self._limit:g})."
         )
 

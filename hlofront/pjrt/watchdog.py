@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import types
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from hlofront.base import source
@@ -35,6 +36,8 @@ _SIGNS, _HOSTS = f"{_ROOT}/signs", f"{_ROOT}/hosts"
 _LOOKS, _MIN_PERIOD, _MAX_PERIOD, _MAX_LOOKS = 8, 0.2, 5.0, 256
 # Seconds beyond two periods that the process with the report waits for answers.
 _GRACE = 2.0
+# How long the end of the thread may take, which may wait for the coordination service.
+_END_SECONDS = 10.0
 
 
 class WatchedGroup(Protocol):
@@ -75,7 +78,8 @@ class Watchdog:
         # The alarms that this process has answered, and when it may claim their reports.
         self._answered = 0
         self._claims: dict[int, float] = {}
-        self._collectives: tuple[Launch, list[str]] | None = None
+        # The collectives of the program that was waited in last, by what returns its HLO.
+        self._collectives: tuple[Callable[[], str], list[str]] | None = None
         self._ends = threading.Event()
         pid = os.getpid()
         self._client.key_value_set(
@@ -91,7 +95,7 @@ class Watchdog:
         """End the thread, which is to be in no call of C++ when the interpreter ends."""
         launches.record_launches(None)
         self._ends.set()
-        self._thread.join()
+        self._thread.join(_END_SECONDS)
 
     def _watch(self) -> None:
         try:
@@ -111,6 +115,8 @@ class Watchdog:
         if place != self._place:
             self._place, self._place_since = place, now
         self._give_sign()
+        if waited is not None and now - self._since > self._limit / 2:
+            self._collectives_of(waited)  # The text of a large program takes seconds to read.
         alarms = self._client.key_value_dir_get(_ALARMS)
         for number in range(self._answered, len(alarms)):
             self._answer(number)
@@ -199,8 +205,8 @@ class Watchdog:
         """Return the collectives of a program, each with the user's line that asks for it."""
         if launch.hlo_text is None:
             return []
-        if self._collectives is None or self._collectives[0] is not launch:
-            self._collectives = launch, _collectives(launch.hlo_text())
+        if self._collectives is None or self._collectives[0] is not launch.hlo_text:
+            self._collectives = launch.hlo_text, _collectives(launch.hlo_text())
         return self._collectives[1]
 
     def _report(self, number: int) -> None:
@@ -249,13 +255,18 @@ def _by_process(client: CoordinationClient, prefix: str) -> dict[int, str]:
 def _collectives(hlo: str) -> list[str]:
     # Loads the parser of HLO, which a process needs when it is stuck.
     from hlotools.cost.collectives import collectives
+    from hlotools.ir.hlo import HloSyntaxError
 
     texts: dict[str, None] = {}
-    for row in collectives(hlo).rows:
+    try:
+        rows = collectives(hlo).rows
+    except HloSyntaxError:
+        return []  # The executable is gone, or its text is of another form: the line is known.
+    for row in rows:
         line: Any = None
         if row.file is not None and row.line is not None:
             line = source.shown_line(row.file, row.line)
             if row.function:
-                line = f"{line} in {row.function}"
+                line = f"{line} in {row.function.replace('.<locals>', '')}"
         texts[f"{row.opcode} at {line}" if line else row.opcode] = None
     return list(texts)

@@ -38,7 +38,7 @@ WAITING = [answer(n, ["init", "step"], waits=True) for n in (0, 1, 3)]
 def test_a_process_that_has_not_come_is_first_with_its_line():
     lines = text(*WAITING, answer(2, ["init"], place="load at data.py:7 (in Queue.get)"))
     assert lines.splitlines() == [
-        "hlofront: processes 0, 1, 3 of 4 wait since 3.0 s (watchdog_seconds=2).",
+        "hlofront: processes 0, 1, 3 of 4 have waited for 3.0 s (watchdog_seconds=2).",
         "process 2 has not launched step, launch 2:",
         "    it is in load at data.py:7 (in Queue.get) for 2.5 s",
         "      load at data.py:7 (in Queue.get)",

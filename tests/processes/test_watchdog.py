@@ -71,7 +71,7 @@ def test_a_group_that_goes_on_is_not_reported_and_one_that_gets_stuck_again_is(t
     own = {"HLOFRONT_WATCHDOG_SECONDS": "1.5", "HLOFRONT_LOG": str(tmp_path / "log")}
     with Group(tmp_path, script, 2, variables=lambda number: own) as group:
         assert group.wait() == [0, 0], group.outputs()
-        assert group.output(0).count("hlofront: process 0 of 2 waits since") == 2
+        assert group.output(0).count("hlofront: process 0 of 2 has waited for") == 2
         assert "hlofront:" not in group.output(1)
     records = [
         json.loads(line)

@@ -54,6 +54,7 @@ class ShardedExecutable(Executable):
         "failure_flags",
         "first_run",
         "host_failures",
+        "known_hlo",
         "meets_on_cpu",
         "processes",
         "shardings",
@@ -84,6 +85,8 @@ class ShardedExecutable(Executable):
         # Whether all of these processes run it together, and the digest of its program, once known.
         self.exchanges = False
         self.digest = ""
+        # Returns its HLO, without keeping it alive; made when the first launch is noted.
+        self.known_hlo: Callable[[], str] | None = None
         # The exceptions of its callbacks, if its devices would wait for one that raises them.
         self.host_failures = host_failures if self.meets_on_cpu else None
         if self.host_failures is not None:
@@ -147,7 +150,9 @@ class ShardedExecutable(Executable):
     def _execute(self, args: Sequence[object]) -> list[Any]:
         if not self.exchanges or launches.current is None:
             return self._launched(args, None)
-        launch = launches.current.begin(self.processes, self.name, self.digest, self._known_hlo())
+        if self.known_hlo is None:
+            self.known_hlo = self._known_hlo()
+        launch = launches.current.begin(self.processes, self.name, self.digest, self.known_hlo)
         try:
             results = self._launched(args, launch)
         except BaseException as error:
