@@ -173,12 +173,12 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is the number of recompilations at a line of the user's code from which on they are "
         "reported; 0 disables reports",
     ),
-    "hlofront_warn_reshards": (
-        False,
-        "reports which values of a program for several devices XLA reshards, when it is compiled; "
-        "it is compiled twice then",
+    "hlofront_autotune_results": (
+        None,
+        "is a file of autotuning results, which XLA loads instead of trying kernels when it "
+        "compiles for NVIDIA GPUs; set it before that",
     ),
-    "hlofront_cache": (True, "caches small executables in a folder of the user"),
+    "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
     "hlofront_compare_programs": (
         True,

@@ -20,6 +20,7 @@ from hlofront.base.version import __version__
 from hlofront.bridge import client as bridge
 from hlofront.bridge import state
 from hlofront.bridge.client import Device
+from hlofront.pjrt.autotuning import autotune_results
 
 Key = dict[str, str]
 
@@ -53,13 +54,17 @@ def compiler_fields(
       options: the CompileOptions for the devices of `numbers_in_key`, before lowering adds to them.
       overrides: the user's compiler options, which the key shows by name.
     """
-    return {
+    fields = {
         "hlofront": our_version(),
         "numpy": np.__version__,
         "compiler options": options_text(overrides),
         "options": hashlib.sha256(options.SerializeAsString()).hexdigest(),
         **machine_fields(devices),
     }
+    results = autotune_results(devices[0].client)
+    if results is not None:
+        fields["autotuning results"] = results.digest
+    return fields
 
 
 def machine_fields(devices: Sequence[Any]) -> Key:

@@ -16,6 +16,7 @@ from hlofront.bridge import state, xla_faults
 from hlofront.bridge.client import Client, Device
 from hlofront.bridge.members import raw_platform_of
 from hlofront.bridge.xla_faults import Version
+from hlofront.pjrt.autotuning import LOADING, autotune_results
 from hlofront.pjrt.partitioning import PartitionCall, compile_partitioned
 
 # MLIR contexts are not thread-safe, and all modules share one.
@@ -67,6 +68,7 @@ _COMPILER_OPTIONS = (
     _rematerializes,
     _profile_version,
     _guards,
+    config_options["hlofront_autotune_results"],
 )
 
 
@@ -94,7 +96,8 @@ def compile_options(
       barriers_in_loops: whether loops may contain barriers, which prevent small loops from becoming
           faster kernels.
       chosen_outputs: per output, whether XLA chooses its sharding.
-      numbers: the numbers of the devices in the device assignment; None for their own.
+      numbers: the numbers of the devices in the device assignment, for options in a cache key,
+          which has the digest of autotuning results instead of their path; None for their own.
       jaxlib: the version of jaxlib that compiles, whose faults programs are guarded against.
 
     Raises:
@@ -121,6 +124,10 @@ def compile_options(
             overrides[_DISABLED_PASSES] = ",".join(passes)
     override(options, overrides or {})
     guard(options, devices[0].client, jaxlib)
+    results = autotune_results(devices[0].client)
+    if results is not None and numbers is None:
+        flags = options.env_option_overrides
+        options.env_option_overrides = [*flags, (LOADING, results.path)]
     return options
 
 

@@ -1,0 +1,102 @@
+"""Autotuning results that XLA loads for NVIDIA GPUs, here for an H100 that is not there."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from hlofront.pjrt import targets
+
+ROOT = pathlib.Path(__file__).parents[2]
+# XLA keeps the results for the life of a process.
+SCRIPT = """
+import json, re, sys
+import hlofront as jax, hlofront.numpy as jnp
+from hlofront.pjrt.cache_key import compiler_fields
+from hlofront.pjrt.compile import compile_options
+shape = jax.ShapeDtypeStruct((512, 512), "bfloat16")
+target = jax.target("cuda:h100")
+with target:
+    text = jax.jit(lambda x, w: jnp.tanh(x @ w)).lower(shape, shape).compile().as_text()
+refused = ""
+try:
+    jax.config.update("hlofront_autotune_results", "other")
+except RuntimeError as error:
+    refused = str(error)
+devices = target.devices[:1]
+fields = compiler_fields(devices, compile_options(devices, numbers=[0]), {})
+warps = re.findall(r'"num_warps":"(\\d+)"', text)
+print(json.dumps([warps, fields["options"], fields.get("autotuning results"), refused]))
+"""
+# How XLA logs the key of a result that it does not have.
+MISSED = re.compile(r"key = <key model='(.*?)', hlo='(.*?)', version=(\d+)>", re.DOTALL)
+RESULT = """
+results {{
+  device: {device}
+  hlo: {hlo}
+  version: {version}
+  result {{
+    run_time {{ nanos: 1000 }}
+    triton {{
+      block_m: 64 block_n: 32 block_k: 64 split_k: 1 num_stages: 3 num_warps: {warps} num_ctas: 1
+    }}
+  }}
+}}
+"""
+
+
+def compiled(file, **variables):
+    """The warps of the product's kernel, what is in the cache key, and all that XLA logs."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "HLOFRONT_CACHE": "0",
+            "HLOFRONT_AUTOTUNE_RESULTS": str(file),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return *json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.long
+def test_a_file_of_results_chooses_kernels_and_is_in_the_key(tmp_path):
+    missing = targets.install_hint("cuda")
+    if missing:
+        pytest.skip(missing)
+    file = tmp_path / "results.textproto"
+    file.write_text("version: 3\n")
+    logged = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "autotuner_cache=10"}
+    warps, options, digest, refused, log = compiled(file, **logged)
+    assert "XLA has loaded the autotuning results of" in refused
+    (key,) = {key for key in MISSED.findall(log) if " dot(" in key[1]}
+    results = {}
+    for name, chosen in (("a", 8), ("b", 8), ("c", 4)):
+        device, hlo, version = json.dumps(key[0]), json.dumps(key[1]), key[2]
+        text = RESULT.format(device=device, hlo=hlo, version=version, warps=chosen)
+        other = tmp_path / f"{name}.textproto"
+        other.write_text("version: 3\n" + text)
+        results[name] = compiled(other)[:3]
+    assert warps != ["8"] and warps != ["4"]
+    assert [results[name][0] for name in "abc"] == [["8"], ["8"], ["4"]]
+    # The same contents in another file give the same key.
+    assert results["a"] == results["b"]
+    assert len({digest, results["a"][2], results["c"][2]}) == 3
+    assert options == results["a"][1]
+
+
+@pytest.mark.long
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
+    missing = targets.install_hint("cuda")
+    if missing:
+        pytest.skip(missing)
+    with pytest.raises(AssertionError, match="ValueError: hlofront_autotune_results is a file"):
+        compiled(tmp_path / "none")
