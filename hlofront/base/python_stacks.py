@@ -106,7 +106,8 @@ def _own_frames(
     own = [f for f in users if not f.f_code.co_filename.startswith(_LIBRARIES)]
     if not own and any(f.f_code.co_name in ("_shutdown", "_bootstrap") for f in users):
         return [], frames  # A thread of a library, or the interpreter, which waits for threads.
-    own = own or users
+    # Classes have generated methods there; of `python -c` it is all.
+    own = [f for f in own if f.f_code.co_filename != "<string>"] or own or users
     return own, frames[: frames.index(own[0])] if own else frames
 
 

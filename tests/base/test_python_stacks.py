@@ -45,6 +45,12 @@ def test_a_thread_that_waits_in_a_library_is_at_the_line_that_calls_it():
     assert thread_stacks(thread.ident)[0].thread == "MainThread"
 
 
+def test_generated_code_is_at_the_line_that_calls_it():
+    found = []
+    exec("found.append(thread_stacks()[0])", {"found": found, "thread_stacks": thread_stacks})
+    assert found[0].place.startswith("test_generated_code_is_at_the_line_that_calls_it at ")
+
+
 def test_the_exception_that_a_thread_handles_is_told_with_its_line():
     try:
         here = line() + 1
