@@ -178,7 +178,12 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is a file of autotuning results, which XLA loads instead of trying kernels when it "
         "compiles for NVIDIA GPUs; set it before that",
     ),
-    "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
+    "hlofront_warn_reshards": (
+        False,
+        "reports which values of a program for several devices XLA reshards, when it is compiled; "
+        "it is compiled twice then",
+    ),
+    "hlofront_cache": (True, "caches small executables in a folder of the user"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
     "hlofront_compare_programs": (
         True,
@@ -211,7 +216,6 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is how long a process of a group may wait for others in a program, before a report says "
         "which process and line they wait for; 0 for no report",
     ),
-    "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax_array_garbage_collection_guard": (
         None,

@@ -6,6 +6,7 @@ from time import monotonic
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, ArrayLikes, NumPyArray
 from hlofront.core.aval import typeof
@@ -36,7 +37,7 @@ from hlofront.inspect.miscompile.parts import ProgramPart
 from hlofront.inspect.miscompile.trials import Kind, Outcome
 from hlofront.inspect.stepwise.loops import SHORT, row, run_scan, stacked
 from hlofront.inspect.stepwise.operands import typed
-from hlofront.inspect.stepwise.report_parts import Inside
+from hlofront.inspect.stepwise.report_parts import Inside, source_line_of
 from hlofront.inspect.stepwise.run import Level, StepwiseRun, inside, results_of
 from hlofront.numpy import where
 from hlofront.runtime.checks.program_walk import selected
@@ -405,6 +406,15 @@ class BoundedRun(StepwiseRun[Sampled]):
                 rest = [self.sampled(v, number) for v in (*read, *consts, *carry)]
                 self._replace(carry, number, self._looped(number, equation, rest))
         return carry
+
+    def _endless(self, equation: Equation, steps: int) -> TimeoutError:
+        line = source_line_of(equation.traceback)
+        place = f" at {source.shown_line(line.file, line.line)}" if line else ""
+        return TimeoutError(
+            f"the while_loop{place} does not end in {self.seconds:g} seconds when it is compiled, "
+            f"nor one step at a time ({steps} steps): its condition may never be false. If it has "
+            "many steps, give find_miscompile more seconds=, or fewer steps"
+        )
 
     def _looped(self, number: int, equation: Equation, operands: ArrayLikes) -> ArrayLikes:
         if number == 0:
