@@ -111,9 +111,18 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
         print(visible(message), file=sys.stderr)
         return 2
     except Exception as error:
+        words = sys.argv[1:] if argv is None else argv
+        if isinstance(error, OSError) and _is_named(error.filename, words):
+            print(visible(f"hlofront {options.command}: {error}"), file=sys.stderr)
+            return 2
         # The error is in the user's file or function: print only the user's own frames.
         traceback.print_exception(type(error), error, _from_user(error.__traceback__))
         return 2
+
+
+def _is_named(file: object, words: Sequence[str]) -> bool:
+    """Return whether the command line names a file, such as one whose name is too long."""
+    return isinstance(file, str) and bool(file) and any(file in word for word in words)
 
 
 def _from_user(frames: TracebackType | None) -> TracebackType | None:

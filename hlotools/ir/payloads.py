@@ -100,8 +100,7 @@ def _bytecode(data: bytes) -> list[bytes] | None:
             length, at = _varint(data, at + 1)
             if kind & 0x80:
                 alignment, at = _varint(data, at)
-                while alignment > 1 and at % alignment:
-                    at += 1
+                at += -at % max(alignment, 1)
             sections[kind & 0x7F] = data[at : at + length]
             if len(sections[kind & 0x7F]) < length:
                 return None

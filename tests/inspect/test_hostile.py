@@ -1,5 +1,6 @@
 """Texts that mean no good: refused with a line and a column, in bounded time and memory."""
 
+import hashlib
 import pathlib
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from hlofront.cli import main
 from hlofront.inspect import HloSyntaxError, canonical, diff, parse, styled
+from hlotools.ir.payloads import payload_digest
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
 NAMES = (
@@ -149,3 +151,19 @@ def test_files_at_the_shell(tmp_path, capsys, data, said):
         assert main.main(["diff", *map(str, sides)]) == 2
         out, err = capsys.readouterr()
         assert not out and said in err and "Traceback" not in err
+
+
+def test_bytecode_whose_section_is_aligned_to_2_to_the_63():
+    """Once the position was advanced byte by byte, which took centuries."""
+    alignment = b"\x00" + (1 << 63).to_bytes(8, "little")
+    # The magic, a version, the producer, and a section of one byte.
+    data = b"ML\xefR\x0dproducer\x00" + b"\x81\x03" + alignment + b"\xcb"
+    assert payload_digest(data) == hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+@pytest.mark.parametrize("command", ["show", "diff", "cost", "profile"])
+def test_a_file_name_that_is_too_long_at_the_shell(capsys, command):
+    words = [command, "9" * 400, *["layer.hlo"] * (command == "diff")]
+    assert main.main(words) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith(f"hlofront {command}: ") and "too long" in err
