@@ -135,3 +135,19 @@ def test_results_outside_of_jit_have_the_shardings_of_their_specs(entries, names
     result = jax.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=spec, out_specs=spec)(x)
     assert result.sharding == jax.sharding.NamedSharding(mesh, spec)
     np.testing.assert_array_equal(result, 2 * x)
+
+
+def test_operands_without_elements():
+    """XLA refuses them as operands of the body, next to a result that has elements."""
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(hlofront.sharding.AxisType.Auto,))
+    spec = hlofront.sharding.PartitionSpec("x")
+    split = hlofront.sharding.NamedSharding(mesh, spec)
+    empty = jax.device_put(np.ones((8, 0), np.float16), split)
+
+    def body(x, y):
+        return hlofront.numpy.ones((1,), "int32"), x, y
+
+    mapped = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec))
+    ones, *others = mapped(empty, empty)
+    np.testing.assert_array_equal(ones, np.ones(8))
+    assert [(x.shape, x.dtype) for x in others] == [((8, 0), "float16")] * 2

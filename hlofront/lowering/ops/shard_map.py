@@ -4,8 +4,11 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import itertools
 from collections.abc import Collection, Generator, Hashable, Sequence
 from contextlib import contextmanager
+
+import numpy as np
 
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Value, ir
@@ -55,16 +58,27 @@ def _(
     )
     captured = [token_aval] * len(ordered), [constant.aval for constant in constants]
     count = sum(map(len, captured))
+    # XLA makes constants of empty operands, and then misses what splits them, under jax too.
+    is_passed = [not _is_empty(aval) for aval in jaxpr.in_avals]
 
     def body(inner: Builder, *values: Value) -> list[Value]:
         inner.hoisted = hoisted_arguments(constants, values[len(ordered) :])
         inner.take_tokens(ordered, values[: len(ordered)])
-        outputs = inner.inline_closed(jaxpr, values[count:], "shard_map")
+        passed = iter(values[count:])
+        inputs = [
+            next(passed) if given else inner.constant(np.zeros(aval.shape, aval.dtype))
+            for given, aval in zip(is_passed, jaxpr.in_avals, strict=True)
+        ]
+        outputs = inner.inline_closed(jaxpr, inputs, "shard_map")
         return [*inner.tokens_of(ordered), *outputs]
 
     operation = build.operation(
         "sdy.manual_computation",
-        [*build.tokens_of(ordered), *build.values_of(constants), *args],
+        [
+            *build.tokens_of(ordered),
+            *build.values_of(constants),
+            *itertools.compress(args, is_passed),
+        ],
         [*captured[0], *build.avals_out],
         1,
         manual_attributes(
@@ -73,15 +87,22 @@ def _(
             newly_manual_axes,
             [
                 *zip([_REPLICATED] * count, [*captured[0], *captured[1]]),
-                *zip(in_specs, build.avals_in),
+                *itertools.compress(zip(in_specs, build.avals_in), is_passed),
             ],
             [*zip([_REPLICATED] * len(ordered), captured[0]), *zip(out_specs, build.avals_out)],
         ),
     )
-    avals = [*captured[0], *captured[1], *jaxpr.in_avals]
+    avals = [*captured[0], *captured[1], *itertools.compress(jaxpr.in_avals, is_passed)]
     with lowering_in(build, inside, typed_inside):
         build.region(operation, 0, avals, body, "sdy.return")
     return build.take_tokens(ordered, operation.results)
+
+
+def _is_empty(aval: AbstractValue) -> bool:
+    """Return whether an array has no elements, so that a constant can stand for it."""
+    if not isinstance(aval, ShapedArray) or isinstance(aval.dtype, ExtendedDType):
+        return False
+    return 0 in aval.shape
 
 
 @contextmanager
