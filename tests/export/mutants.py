@@ -15,10 +15,8 @@ import json
 import math
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +27,7 @@ from hlofront.core.sizes.symbolic import value_of
 from hlofront.errors import JaxRuntimeError
 from hlofront.pjrt import cache_file
 from hlofront.runtime.export import exported as exported_programs
+from tests.support.mortal_processes import outcomes
 
 _ARTIFACTS = pathlib.Path(__file__).parent / "artifacts"
 _SILENT_SECONDS = 150
@@ -173,13 +172,13 @@ def mutant(name: str, files: dict[str, bytes], chance: random.Random) -> bytes:
 
 def _changed_file(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
     fields = cache_file.unpack(data)
-    field = chance.choice(["header", "header", *fields])
+    field = chance.choice([*["header"] * 2 * ("header" in fields), *fields])
     value = fields[field]
     if chance.randrange(40) == 0:
         del fields[field]
     elif value.startswith(cache_file.MAGIC):
         fields[field] = _changed_file(value, others, chance)
-    elif field == "header" and chance.randrange(5):
+    elif field in ("header", "key", "about") and chance.randrange(5):
         fields[field] = changed_json(value, chance)
     else:
         fields[field] = changed_bytes(value, others, chance)
@@ -283,31 +282,9 @@ def _try(start: int, stop: int, seed: int) -> None:
             print(f"{number}\t{outcome(name, data, folder)}", flush=True)
 
 
-def _outcomes(count: int, seed: int, start: int) -> Iterator[tuple[int, str]]:
-    """Yield the number and the outcome of each mutant, from processes that may die."""
-    stop, place = start + count, start
-    while place < stop:
-        command = [sys.executable, "-m", "tests.export.mutants", "--from", str(place)]
-        command += ["--count", str(stop - place), "--seed", str(seed), "--here"]
-        command += ["--run"] * _runs
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert process.stdout is not None
-        silent = threading.Timer(_SILENT_SECONDS, process.kill)
-        silent.start()
-        for line in process.stdout:
-            silent.cancel()
-            number, _, said = line.rstrip("\n").partition("\t")
-            yield int(number), said
-            place = int(number) + 1
-            silent = threading.Timer(_SILENT_SECONDS, process.kill)
-            silent.start()
-        silent.cancel()
-        code = process.wait()
-        if place < stop:
-            yield place, f"THE PROCESS ENDED with {code}"
-            place += 1
+def _command(start: int, stop: int, seed: int) -> list[str]:
+    command = ["-m", "tests.export.mutants", "--from", str(start), "--count", str(stop - start)]
+    return [sys.executable, *command, "--seed", str(seed), "--here", *["--run"] * _runs]
 
 
 def main() -> None:
@@ -332,7 +309,9 @@ def main() -> None:
         _try(options.start, options.start + options.count, options.seed)
         return
     counts: collections.Counter[str] = collections.Counter()
-    for number, said in _outcomes(options.count, options.seed, options.start):
+    numbers = range(options.start, options.start + options.count)
+    command = lambda start, stop: _command(start, stop, options.seed)
+    for number, said in outcomes(command, numbers, _SILENT_SECONDS):
         kind = said if said.startswith(("accepted", "refused")) else "ANYTHING ELSE"
         counts[kind] += 1
         if kind == "ANYTHING ELSE":

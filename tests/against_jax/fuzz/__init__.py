@@ -8,8 +8,8 @@ functions that it hands on. As each step adapts to what it finds, any steps can 
 program remains: so it is shrunk.
 `machine.py` runs steps, `layers.py` transforms, and a mistake (`mistakes.py`) spoils one call.
 
-    python -m tests.against_jax.fuzz --seed 0 --count 1000      hunt; what differs is shrunk, shown
-    python -m tests.against_jax.fuzz --seed 17 --count 1 --show   one program, call by call
+    python -m tests.fuzz jax --seeds 0:1000         hunt; what differs is shrunk, shown
+    python -m tests.fuzz jax --seeds 17:18 --show   one program, call by call
 
 It asks the Python with jax that HLOFRONT_ORACLE_PYTHON names. `test_fuzz.py` runs a few, whose
 answers are kept.

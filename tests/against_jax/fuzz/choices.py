@@ -10,6 +10,7 @@ class Draw:
     """Draws numbers and members of sequences, always the same ones for the same seed."""
 
     def __init__(self, *seed: int):
+        self.first = seed[0]
         self.generator = np.random.default_rng(seed)
 
     def below(self, limit: int) -> int:

@@ -51,7 +51,7 @@ def operation(weight: float = 1.0, bodies: int = 0):
 
 
 def kind_of(x: Any) -> str:
-    """b, i, u, f, c as NumPy has them (bfloat16 is an f), k for random keys, 0 for float0."""
+    """b, i, u, f, c as NumPy has them (bfloat16: f, int4: i), k for random keys, 0 for float0."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         return {bool: "b", int: "i", float: "f", complex: "c"}[type(x)]
@@ -59,7 +59,9 @@ def kind_of(x: Any) -> str:
         return "k"
     if dtype.names:
         return "0"
-    return "f" if dtype.kind == "V" else dtype.kind
+    if dtype.kind == "V":
+        return {"i": "i", "u": "u"}.get(dtype.name[0], "f")
+    return dtype.kind
 
 
 class Machine:
@@ -339,6 +341,8 @@ def array_of(dtype: str, shape: Sequence[int], seed: int) -> np.ndarray:
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     if kind.kind == "b":
         return generator.random(shape) < 0.5
+    if kind.name.startswith(("int", "uint")) and kind.kind == "V":
+        return generator.integers(0 if kind.name[0] == "u" else -2, 2, shape).astype(kind)
     if kind.kind in "iu":
         return generator.integers(0 if kind.kind == "u" else -4, 5, shape).astype(kind)
     numbers = generator.uniform(-2, 2, shape)

@@ -1,22 +1,13 @@
-"""Hunts for programs that hlofront and jax disagree on: `python -m tests.against_jax.fuzz`."""
+"""Hunts for programs that hlofront and jax disagree on: `python -m tests.fuzz jax`."""
 
 import argparse
 import concurrent.futures
 import json
-import os
 import pathlib
 import threading
 import time
 from collections.abc import Iterator
 from typing import Any
-
-# Programs are compiled once and run once on few elements: with these flags, which jax's process
-# inherits, XLA compiles in a fraction of the time. They must be set before hlofront is imported.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_parallel_codegen_split_count=1",
-)
 
 import hlofront
 from tests.against_jax.fuzz import excuses, generating, known_differences, running, shrinking
@@ -26,10 +17,8 @@ from tests.against_jax.oracle import Oracle, find_interpreter
 AT_ONCE = 25
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.against_jax.fuzz")
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    parser.add_argument("--count", type=int, default=100)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a hunt to those that all generators have."""
     parser.add_argument("--looks", default="", help="written, jit, value: how all are looked at")
     parser.add_argument(
         "--only", default="", help="shape, jit or value: leave out programs looked at otherwise"
@@ -39,14 +28,20 @@ def main() -> None:
     parser.add_argument(
         "--answers", type=pathlib.Path, help="a folder that keeps jax's answers for the next hunt"
     )
-    options = parser.parse_args()
+
+
+def hunt(options: argparse.Namespace, seeds: range) -> Iterator[tuple[int, str]]:
+    """Yield each seed, with what differs in its program: "" if nothing does.
+
+    A program that kills the process of jax is left out.
+    """
     interpreter = find_interpreter()
     if interpreter is None:
-        parser.error("set HLOFRONT_ORACLE_PYTHON to a Python that has jax")
+        raise SystemExit("set HLOFRONT_ORACLE_PYTHON to a Python that has jax")
     oracle = Reference(interpreter, options.answers)
     differing = raised = killing = 0
     started = time.monotonic()
-    for programs, theirs in batches_with_answers(oracle, options):
+    for programs, theirs in batches_with_answers(oracle, options, seeds):
         for name, modes in theirs.result().items():
             if modes is None:
                 killing += 1
@@ -57,11 +52,13 @@ def main() -> None:
             if options.show:
                 calls = running.calls_of(programs[name], hlofront)
                 print(f"---- {name}\n{calls}\n", flush=True)
+            found = ""
             if int(name) in known_differences.SEEDS:
                 print(f"---- {name}: known: {known_differences.SEEDS[int(name)]}", flush=True)
-            elif compared(oracle, programs[name], ours, modes):
+            elif found := compared(oracle, programs[name], ours, modes):
                 differing += 1
                 tell(oracle, programs[name], whole=options.whole)
+            yield int(name), found
         spent = time.monotonic() - started
         counts = f"{differing} differ, {raised} raise, {killing} kill jax"
         print(f"up to {max(programs, default='')}: {counts}, {spent:.0f} s", flush=True)
@@ -117,13 +114,12 @@ class Reference:
 
 
 def batches_with_answers(
-    oracle: Reference, options: argparse.Namespace
+    oracle: Reference, options: argparse.Namespace, seeds: range
 ) -> Iterator[tuple[dict[str, Any], concurrent.futures.Future]]:
     """Yield batches of programs by name, each with jax's answers to come.
 
     The next batch is asked for before the one in hand is yielded: jax's process never waits.
     """
-    seeds = range(options.seed, options.seed + options.count)
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         previous = None
         for first in range(0, len(seeds), AT_ONCE):
@@ -205,7 +201,3 @@ def tell(oracle, program, whole):
     print(running.calls_of(small, hlofront))
     print(json.dumps(small))
     print("--", differs(small)[:9000], "\n", flush=True)
-
-
-if __name__ == "__main__":
-    main()
