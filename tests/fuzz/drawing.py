@@ -1,9 +1,9 @@
 """Programs that no jax need understand: those of tests/against_jax/fuzz, with more in them.
 
-Arguments are also of narrow dtypes, and of shapes with zeros and ones. Among the steps are samples
-of primitives (tests/samples), which a value of the program chooses the operands of, and conversions
-to narrow dtypes. What a step refuses, it refuses in every way that a program runs: such steps are
-left out, by `pruned`.
+Arguments are also of narrow dtypes, and of shapes with zeros and ones. Most programs are a sample
+of a primitive (tests/samples) or a call of the catalogue (tests/numpy), whose sizes and dtypes are
+others. What a step refuses, it refuses in every way that a program runs: such steps are left out,
+by `pruned`.
 """
 
 import contextlib
@@ -37,18 +37,6 @@ UNEQUAL = {"custom_vmap_closure", "custom_vmap_of_vmap"}
 UNDER_OPTIONS = {"under_option", "jit_under_options"}
 # A callback's order is not that of a loop, and barriers are compared elsewhere.
 _LEFT_OUT = {"callbacks", "barriers", "random_bits"}
-SAMPLES = {
-    x64: [
-        sample
-        for file, samples in trials.load().items()
-        for sample in samples
-        if file not in _LEFT_OUT
-        and sample.needs_x64() is x64
-        and not sample.unlike_loop
-        and "vmap" not in sample.refused
-    ]
-    for x64 in (False, True)
-}
 # What a user may be told of a program that is wrong.
 REFUSALS = (
     TypeError,
@@ -98,7 +86,12 @@ def _calls() -> list[Case]:
     calls = [call for several in catalogue.CALLS.values() for call in several]
     return [
         *(call for call in calls if not call.concrete and not call.not_batched),
-        *(one for several in SAMPLES.values() for one in several),
+        *(
+            sample
+            for file, samples in trials.load().items()
+            for sample in samples
+            if file not in _LEFT_OUT and not sample.unlike_loop and "vmap" not in sample.refused
+        ),
     ]
 
 
@@ -136,8 +129,8 @@ def _of_steps(program: dict[str, Any], d: Draw) -> dict[str, Any]:
     steps = _comparable(program["steps"])
     # Short programs compile quickly, and what is wrong is rarely wrong in long ones alone.
     del steps[d.between(0, 5) :]
-    for _ in range(d.between(0, 3)):
-        steps.insert(d.below(len(steps) + 1), [d.of(("sample", "sample", "narrow")), d.seed(), []])
+    for _ in range(d.between(0, 2)):
+        steps.insert(d.below(len(steps) + 1), ["narrow", d.seed(), []])
     return {**program, "steps": steps}
 
 
@@ -148,18 +141,6 @@ def _comparable(steps: list[Any]) -> list[Any]:
         for name, seed, bodies, *_ in steps
         if name not in UNEQUAL | UNDER_OPTIONS
     ]
-
-
-@operation()
-def sample(m: Machine, d: Draw, values: Sequence[Any]) -> Any:
-    """A sample of a primitive; a value of the program chooses the order of its floats."""
-    chosen = d.of(SAMPLES[bool(jax.config.jax_enable_x64)])
-    operands = chosen.operand_values()
-    for place, x in enumerate(operands):
-        if trials.is_traced(x) and x.dtype.kind in "fcV" and d.chance(0.7):
-            seen = m.scalar(m.pick(d, values, "biuf"))
-            operands[place] = m.jnp.where(seen > 0, x, x[::-1] if x.ndim else x)
-    return m.applied(chosen.name, chosen.function, *operands, **chosen.keywords)
 
 
 @operation()

