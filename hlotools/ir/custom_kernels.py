@@ -110,7 +110,7 @@ def kernel_of(
     kind, key = _TARGETS[target]
     config = _configuration(attributes, is_of_hlo)
     written = config.pop(key, "")
-    payload = mlir_bytes(written) if written.startswith('"') else written.encode()
+    payload = mlir_bytes(written) if written.startswith('"') else written.encode("utf-8", "replace")
     named = _DIGEST.match(payload.decode("latin-1"))
     given = ""
     if named is not None:

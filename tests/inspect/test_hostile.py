@@ -2,6 +2,7 @@
 
 import hashlib
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -159,6 +160,14 @@ def test_bytecode_whose_section_is_aligned_to_2_to_the_63():
     # The magic, a version, the producer, and a section of one byte.
     data = b"ML\xefR\x0dproducer\x00" + b"\x81\x03" + alignment + b"\xcb"
     assert payload_digest(data) == hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def test_bytes_that_are_no_utf_8_in_the_payload_of_a_kernel():
+    text = (TEXTS / "kernels" / "matmul_rows.hlo").read_text(encoding="utf-8")
+    damaged = re.sub('("body": *"[^"]{20})', "\\1\udcff", text)
+    assert damaged != text
+    (kernel,) = (each.kernel for each in parse(damaged).instructions() if each.kernel)
+    assert "base64 is broken" in kernel.problem
 
 
 @pytest.mark.parametrize("command", ["show", "diff", "cost", "profile"])
