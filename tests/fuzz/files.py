@@ -232,7 +232,7 @@ _WORDS = (
     "", "-", "--", "-1", "0", "1e999", "9" * 400, "nan", "f32[", "f32[-1]", "f32[4]@",
     "f32[9999999999]", "f999[4]", "i4[2]", "key[]", "(f32[4],", "{'a':f32[2]}", "[" * 500,
     "x=f32[4]", "tpu:v5e:2x2", "tpu:v5e:0x0", "tpu:", "gpu:h100", ":", "model.py", "model.py:",
-    ":step", "model.py:absent", "layer.hlo", "jax.xplane.pb", ".", "absent", "\x00", "\x1b[31m",
+    ":step", "model.py:absent", "layer.hlo", "jax.xplane.pb", ".", "absent", "\x1b[31m",
     "\udcff", "é", "%s", "{}", "jaxpr", "--stage", "--args", "--json", "--html", "--target",
     "--mesh", "a=2,b=4", "a=0", "a=b=c", "--in-specs", "P('a')", "P(", "--most", "--by",
     "--style", "--static", "--grad", "--help",
@@ -254,7 +254,7 @@ def _changed_words(data: bytes, chance: random.Random) -> bytes:
             del words[at]
         elif way == 2 and at < len(words) and words[at]:
             place = chance.randrange(len(words[at]))
-            words[at] = words[at][:place] + chance.choice("[],:-=0\x00é") + words[at][place + 1 :]
+            words[at] = words[at][:place] + chance.choice("[],:-=0é") + words[at][place + 1 :]
         else:
             words[at : at + 1] = [chance.choice(_WORDS)]
     return "\n".join(words).encode("utf-8", "surrogatepass")
