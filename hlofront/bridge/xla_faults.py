@@ -247,6 +247,17 @@ FAULTS = (
         refused_in="hlofront/lowering/ops/reduce_window.py",
     ),
     Fault(
+        name="concatenations of two-bit integers",
+        effect="concatenations of int2 and uint2 end the process",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/core/emitter.py",
+        operations=frozenset(("stablehlo.concatenate",)),
+    ),
+    Fault(
         name="custom calls with names of XLA's own",
         effect="calls of foreign functions by names that XLA interprets itself, such as TopK, end "
         "the process where the operands do not fit",

@@ -59,10 +59,13 @@ def test_windows_of_padding_are_refused(combine, start, size):
 @pytest.mark.parametrize(
     "name",
     [
+        "CreateBuffer",
         "PadToStatic",
+        "Pin",
         "ProductOfElementaryHouseholderReflectors",
         "SliceToDynamic",
         "TopK",
+        "Unpin",
         "__onednn$matmul",
         "xla.sdy.FuncResultSharding",
         "xla.sdy.GlobalToLocalShape",
@@ -82,9 +85,35 @@ def test_names_of_xla_are_refused_with_other_numbers_of_operands(name, count):
         jax.jit(call).lower(*[jnp.ones(3)] * count)
 
 
-def test_a_call_that_fits_is_made():
-    call = jax.ffi.ffi_call("Sharding", jax.ShapeDtypeStruct((3,), jnp.float32))
+@pytest.mark.parametrize("name", ["Sharding", "LayoutConstraint"])
+def test_a_call_that_fits_is_made(name):
+    call = jax.ffi.ffi_call(name, jax.ShapeDtypeStruct((3,), jnp.float32))
     assert jax.jit(call)(jnp.arange(3.0)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("results", [[(3, 3)], [(4,)], [(3,), (3,)]])
+def test_a_constraint_on_the_layout_of_an_operand_returns_it(results):
+    types = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in results]
+    with pytest.raises(ValueError, match="for an operation that returns its operand"):
+        jax.jit(jax.ffi.ffi_call("LayoutConstraint", types)).lower(jnp.ones(3))
+
+
+def test_windows_with_gaps_beyond_64_bits_are_refused():
+    x = jnp.ones(3)
+    with pytest.raises(ValueError, match="extends over 9,223,372,036,854,775,808 elements"):
+        jax.jit(
+            lambda x: lax.reduce_window(
+                x, 0.0, lax.add, (2,), (1,), "VALID", window_dilation=(2**63 - 1,)
+            )
+        )(x)
+
+
+@pytest.mark.parametrize("bits", [2**31, 2**62])
+def test_more_bits_than_a_dtype_has_are_all_of_them(bits):
+    x = np.float32([1.1, 3e38, 1e-38])
+    for exponent, mantissa in ((bits, bits), (8, bits), (bits, 23)):
+        rounded = jax.jit(lambda x, e=exponent, m=mantissa: lax.reduce_precision(x, e, m))(x)
+        np.testing.assert_array_equal(rounded, x)
 
 
 @pytest.mark.slow
@@ -249,3 +278,28 @@ def test_rows_of_many_columns_end_the_process_without_the_guard(guards):
     done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
     dies = guards == "0" and fault.is_in(state.jaxlib_version)
     assert (done.returncode < 0) == dies, done.stderr
+
+
+TWO_BITS = """
+import numpy as np
+import hlofront as jax
+import hlofront.numpy as jnp
+
+for dtype in ("int2", "uint2"):
+    x = np.array([[0, 1, 1], [1, 0, 1]]).astype(jnp.dtype(dtype))
+    for axis in (0, 1):
+        whole = jax.jit(lambda x: jnp.concatenate([x, x], axis))(x)
+        assert whole.dtype == dtype
+        assert (np.asarray(whole) == np.concatenate([x, x], axis)).all()
+    assert (np.asarray(jax.jit(lambda x: jnp.stack([x, x]))(x)) == x).all()
+"""
+
+
+@pytest.mark.parametrize("guards", ["1", "0"])
+def test_concatenations_of_two_bit_integers_end_the_process_without_the_guard(guards):
+    fault = next(each for each in FAULTS if each.name == "concatenations of two-bit integers")
+    environment = {**os.environ, "HLOFRONT_XLA_GUARDS": guards}
+    command = [sys.executable, "-c", TWO_BITS]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
+    dies = guards == "0" and fault.is_in(state.jaxlib_version)
+    assert done.returncode == 0 if not dies else done.returncode < 0, done.stderr

@@ -439,6 +439,24 @@ class Emitter:
         sizes = types.i64_array(result.shape)
         return self.op("stablehlo.dynamic_slice", (x, *starts), result, slice_sizes=sizes)
 
+    def concatenate(
+        self,
+        operands: Sequence[Value],
+        avals: Sequence[ShapedArray],
+        axis: int,
+        result: ShapedArray,
+    ) -> Value:
+        """Return arrays with these avals as one array, along an axis."""
+        if self.module.guards_for_cpu and result.dtype.name in ("int2", "uint2"):
+            # XLA ends the process where it copies elements that are not whole bytes.
+            byte = np.dtype(np.int8)
+            wide = [aval.update(dtype=byte) for aval in avals]
+            operands = [self.convert(x, aval) for x, aval in zip(operands, wide, strict=True)]
+            whole = self.concatenate(operands, wide, axis, result.update(dtype=byte))
+            return self.convert(whole, result)
+        dimension = types.i64(axis)
+        return self.op("stablehlo.concatenate", operands, result, dimension=dimension)
+
     def pad(
         self,
         x: Value,

@@ -50,11 +50,12 @@ def _(build: Builder, x: Value, *, new_dtype: DType) -> Value:
 
 @lower(c.reduce_precision_p)
 def _(build: Builder, x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
+    # Beyond the bits of all dtypes, more are the same; StableHLO counts up to 2**31.
     return build.op(
         "stablehlo.reduce_precision",
         (x,),
-        exponent_bits=types.i32(exponent_bits),
-        mantissa_bits=types.i32(mantissa_bits),
+        exponent_bits=types.i32(min(exponent_bits, 64)),
+        mantissa_bits=types.i32(min(mantissa_bits, 64)),
     )
 
 

@@ -29,10 +29,13 @@ from hlofront.primitives.calls.ffi import (
 # do not fit, it aborts the process. Users' targets have other names.
 _OF_XLA = frozenset(
     (
+        "CreateBuffer",
         "PadToStatic",
+        "Pin",
         "ProductOfElementaryHouseholderReflectors",
         "SliceToDynamic",
         "TopK",
+        "Unpin",
     )
 )
 _PREFIXES_OF_XLA = ("__onednn$", "xla.sdy.")
@@ -51,10 +54,19 @@ _OF_ONE_OPERAND = frozenset(
         "annotate_device_placement",
     )
 )
+# Those of one operand that return it.
+_OF_SAME_TYPE = frozenset(("LayoutConstraint",))
 
 
-def check_target(name: str, operand_count: int, is_guarded: bool) -> None:
+def check_target(
+    name: str, operands: Sequence[ir.Type], results: Sequence[ir.Type], is_guarded: bool
+) -> None:
     """Check that XLA does not misinterpret a custom call, which would abort the process.
+
+    Args:
+      name: the target of the custom call.
+      operands, results: the types of its operands and results.
+      is_guarded: whether programs are guarded against faults of XLA.
 
     Raises:
       ValueError: if it would.
@@ -67,10 +79,17 @@ def check_target(name: str, operand_count: int, is_guarded: bool) -> None:
             "functions, and the process ends if operands do not fit: register the function under "
             "another name, or use the function of hlofront.lax for that operation"
         )
-    if name in _OF_ONE_OPERAND and operand_count != 1:
+    if name in _OF_ONE_OPERAND and len(operands) != 1:
         raise ValueError(
             f"{name!r} is a name of XLA's own for an operation of one operand, and it is called "
-            f"with {operand_count}: register the function under another name"
+            f"with {len(operands)}: register the function under another name"
+        )
+    if name in _OF_SAME_TYPE and list(results) != list(operands):
+        types_of_results = ", ".join(map(str, results))
+        raise ValueError(
+            f"{name!r} is a name of XLA's own for an operation that returns its operand, and it is "
+            f"called with {operands[0]} for {types_of_results or 'nothing'}: register the function "
+            "under another name"
         )
 
 
@@ -123,7 +142,9 @@ def _(
     legacy_backend_config: str | None,
     **_: object,
 ) -> list[Value]:
-    check_target(target_name, len(operands), build.module.cpu_settings.guards)
+    result_types = [types.aval_type(aval) for aval in build.avals_out]
+    operand_types = [x.type for x in operands]
+    check_target(target_name, operand_types, result_types, build.module.cpu_settings.guards)
     load_kernels_of(target_name)
     if custom_call_api_version >= TYPED_API_VERSION:
         settings = _dictionary(dict(attributes))
@@ -186,7 +207,9 @@ def build_ffi_lowering_function(
         )
 
     def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> ir.Operation:
-        check_target(call_target_name, len(operands), True)
+        result_types = wanted_types or [types.aval_type(aval) for aval in ctx.avals_out]
+        values = flat_values(operands)
+        check_target(call_target_name, [x.type for x in values], result_types, True)
         load_kernels_of(call_target_name)
 
         def written(
@@ -210,11 +233,10 @@ def build_ffi_lowering_function(
             settings: ir.Attribute = ir.DictAttr.get({**more, **own}, context)
         else:
             settings = types.string(str(backend_config or ""))
-        result_types = wanted_types or [types.aval_type(aval) for aval in ctx.avals_out]
         return Operation.create(
             "stablehlo.custom_call",
             result_types,
-            flat_values(operands),
+            values,
             {
                 "call_target_name": types.string(call_target_name),
                 "api_version": types.i32(api_version),

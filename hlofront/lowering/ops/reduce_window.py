@@ -36,6 +36,7 @@ from hlofront.primitives.elementwise import compare
 # XLA takes seconds for each window of this many elements, almost all of which are padding, because
 # arrays of this size are rare.
 _MAX_POSITIONS = 2**31
+_MAX_EXTENT = 2**63 - 1
 
 
 def emit_reduce_window(
@@ -49,6 +50,14 @@ def emit_reduce_window(
             f"a window of {positions:,} elements, {tuple(windows.window_dimensions)}, would not be "
             "reduced in any reasonable time, as XLA visits its padding, too: make it no larger "
             "than the operand, with less padding"
+        )
+    extents = zip(windows.window_dimensions, windows.window_dilation, strict=True)
+    extent = 0 if is_unknown else max((dilated(size, step) for size, step in extents), default=0)
+    if extent > _MAX_EXTENT:
+        raise ValueError(
+            f"a window of {tuple(windows.window_dimensions)} elements, dilated by "
+            f"{tuple(windows.window_dilation)}, extends over {extent:,} elements, more than XLA "
+            "can count: reduce its dilation"
         )
     shape: Sequence[int] = _shape_of(operands[0])
     if types.dynamic in shape:

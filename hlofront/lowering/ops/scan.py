@@ -8,7 +8,6 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.names import path_of
 from hlofront.core.rules import lower
 from hlofront.higher_order.scan import scan_p
-from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.extended import physical
 
@@ -231,9 +230,7 @@ def _block(build: Builder, rows: Values, aval: ShapedArray) -> Value:
     longer = [build.reshape(row, _longer(aval, 1)) for row in rows]
     if len(longer) == 1:
         return longer[0]
-    return build.op(
-        "stablehlo.concatenate", longer, _longer(aval, len(rows)), dimension=types.i64(0)
-    )
+    return build.concatenate(longer, [_longer(aval, 1)] * len(rows), 0, _longer(aval, len(rows)))
 
 
 def _updated(

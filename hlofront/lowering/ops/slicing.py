@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.core.sizes.symbolic import has_symbolic_size
-from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.mesh_attributes import is_unreduced
 from hlofront.primitives.arrays import slicing as p
@@ -25,7 +24,7 @@ def _(
 
 @lower(p.concatenate_p)
 def _(build: Builder, *operands: Value, dimension: int) -> Value:
-    return build.op("stablehlo.concatenate", operands, dimension=types.i64(dimension))
+    return build.concatenate(operands, build.avals_in, dimension, *build.avals_out)
 
 
 @lower(p.stack_p)
@@ -39,7 +38,7 @@ def _(build: Builder, *operands: Value, axis: int) -> Value:
         # XLA would assume that values between two constraints are whole.
         member = result.update(shape=member.shape, sharding=result.split)
         members = [build.split_by_type(x, member) for x in members]
-    return build.op("stablehlo.concatenate", members, dimension=types.i64(axis))
+    return build.concatenate(members, [member] * len(members), axis, result)
 
 
 @lower(p.unstack_p)
