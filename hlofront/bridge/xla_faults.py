@@ -162,6 +162,19 @@ FAULTS = (
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
     ),
+    Fault(
+        name="convolutions of inputs with long gaps",
+        effect="the positions of a kernel on a dilated input are counted one by one while it is "
+        "compiled, which takes minutes if they are billions",
+        since=(0, 10, 2),
+        until=None,
+        platform="cpu",
+        reports=(),
+        test="tests/xla_faults/test_refused_programs.py",
+        lowered_in="hlofront/lowering/ops/conv.py",
+        operations=frozenset(("stablehlo.convolution",)),
+        is_rare=True,
+    ),
     # XLA's compiler for TPUs (libtpu 0.0.52) does not have the two faults of its partitioner.
     Fault(
         name="cuts of split axes",

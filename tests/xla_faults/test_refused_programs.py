@@ -13,7 +13,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
-from hlofront.lowering.ops import dot_general, slicing
+from hlofront.lowering.ops import conv, dot_general, slicing
 
 SIZES, PADDING, WINDOWS, CALLS = (
     "sizes before a size of zero",
@@ -259,6 +259,31 @@ def test_some_convolutions_end_the_process_without_the_guard(name, guards):
     done = subprocess.run(command, env=environment, capture_output=True, timeout=300)
     dies = guards == "0" and fault.is_in(state.jaxlib_version)
     assert done.returncode == 0 if not dies else done.returncode < 0, done.stderr
+
+
+GAPS = "convolutions of inputs with long gaps"
+
+
+def dilated(x, kernel, step, edges=((0, 0),)):
+    return lax.conv_general_dilated(x, kernel, (1,), edges, lhs_dilation=(step,))
+
+
+def test_inputs_with_long_gaps_are_padded_first():
+    assert GAPS in {each.name for each in FAULTS if each.is_rare}
+    x, kernel = (jax.ShapeDtypeStruct(shape, np.float32) for shape in ((1, 2, 8), (3, 2, 2)))
+    lowered = jax.jit(dilated, static_argnums=2).lower(x, kernel, 2**31 - 1)
+    assert "lhs_dilate = [1]" in lowered.as_text()
+    lowered.compile()
+
+
+@pytest.mark.parametrize("edges", [(0, 0), (2, 1), (-1, 3), (3, -2)])
+def test_inputs_that_are_padded_first_have_the_same_products(edges, monkeypatch):
+    numbers = np.random.default_rng(0)
+    x, kernel = (numbers.integers(-4, 5, n).astype(np.float32) for n in ((2, 3, 5), (4, 3, 2)))
+    expected = jax.jit(lambda x, k: dilated(x, k, 3, (edges,)))(x, kernel)
+    monkeypatch.setattr(conv, "_MANY_POSITIONS", 1)
+    found = jax.jit(lambda x, k: dilated(x, k, 3, (edges,)))(x, kernel)
+    np.testing.assert_array_equal(found, expected)
 
 
 LONG_ROW = """

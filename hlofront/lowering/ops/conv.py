@@ -16,6 +16,9 @@ from hlofront.lowering.ops.dot_general import precision_attribute, widened
 from hlofront.primitives.elementwise.families import real_of
 from hlofront.primitives.linalg import conv as c
 
+# XLA takes a second for so many positions of a kernel on a dilated input.
+_MANY_POSITIONS = 2**26
+
 
 def _emit(
     build: Builder, lhs: Value, rhs: Value, result: ShapedArray, params: dict[str, Any]
@@ -91,8 +94,8 @@ def _with_padded_operand(
 
     It reads outside arrays that are cut at one end of an axis and padded at the other. It aborts
     the process if the kernel is longer than the input along one axis, and as long as the dilation
-    of the input along another. Its partitioner aborts the process if a cut axis is dilated; see
-    `Emitter.pad`.
+    of the input along another. It counts the positions of kernels on dilated inputs one by one.
+    Its partitioner aborts the process if a cut axis is dilated; see `Emitter.pad`.
     """
     padding: list[tuple[int, int]] = list(params["padding"])
     dilation = list(params["lhs_dilation"])
@@ -100,17 +103,17 @@ def _with_padded_operand(
     if not build.module.guards_for_cpu or any(has_symbolic_size(aval.shape) for aval in avals):
         return lhs, params
     several = build.module.several_devices
-    lhs_spec, rhs_spec, _ = params["dimension_numbers"]
-    sizes, window = (
+    sizes, window, positions = (
         [aval.shape[axis] for axis in spec[2:]]
-        for aval, spec in zip(build.avals_in, (lhs_spec, rhs_spec), strict=True)
+        for aval, spec in zip(avals, params["dimension_numbers"], strict=True)
     )
     is_longer = any(length > size for length, size in zip(window, sizes, strict=True))
     done_first = [
         min(pads) < 0 < max(pads)
         or (several and pads[0] < 0 and pads[0] % step != 0)
         or (is_longer and step == length > 1)
-        for pads, step, length in zip(padding, dilation, window, strict=True)
+        or (step > 1 and length * count >= _MANY_POSITIONS)
+        for pads, step, length, count in zip(padding, dilation, window, positions, strict=True)
     ]
     if not any(done_first):
         return lhs, params
