@@ -268,10 +268,19 @@ def dilated(x, kernel, step, edges=((0, 0),)):
     return lax.conv_general_dilated(x, kernel, (1,), edges, lhs_dilation=(step,))
 
 
-def test_inputs_with_long_gaps_are_padded_first():
+NWC = ("NWC", "WIO", "NWC")
+
+
+@pytest.mark.parametrize("numbers", [None, NWC])
+def test_inputs_with_long_gaps_are_padded_first(numbers):
     assert GAPS in {each.name for each in FAULTS if each.is_rare}
-    x, kernel = (jax.ShapeDtypeStruct(shape, np.float32) for shape in ((1, 2, 8), (3, 2, 2)))
-    lowered = jax.jit(dilated, static_argnums=2).lower(x, kernel, 2**31 - 1)
+    shapes = ((1, 8, 2), (2, 2, 3)) if numbers else ((1, 2, 8), (3, 2, 2))
+    x, kernel = (jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes)
+    lowered = jax.jit(
+        lambda x, k: lax.conv_general_dilated(
+            x, k, (1,), ((2, 1),), lhs_dilation=(2**31 - 1,), dimension_numbers=numbers
+        )
+    ).lower(x, kernel)
     assert "lhs_dilate = [1]" in lowered.as_text()
     lowered.compile()
 

@@ -108,12 +108,17 @@ def _with_padded_operand(
         for aval, spec in zip(avals, params["dimension_numbers"], strict=True)
     )
     is_longer = any(length > size for length, size in zip(window, sizes, strict=True))
+    # XLA would make padding of the input that of the convolution again, unless it is stored first.
+    has_many = [
+        step > 1 and length * count >= _MANY_POSITIONS
+        for step, length, count in zip(dilation, window, positions, strict=True)
+    ]
     done_first = [
-        min(pads) < 0 < max(pads)
+        is_counted
+        or min(pads) < 0 < max(pads)
         or (several and pads[0] < 0 and pads[0] % step != 0)
         or (is_longer and step == length > 1)
-        or (step > 1 and length * count >= _MANY_POSITIONS)
-        for pads, step, length, count in zip(padding, dilation, window, positions, strict=True)
+        for is_counted, pads, step, length in zip(has_many, padding, dilation, window, strict=True)
     ]
     if not any(done_first):
         return lhs, params
@@ -127,6 +132,8 @@ def _with_padded_operand(
             padding[dimension], dilation[dimension] = (0, 0), 1
     padded = aval.update(shape=tuple(shape))
     lhs = build.pad(lhs, build.constant(0, aval.dtype), low, high, interior, padded)
+    if any(has_many):
+        (lhs,) = build.barrier([lhs], [padded])
     build.avals_in = padded, kernel
     return lhs, {**params, "padding": tuple(padding), "lhs_dilation": tuple(dilation)}
 
