@@ -1,5 +1,7 @@
 """The check of an untrusted module: which operations it has, and which functions they call.
 
+Some operations are replaced with which XLA's code for CPUs would abort the process that runs it.
+
 This file imports nothing of hlofront except its neighbor: workers load both by their paths.
 """
 
@@ -7,10 +9,12 @@ This file imports nothing of hlofront except its neighbor: workers load both by 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _stablehlo
 
 try:
     from custom_call_checks import CustomCallError, check_custom_call
@@ -25,6 +29,7 @@ _READ_ELSEWHERE = ("sym_name", "arg_attrs", "res_attrs")
 # The attributes in which collectives name devices, by number.
 _DEVICE_NUMBERS = ("replica_groups", "source_target_pairs")
 _CUSTOM_CALL = "stablehlo.custom_call"
+_CONVOLUTION = "stablehlo.convolution"
 # The maximum number of operations once all functions are inlined, as XLA does.
 _MAX_OPERATIONS = 20_000_000
 
@@ -33,6 +38,7 @@ def check_module(module: "ir.Module", registered: Collection[str], device_count:
     """Raise ValueError unless an untrusted file may contain a module.
 
     Sorts become stable: with an inconsistent comparator, others access memory outside the array.
+    The inputs of convolutions that pad one end of an axis and cut the other are padded first.
 
     Args:
       module: the module.
@@ -60,6 +66,8 @@ def check_module(module: "ir.Module", registered: Collection[str], device_count:
 def check_custom_calls(module: "ir.Module", registered: Collection[str]) -> None:
     """Check the custom calls of a user's module again after it has included an untrusted one.
 
+    Convolutions are replaced again, too: their padding may have been a value.
+
     Raises:
       CustomCallError: if the types of one do not fit its target.
     """
@@ -67,12 +75,17 @@ def check_custom_calls(module: "ir.Module", registered: Collection[str]) -> None
     def visited(operation: Any) -> "ir.WalkResult":
         if operation.name == _CUSTOM_CALL:
             errors.extend(_refusals(operation.operation, registered))
+        if operation.name == _CONVOLUTION:
+            convolutions.append(operation.operation)
         return ir.WalkResult.INTERRUPT if errors else ir.WalkResult.ADVANCE
 
     errors: list[CustomCallError] = []
+    convolutions: list[ir.Operation] = []
     module.operation.walk(visited)
     if errors:
         raise errors[0]
+    for operation in convolutions:
+        _pad_first(operation)
 
 
 def _refusals(operation: "ir.Operation", registered: Collection[str]) -> list[CustomCallError]:
@@ -93,6 +106,62 @@ def _check_devices(operation: "ir.Operation", name: str, device_count: int) -> N
                 f"its operation {operation.name} has {name} = {str(numbers)[:100]}, and it is for "
                 f"{device_count} devices"
             )
+
+
+def _pad_first(convolution: "ir.Operation") -> None:
+    """Pad the input of a convolution by another operation where it pads one end and cuts the other.
+
+    XLA's code for CPUs reads outside of such an axis, or ends the process. It has none for complex
+    numbers.
+    """
+    attributes = convolution.attributes
+    if "padding" not in attributes:
+        return
+    numbers = list(ir.DenseIntElementsAttr(attributes["padding"]))
+    pads = list(zip(numbers[::2], numbers[1::2], strict=True))
+    if not any(min(edges) < 0 < max(edges) for edges in pads):
+        return
+    steps = [1] * len(pads)
+    if "lhs_dilation" in attributes:
+        steps = list(ir.DenseI64ArrayAttr(attributes["lhs_dilation"]))
+    x = convolution.operands[0]
+    type_ = ir.RankedTensorType(x.type)
+    element = str(type_.element_type)
+    if element.startswith("complex"):
+        return
+    shape = list(type_.shape)
+    low, high, interior = [0] * len(shape), [0] * len(shape), [0] * len(shape)
+    axes = _stablehlo.ConvDimensionNumbers(attributes["dimension_numbers"]).input_spatial_dimensions
+    for axis, (before, after), step in zip(axes, pads, steps, strict=True):
+        low[axis], high[axis], interior[axis] = before, after, step - 1
+        if not type_.is_dynamic_dim(axis):
+            shape[axis] += before + after + max(shape[axis] - 1, 0) * (step - 1)
+    if min(shape) < 0 and not any(map(type_.is_dynamic_dim, range(len(shape)))):
+        raise ValueError("it has a convolution that cuts more than there is")
+    zero_text = "false" if element == "i1" else "0" if re.match("u?i", element) else "0.0"
+    place, where = ir.InsertionPoint(convolution), convolution.location
+    zero = ir.Operation.create(
+        "stablehlo.constant",
+        [ir.RankedTensorType.get([], type_.element_type, loc=where)],
+        attributes={"value": ir.Attribute.parse(f"dense<{zero_text}> : tensor<{element}>")},
+        loc=where,
+        ip=place,
+    )
+    padded = ir.Operation.create(
+        "stablehlo.pad",
+        [ir.RankedTensorType.get(shape, type_.element_type, loc=where)],
+        [x, zero.result],
+        {
+            "edge_padding_low": ir.DenseI64ArrayAttr.get(low),
+            "edge_padding_high": ir.DenseI64ArrayAttr.get(high),
+            "interior_padding": ir.DenseI64ArrayAttr.get(interior),
+        },
+        loc=where,
+        ip=place,
+    )
+    convolution.operands[0] = padded.result
+    attributes["lhs_dilation"] = ir.DenseI64ArrayAttr.get([1] * len(pads))
+    attributes["padding"] = ir.Attribute.parse(f"dense<0> : tensor<{len(pads)}x2xi64>")
 
 
 def _read_texts(attribute: Any) -> None:
@@ -131,6 +200,8 @@ class _Count:
                     _check_devices(operation, name, device_count)
             if operation.name == "stablehlo.sort":
                 operation.attributes["is_stable"] = ir.BoolAttr.get(True)
+            if operation.name == _CONVOLUTION:
+                _pad_first(operation)
             for region in operation.regions:
                 for block in region.blocks:
                     waiting += [op.operation for op in block.operations]

@@ -136,6 +136,44 @@ def test_a_comparator_that_orders_nothing_does_no_harm():
     np.testing.assert_array_equal(result, ones)
 
 
+CONVOLUTION = """
+func.func public @main(%x: tensor<{x}>, %k: tensor<{k}>) -> tensor<{y}> {{
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = {numbers},
+    window = {{stride = [1, 1], pad = {pads}, lhs_dilate = {steps}, rhs_dilate = [1, 1]}}
+    {{batch_group_count = 1 : i64, feature_group_count = {groups} : i64}}
+    : (tensor<{x}>, tensor<{k}>) -> tensor<{y}>
+  return %0 : tensor<{y}>
+}}"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16"])
+@pytest.mark.parametrize("pads", [((2, -3), (0, 0)), ((-2, 3), (1, -1)), ((-2, 1), (0, 2))])
+@pytest.mark.parametrize("steps", [(1, 1), (2, 3)])
+def test_convolutions_that_xla_runs_outside_of_their_input_are_right(pads, steps, dtype):
+    """Without other code for the padding, one of them ends this process."""
+    numbers = np.random.default_rng(0)
+    x, kernel = (
+        numbers.integers(-4, 5, shape).astype(jnp.dtype(dtype))
+        for shape in ((1, 8, 2, 6), (136, 1, 1, 3))
+    )
+    expected = jax.lax.conv_general_dilated(x, kernel, (1, 1), pads, steps, feature_group_count=8)
+    kind = {"float32": "f32", "int32": "i32", "bfloat16": "bf16"}[dtype]
+    types = {
+        name: "x".join([*map(str, array.shape), kind])
+        for name, array in (("x", x), ("k", kernel), ("y", expected))
+    }
+    text = CONVOLUTION.format(
+        **types,
+        numbers="[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]",
+        pads=list(map(list, pads)),
+        steps=list(steps),
+        groups=8,
+    )
+    loaded = export.deserialize(forged(text, [x, kernel], [expected]))
+    (result,) = loaded.call(x, kernel)
+    np.testing.assert_array_equal(result, expected)
+
+
 DOUBLING = "".join(
     f"""
 func.func private @f{i + 1}(%x: tensor<3xf32>) -> tensor<3xf32> {{
@@ -417,6 +455,18 @@ def test_a_stranger_sets_no_options_that_name_files(tmp_path):
     with pytest.raises(bundle.BundleError, match="its compiler option xla_dump_"):
         bundle.load(path)
     assert bundle.load(path, trust=True)(X)[0] == 4
+
+
+def test_static_arguments_that_take_hours_to_read_are_refused(tmp_path):
+    """The hashes of these integers are equal: a set of them takes the square of their number."""
+    path = tmp_path / "f.hlob"
+    bundle.save(path, jax.jit(lambda x, n: x * n, static_argnums=1), X, 2)
+    fields = cache_file.unpack(path.read_bytes())
+    header = json.loads(fields["header"])
+    header["programs"][0]["static"] = [[1, "({" + "0," * 9 + str(2**61 - 1) + "},)"]]
+    path.write_bytes(cache_file.pack({**fields, "header": json.dumps(header).encode()}))
+    with pytest.raises(bundle.BundleError, match="static argument that is a set"):
+        bundle.load(path)
 
 
 # ---- mutants -------------------------------------------------------------------------------------

@@ -191,9 +191,17 @@ def _program(number: int, record: JSONObject, spans: Mapping[str, tuple[int, int
 
 
 def _value_of(text: str) -> object:
-    """Return the value of a Python literal, which runs no code."""
+    """Return the value of a Python literal, which runs no code.
+
+    Raises:
+      HeaderError: if the text is no literal of a value that can be hashed, as static arguments are.
+        Sets and dictionaries cannot, and take hours if the hashes of their members are equal.
+    """
     try:
-        return ast.literal_eval(text)
+        tree = ast.parse(text.lstrip(" \t"), mode="eval")
+        if any(isinstance(node, ast.Set | ast.Dict) for node in ast.walk(tree)):
+            raise HeaderError("it has a static argument that is a set or a dictionary")
+        return ast.literal_eval(tree)
     # Python's parser raises them for literals that are nested too deeply.
     except (SyntaxError, TypeError, MemoryError, RecursionError, SystemError) as error:
         raise HeaderError(f"it has a static argument that is not a literal: {error}") from None
