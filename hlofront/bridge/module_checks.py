@@ -11,16 +11,17 @@ This file imports nothing of hlofront except its neighbor: workers load both by 
 
 import re
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _stablehlo
 
 try:
     from custom_call_checks import CustomCallError, check_custom_call
 except ImportError:  # Not in a worker.
     from hlofront.bridge.custom_call_checks import CustomCallError, check_custom_call
 
+_stablehlo: Any = import_module("jaxlib.mlir._mlir_libs._stablehlo")
 _DIALECTS = frozenset({"builtin", "func", "stablehlo", "chlo", "sdy"})
 # Operations that wait for the host or write to it, which exported programs do not have.
 _WITH_THE_HOST = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
@@ -117,7 +118,8 @@ def _pad_first(convolution: "ir.Operation") -> None:
     attributes = convolution.attributes
     if "padding" not in attributes:
         return
-    numbers = list(ir.DenseIntElementsAttr(attributes["padding"]))
+    values: Any = ir.DenseIntElementsAttr(attributes["padding"])
+    numbers: list[int] = list(values)
     pads = list(zip(numbers[::2], numbers[1::2], strict=True))
     if not any(min(edges) < 0 < max(edges) for edges in pads):
         return

@@ -38,7 +38,7 @@ _OF_XLA = frozenset(
         "Unpin",
     )
 )
-_PREFIXES_OF_XLA = ("__onednn$", "xla.sdy.")
+_PREFIXES_OF_XLA = ("__cublas$", "__cudnn$conv", "__cudnn$fusion", "__onednn$", "xla.sdy.")
 # Such targets with one operand.
 _OF_ONE_OPERAND = frozenset(
     (

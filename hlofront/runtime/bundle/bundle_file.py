@@ -194,8 +194,8 @@ def _value_of(text: str) -> object:
     """Return the value of a Python literal, which runs no code.
 
     Raises:
-      HeaderError: if the text is no literal of a value that can be hashed, as static arguments are.
-        Sets and dictionaries cannot, and take hours if the hashes of their members are equal.
+      HeaderError: if the text is not a literal, or not of a value that has a hash, as static arguments do.
+        Sets and dictionaries have none, and take hours if the hashes of their members are equal.
     """
     try:
         tree = ast.parse(text.lstrip(" \t"), mode="eval")
