@@ -69,6 +69,8 @@ def test_windows_of_padding_are_refused(combine, start, size):
         "__cublas$lt$matmul",
         "__cudnn$convForward",
         "__cudnn$fusion",
+        "__cudnn$norm",
+        "__gpu$TopK",
         "__onednn$matmul",
         "xla.sdy.FuncResultSharding",
         "xla.sdy.GlobalToLocalShape",

@@ -38,7 +38,15 @@ _OF_XLA = frozenset(
         "Unpin",
     )
 )
-_PREFIXES_OF_XLA = ("__cublas$", "__cudnn$conv", "__cudnn$fusion", "__onednn$", "xla.sdy.")
+_PREFIXES_OF_XLA = (
+    "__cublas$",
+    "__cudnn$conv",
+    "__cudnn$fusion",
+    "__cudnn$norm",
+    "__gpu$TopK",
+    "__onednn$",
+    "xla.sdy.",
+)
 # Such targets with one operand.
 _OF_ONE_OPERAND = frozenset(
     (

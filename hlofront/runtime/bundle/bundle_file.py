@@ -194,7 +194,7 @@ def _value_of(text: str) -> object:
     """Return the value of a Python literal, which runs no code.
 
     Raises:
-      HeaderError: if the text is not a literal, or not of a value that has a hash, as static arguments do.
+      HeaderError: if the text is not a literal, or its value has no hash, as static arguments do.
         Sets and dictionaries have none, and take hours if the hashes of their members are equal.
     """
     try:
