@@ -90,6 +90,12 @@ def test_names_of_xla_are_refused_with_other_numbers_of_operands(name, count):
         jax.jit(call).lower(*[jnp.ones(3)] * count)
 
 
+@pytest.mark.parametrize("version", [-1, 5, 2**62])
+def test_versions_of_custom_calls_that_xla_lacks_are_refused(version):
+    with pytest.raises(ValueError, match=f"is at most 4, the typed version .*: got {version}"):
+        jax.ffi.ffi_call("f", (), custom_call_api_version=version)
+
+
 @pytest.mark.parametrize("name", ["Sharding", "LayoutConstraint"])
 def test_a_call_that_fits_is_made(name):
     call = jax.ffi.ffi_call(name, jax.ShapeDtypeStruct((3,), jnp.float32))

@@ -157,6 +157,11 @@ def ffi_call(
             f"The number of outputs ({len(result_avals)}) must equal the number of output layouts "
             f"({len(chosen_layouts)})."
         )
+    if not 0 <= custom_call_api_version <= TYPED_API_VERSION:
+        raise ValueError(
+            f"custom_call_api_version is at most {TYPED_API_VERSION}, the typed version of XLA's "
+            f"custom calls: got {custom_call_api_version}"
+        )
     if custom_call_api_version >= TYPED_API_VERSION and legacy_backend_config is not None:
         raise ValueError(
             "The use of the legacy_backend_config parameter requires custom_call_api_version < "
