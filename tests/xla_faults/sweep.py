@@ -224,7 +224,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     told = ", ".join(f"{counts[kind]} {kind}" for kind in (*OTHERS, *FAILURES) if counts[kind])
     print(f"{len(names)} programs for {options.target}, {seconds:.0f} s: {told}")
     if options.write:
-        chosen = f"`{options.only}`" if options.only else "all"
+        escaped = options.only.replace("|", "\\|")
+        chosen = f"`{escaped}`" if escaped else "all"
         with RECORD.open("a") as record:
             record.write(
                 f"| {time.strftime('%Y-%m-%d')} | {metadata.version('jaxlib')} | {options.target} "
