@@ -36,7 +36,10 @@ OF_EACH_CALL = {
 
 
 # Methods of objects that are made once per program and keep their results.
-OF_OBJECTS = {"lowering/core/fences.py": {"uses"}}
+OF_OBJECTS = {
+    "lowering/core/fences.py": {"uses"},
+    "inspect/miscompile/reproducer.py": {"_call"},
+}
 
 
 def names_in(tree):

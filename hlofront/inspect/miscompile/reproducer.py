@@ -116,7 +116,8 @@ class _Functions:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.scans = False
-        self._inner = 0
+        # The functions of inner programs, by the id of the program.
+        self._names: dict[int, str] = {}
 
     def write(self, function: str, program: ClosedJaxpr, is_inner: bool = False) -> None:
         """Write a program as a function of its inputs, after those that it needs.
@@ -181,9 +182,10 @@ class _Functions:
         return f"p.{name}.bind({', '.join([*operands, *_keywords(params)])})"
 
     def _inner_function(self, program: ClosedJaxpr) -> str:
-        self._inner += 1
-        name = f"inner{self._inner}"
-        self.write(name, program, is_inner=True)
+        name = self._names.get(id(program))
+        if name is None:
+            name = self._names[id(program)] = f"inner{len(self._names) + 1}"
+            self.write(name, program, is_inner=True)
         return name
 
 
