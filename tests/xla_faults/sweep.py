@@ -139,7 +139,6 @@ def verdicts(names: Sequence[str], target: str) -> Iterator[Verdict]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=_limit_memory,
             text=True,
         )
         assert process.stdin and process.stdout and process.stderr
@@ -208,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.work:
+        _limit_memory()
         names = json.loads(sys.stdin.read())
         work(names, options.target)
         return 0
