@@ -16,6 +16,8 @@ example:
   python -m hlofront compare model.py:step --jaxlib 0.8.3 --jaxlib 0.10.2 --jaxlib 0.12.0.1
   python -m hlofront compare model.py:step --target cpu --target tpu:v5e:2x2 --target cuda:h100
   python -m hlofront compare model.py:step --at HEAD~1 --at HEAD
+  python -m hlofront compare model.py:step --target cuda:h100 --autotuning a.textproto \\
+    --autotuning b.textproto
 """
 
 
@@ -47,6 +49,13 @@ def add_parser(commands: Commands) -> None:
         metavar="REVISION",
         help="compile the function as it is at this git revision; may be repeated",
     )
+    compare.add_argument(
+        "--autotuning",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="compile for an NVIDIA GPU with these autotuning results; may be repeated",
+    )
     compare.add_argument("--no-run", action="store_true", help="only compile, without timing runs")
     add_outputs(compare)
     compare.set_defaults(run=_run)
@@ -55,8 +64,11 @@ def add_parser(commands: Commands) -> None:
 def _run(options: argparse.Namespace, out: TextIO) -> int:
     from hlofront.inspect.comparison.compare import compare
 
-    if not (options.jaxlib or options.target or options.at):
-        raise UsageError("give at least one --jaxlib VERSION, --target DEVICE or --at REVISION")
+    if not (options.jaxlib or options.target or options.at or options.autotuning):
+        raise UsageError(
+            "give at least one --jaxlib VERSION, --target DEVICE, --at REVISION or --autotuning "
+            "FILE"
+        )
     function, args = load_call(options.target_function, options.args)
     comparison = compare(
         function,
@@ -64,6 +76,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         jaxlib=options.jaxlib,
         target=options.target,
         at=options.at,
+        autotuning=options.autotuning,
         run=not options.no_run,
         file=options.target_function,
         specs=options.args,

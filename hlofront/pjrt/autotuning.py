@@ -17,6 +17,8 @@ from hlofront.bridge.members import raw_platform_of
 
 # XLA's option with the path of the file.
 LOADING = "xla_gpu_load_autotune_results_from"
+# The environment variable of the option.
+VARIABLE = "HLOFRONT_AUTOTUNE_RESULTS"
 _file = options["hlofront_autotune_results"]
 
 

@@ -32,6 +32,14 @@ fields = compiler_fields(devices, compile_options(devices, numbers=[0]), {})
 warps = re.findall(r'"num_warps":"(\\d+)"', text)
 print(json.dumps([warps, fields["options"], fields.get("autotuning results"), refused]))
 """
+MODEL = """
+import hlofront as jax, hlofront.numpy as jnp
+
+def step(x, w):
+    return jnp.tanh(x @ w)
+
+example_args = (jax.ShapeDtypeStruct((512, 512), "bfloat16"),) * 2
+"""
 # How XLA logs the key of a result that it does not have.
 MISSED = re.compile(r"key = <key model='(.*?)', hlo='(.*?)', version=(\d+)>", re.DOTALL)
 RESULT = """
@@ -91,6 +99,23 @@ def test_a_file_of_results_chooses_kernels_and_is_in_the_key(tmp_path):
     assert results["a"] == results["b"]
     assert len({digest, results["a"][2], results["c"][2]}) == 3
     assert options == results["a"][1]
+    # `compare` shows what another file changes.
+    model = tmp_path / "model.py"
+    model.write_text(MODEL)
+    command = [
+        sys.executable,
+        "-m",
+        "hlofront",
+        "compare",
+        f"{model}:step",
+        "--target",
+        "cuda:h100",
+    ]
+    for name in "ac":
+        command += ["--autotuning", str(tmp_path / f"{name}.textproto")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    compared = subprocess.run(command, env=environment, capture_output=True, text=True).stdout
+    assert "autotuning results" in compared and "num_warps" in compared, compared
 
 
 @pytest.mark.long

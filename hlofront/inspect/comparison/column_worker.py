@@ -1,4 +1,4 @@
-"""The worker process of `compare --at`: it writes the column of one FILE:FUNCTION to a file."""
+"""The worker process of `compare`: it writes the column of one FILE:FUNCTION to a file."""
 
 import json
 import pathlib
@@ -9,13 +9,13 @@ from hlofront.inspect.target import UsageError, load_call
 
 
 def main() -> int:
-    answer, label, target, *specs = sys.argv[1:]
+    answer, label, target_function, target, *specs = sys.argv[1:]
     try:
-        function, args = load_call(target, specs[0] if specs else None)
+        function, args = load_call(target_function, specs[0] if specs else None)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
-    column = here(label, function, args)
+    column = here(label, function, args, target or None)
     pathlib.Path(answer).write_text(json.dumps(column._asdict()))
     return 0
 

@@ -4,12 +4,13 @@ import base64
 import contextlib
 import functools
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -26,6 +27,8 @@ from hlofront.inspect.cost import description_of
 from hlofront.inspect.difference import compiler_of
 from hlofront.inspect.dumps import compiled_with_kernels
 from hlofront.inspect.jitted import jitted
+from hlofront.pjrt.autotuning import VARIABLE as AUTOTUNE_VARIABLE
+from hlofront.pjrt.autotuning import autotune_results
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import Description
 from hlofront.pjrt.targets import target as find_target
@@ -241,6 +244,10 @@ def here(
             memory = compiled.memory_analysis()
             text = compiled.as_text()
         shown = _kernels(lowered, target) if kernels else None
+        flags = flags_of(lowered._jitted.compiler_options)
+        tuned = autotune_results(lowered._first_device.client)
+        if tuned is not None:
+            flags["autotuning results"] = tuned.digest[:16]
     except (RuntimeError, ValueError, TypeError) as error:
         return failed(label, error)
     return Column(
@@ -254,7 +261,7 @@ def here(
         ),
         seconds,
         None,
-        flags=flags_of(lowered._jitted.compiler_options),
+        flags=flags,
         stablehlo=lowered.as_text(debug_info=True),
         compiler=compiler_of(lowered),
         kernels=shown,
@@ -322,22 +329,48 @@ def at_revision(
     label = f"at {revision}"
     tell(f"compiling {path.name}:{name} {label}")
     try:
-        with checkout(path, revision) as file, tempfile.TemporaryDirectory() as folder:
-            answer = pathlib.Path(folder) / "answer.json"
-            command = [
-                sys.executable,
-                "-m",
-                "hlofront.inspect.comparison.column_worker",
-                str(answer),
-                label,
-            ]
-            command += [f"{file}:{name}", *([specs] if specs is not None else [])]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                said = done.stderr.strip().splitlines()
-                return failed(label, said[-1] if said else f"it ended with {done.returncode}")
-            fields = json.loads(answer.read_text())
+        with checkout(path, revision) as file:
+            return _by_worker(label, f"{file}:{name}", specs)
     except NoEnvironment as error:
         return failed(label, error)
-    # The checkout's folder no longer exists; the label names the file.
-    return Column(**fields)
+
+
+def with_autotuning(
+    target_function: str,
+    specs: str | None,
+    target: str | None,
+    results: str,
+    tell: Tell = lambda text: None,
+) -> Column:
+    """Return the column of a function that is compiled with a file of autotuning results.
+
+    A subprocess compiles it, as XLA reads one such file in the life of a process.
+    """
+    label = f"{target} with {results}" if target else f"with {results}"
+    tell(f"compiling {target_function} {label}")
+    return _by_worker(label, target_function, specs, target, {AUTOTUNE_VARIABLE: results})
+
+
+def _by_worker(
+    label: str,
+    target_function: str,
+    specs: str | None,
+    target: str | None = None,
+    variables: Mapping[str, str] = {},
+) -> Column:
+    """Return the column of FILE:FUNCTION that a process with these variables compiles."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = pathlib.Path(folder) / "answer.json"
+        worker = [sys.executable, "-m", "hlofront.inspect.comparison.column_worker"]
+        command = [*worker, str(answer), label, target_function, target or ""]
+        done = subprocess.run(
+            [*command, *([specs] if specs is not None else [])],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **variables},
+        )
+        if done.returncode:
+            said = done.stderr.strip().splitlines()
+            return failed(label, said[-1] if said else f"it ended with {done.returncode}")
+        return Column(**json.loads(answer.read_text()))

@@ -13,6 +13,7 @@ from hlofront.inspect.comparison.columns import (
     rates_of_column,
     side_of_column,
     under_jaxlib,
+    with_autotuning,
 )
 from hlofront.inspect.jitted import jitted
 from hlotools.cost.costs import costs, time_text
@@ -223,6 +224,7 @@ def compare(
     jaxlib: Iterable[str] = (),
     target: Iterable[str] = (),
     at: Iterable[str] = (),
+    autotuning: Iterable[str] = (),
     run: bool = True,
     file: str | None = None,
     specs: str | None = None,
@@ -240,24 +242,30 @@ def compare(
       jaxlib: versions, as in "0.8.3"; "current" is this process's.
       target: devices, attached or not, as `hlofront.target` takes them: "cpu", "tpu:v5e:2x2".
       at: git revisions of the file that the function is in.
+      autotuning: files of autotuning results for NVIDIA GPUs, with each of which the function is
+        compiled for each target, by default for this process's GPU.
       run: whether programs compiled for this machine are run and timed.
-      file: the function's file and name as "FILE:FUNCTION"; `at` needs it.
-      specs: the arguments of the function at those revisions, as text; by default its file's
+      file: the function's file and name as "FILE:FUNCTION"; `at` and `autotuning`
+        need it.
+      specs: the arguments of the function in other processes, as text; by default its file's
         example_args().
       tell: called with a line of text before each slow step.
       kernels: whether the page shows the kernels for TPUs that are not attached, for which the
         function is compiled again.
 
     Raises:
-      ValueError: if there is nothing to compare, `at` lacks `file`, or the program has callbacks.
+      ValueError: if there is nothing to compare, `file` is missing, or the program has callbacks.
     """
-    jaxlib, target, at = list(jaxlib), list(target), list(at)
-    if not (jaxlib or target or at):
+    jaxlib, target, at, autotuning = list(jaxlib), list(target), list(at), list(autotuning)
+    if not (jaxlib or target or at or autotuning):
         raise ValueError("compare requires versions of jaxlib, targets or git revisions to compare")
-    if at and file is None:
-        raise ValueError("compare at git revisions requires file='FILE:FUNCTION'")
+    if (at or autotuning) and file is None:
+        raise ValueError(
+            "compare at git revisions, or with autotuning results, requires file='FILE:FUNCTION'"
+        )
     columns: list[Column] = []
-    most = len(jaxlib) + len(target) + len(at)
+    tuned = [(name, results) for name in target or [None] for results in autotuning]
+    most = len(jaxlib) + (len(tuned) or len(target)) + len(at)
 
     def say(text: str) -> None:
         tell(f"{text} ({len(columns) + 1} of {most})" if most > 1 else text)
@@ -266,7 +274,9 @@ def compare(
         artifact = Artifact(jitted(function).lower(*args))
         for version in jaxlib:
             columns.append(under_jaxlib(artifact, version, run=run, tell=say))
-    for target_name in target:
+    for target_name, results in tuned:
+        columns.append(with_autotuning(str(file), specs, target_name, results, say))
+    for target_name in target if not tuned else ():
         columns.append(here(target_name, function, args, target_name, say, kernels))
     path, _, name = str(file).rpartition(":")
     for revision in at:
