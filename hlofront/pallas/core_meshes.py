@@ -17,9 +17,9 @@ from hlofront.pallas.interpret_params import InterpretParams
 from hlofront.pallas.memory import ANY, MemoryRef
 from hlofront.pallas.pallas_call import pallas_call
 from hlofront.pallas.semaphores import semaphore_signal, semaphore_wait
+from hlofront.pallas.tpu_info import traced_for
 from hlofront.primitives.collectives.collectives import axis_index
 from hlofront.primitives.references.references import RefLike
-from hlofront.runtime.sharding.placement import default_device
 
 
 class CoreType(enum.Enum):
@@ -34,12 +34,12 @@ class CoreType(enum.Enum):
 
 
 def _cores_of_a_device() -> int:
-    return getattr(default_device(), "num_cores", None) or 1
+    return getattr(traced_for(), "num_cores", None) or 1
 
 
 def is_tpu_device() -> bool:
-    """Return whether the default device is a TPU."""
-    return default_device().platform == "tpu"
+    """Return whether programs are traced for a TPU, attached or not."""
+    return traced_for().platform == "tpu"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,8 @@ class TensorCoreMesh:
 
     Attributes:
       axis_name: the name of the axis of cores, for `jax.lax.axis_index`.
-      num_cores: the number of cores; by default that of the default device if it is a TPU, else 1.
+      num_cores: the number of cores; by default those of the device that programs are traced for,
+        1 unless it is a TPU.
     """
 
     axis_name: str

@@ -48,6 +48,10 @@ from hlofront.pallas.packing import unpack_fp6 as unpack_fp6
 from hlofront.pallas.pipeline import emit_pipeline as emit_pipeline
 from hlofront.pallas.prng import prng_random_bits as prng_random_bits
 from hlofront.pallas.prng import prng_seed as prng_seed
+from hlofront.pallas.tpu_info import ChipVersion as ChipVersion
+from hlofront.pallas.tpu_info import TpuInfo as TpuInfo
+from hlofront.pallas.tpu_info import get_tpu_info as get_tpu_info
+from hlofront.pallas.tpu_info import get_tpu_info_for_chip as get_tpu_info_for_chip
 from hlofront.pallas.tpu_operations import bitcast as bitcast
 from hlofront.pallas.tpu_operations import reciprocal as reciprocal
 from hlofront.pallas.tpu_operations import roll as roll

@@ -1,0 +1,312 @@
+"""Facts about TPUs by which kernels choose their blocks: pltpu.get_tpu_info()."""
+
+import dataclasses
+import enum
+
+from hlofront.base.dtypes import bit_width, dtype_of
+from hlofront.base.typing import DTypeLike
+from hlofront.bridge.client import Device
+from hlofront.core.sharding.mesh import AbstractDevice
+from hlofront.core.sharding.mesh_context import get_abstract_mesh
+from hlofront.pjrt.clients import compiling_for
+from hlofront.runtime.sharding.placement import default_device
+
+
+class ChipVersion(enum.Enum):
+    """The models of TPUs."""
+
+    TPU_V2 = "v2"
+    TPU_V3 = "v3"
+    TPU_V4I = "v4i"
+    TPU_V4 = "v4"
+    TPU_V5E = "v5e"
+    TPU_V5P = "v5p"
+    TPU_V6E = "v6e"
+    TPU_7 = "7"
+    TPU_7X = "7x"
+    TPU_8I = "8i"
+    TPU_8T = "8t"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SparseCoreInfo:
+    """The SparseCores of a chip.
+
+    Attributes:
+      num_cores: the SparseCores of a chip.
+      num_subcores: the vector subcores of each.
+      num_lanes: the lanes of a subcore's registers.
+      vmem_capacity_bytes: the bytes of a subcore's memory.
+      dma_granule_size_bytes: the bytes that a copy moves at least.
+    """
+
+    num_cores: int
+    num_subcores: int
+    num_lanes: int
+    vmem_capacity_bytes: int
+    dma_granule_size_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TpuInfo:
+    """The facts about a device of a TPU, whose rates and HBM are those of one TensorCore.
+
+    Attributes:
+      chip_version, generation: the model, and the number of its generation.
+      num_cores: the TensorCores of the device.
+      num_lanes, num_sublanes: the shape of a vector register of 32-bit elements.
+      mxu_column_size, num_mxus: the size and number of the units for matrix products.
+      num_accumulators: the accumulators of such a unit.
+      vmem_capacity_bytes, cmem_capacity_bytes, smem_capacity_bytes, hbm_capacity_bytes: the
+        capacities of memories; 0 for a memory that it lacks.
+      mem_bw_bytes_per_second: the bandwidth of HBM.
+      bf16_ops_per_second, int8_ops_per_second, fp8_ops_per_second, int4_ops_per_second: the rates
+        of matrix products, an addition and a multiplication counting as two; 0 if unsupported.
+      sparse_core: its SparseCores, or None.
+    """
+
+    chip_version: ChipVersion
+    generation: int
+    num_cores: int
+    num_lanes: int
+    num_sublanes: int
+    mxu_column_size: int
+    num_mxus: int
+    num_accumulators: int
+    vmem_capacity_bytes: int
+    cmem_capacity_bytes: int
+    smem_capacity_bytes: int
+    hbm_capacity_bytes: int
+    mem_bw_bytes_per_second: int
+    bf16_ops_per_second: int
+    int8_ops_per_second: int
+    fp8_ops_per_second: int
+    int4_ops_per_second: int
+    sparse_core: SparseCoreInfo | None = None
+
+    @property
+    def is_lite(self) -> bool:
+        """Whether the chip has one TensorCore, and is made for inference first."""
+        return self.chip_version in _LITE
+
+    @property
+    def is_megacore(self) -> bool:
+        """Whether the device is two TensorCores of a chip."""
+        return self.num_cores > 1
+
+    @property
+    def is_split_chip(self) -> bool:
+        """Whether the device is one of the two TensorCores of a chip."""
+        return self.num_cores == 1 and self.chip_version in _OF_TWO_CORES
+
+    def get_sublane_tiling(self, dtype: DTypeLike) -> int:
+        """Return how many rows of elements of a dtype a tile of a memory has."""
+        bits = bit_width(dtype_of(dtype))
+        if bits == 16 and self.generation < 7:
+            return self.num_sublanes
+        return self.num_sublanes * (32 // bits)
+
+    def is_matmul_supported(self, lhs_dtype: DTypeLike, rhs_dtype: DTypeLike) -> bool:
+        """Return whether the chip multiplies matrices of these dtypes without converting them."""
+        names = dtype_of(lhs_dtype).name, dtype_of(rhs_dtype).name
+        return any(names[0] in lhs and names[1] in rhs for lhs, rhs in _PRODUCTS[self.chip_version])
+
+
+_LITE = {ChipVersion.TPU_V4I, ChipVersion.TPU_V5E, ChipVersion.TPU_V6E}
+# Chips whose two TensorCores may be one device, and all chips of two.
+_MEGACORE = {ChipVersion.TPU_V4, ChipVersion.TPU_V5P}
+_OF_TWO_CORES = set(ChipVersion) - _LITE - {ChipVersion.TPU_8T}
+
+_WIDE = ("float32", "bfloat16")
+_FP8_OF_7 = ("float8_e4m3fn", "float8_e5m2")
+_FLOATS_OF_5 = (*_WIDE, "float8_e5m2", "float8_e4m3b11fnuz")
+_OF_5 = (
+    (_FLOATS_OF_5, _FLOATS_OF_5),
+    (("int8", "uint8"), ("int8", "uint8")),
+    (("int4", "uint4"), ("int4", "uint4")),
+)
+_OF_7 = ((_WIDE, (*_WIDE, *_FP8_OF_7)), (_FP8_OF_7, _FP8_OF_7))
+
+
+def _also(*narrow: str) -> "tuple[_Operands, ...]":
+    """Return the products of generation 7, with more dtypes of the right operand."""
+    return tuple((lhs, (*rhs, *narrow)) for lhs, rhs in _OF_7)
+
+
+# Dtypes of the left operand of a product, and of the right one.
+_Operands = tuple[tuple[str, ...], tuple[str, ...]]
+_PRODUCTS: dict[ChipVersion, tuple[_Operands, ...]] = {
+    ChipVersion.TPU_V2: ((("float32",), ("float32",)),),
+    ChipVersion.TPU_V3: ((("float32",), ("float32",)),),
+    ChipVersion.TPU_V4I: ((_WIDE, (*_WIDE, "int8")),),
+    ChipVersion.TPU_V4: ((_WIDE, (*_WIDE, "int8")),),
+    ChipVersion.TPU_V5E: _OF_5,
+    ChipVersion.TPU_V5P: _OF_5,
+    ChipVersion.TPU_V6E: _OF_5,
+    ChipVersion.TPU_7: _OF_7,
+    ChipVersion.TPU_7X: _OF_7,
+    ChipVersion.TPU_8I: _also("int4", "uint4"),
+    ChipVersion.TPU_8T: _also("int4"),
+}
+
+_KIB, _MIB, _GB, _TERA = 1 << 10, 1 << 20, 10**9, 10**12
+# By chip: the generation, the size and number of matrix units, the accumulators of each, VMEM, CMEM
+# and SMEM in bytes; HBM and its bandwidth in GB of one TensorCore; the rates of products of
+# bfloat16, int8, float8 and int4 in 10^12 operations per second; the SparseCores. As in jax
+# 0.12.0.1.
+_CHIPS: dict[ChipVersion, tuple[tuple[float, ...], tuple[int, ...] | None]] = {
+    ChipVersion.TPU_V2: (
+        (2, 128, 1, 0, 16 * _MIB, 0, 16 * _KIB, 8, 358, 23, 0, 0, 0),
+        None,
+    ),
+    ChipVersion.TPU_V3: (
+        (3, 128, 2, 0, 16 * _MIB, 0, 16 * _KIB, 17.2, 412.5, 70, 0, 0, 0),
+        None,
+    ),
+    ChipVersion.TPU_V4I: (
+        (4, 128, 4, 0, 16 * _MIB, 134e6, _MIB, 8.59, 614, 137, 0, 0, 0),
+        None,
+    ),
+    ChipVersion.TPU_V4: (
+        (4, 128, 4, 0, 16 * _MIB, 67e6, _MIB, 17.2, 615, 137.5, 0, 0, 0),
+        None,
+    ),
+    ChipVersion.TPU_V5E: (
+        (5, 128, 4, 0, 128 * _MIB, 0, _MIB, 17.2, 820, 197, 394, 0, 788),
+        None,
+    ),
+    ChipVersion.TPU_V5P: (
+        (5, 128, 4, 0, 64 * _MIB, 0, _MIB, 51.5, 1230, 229.5, 459, 0, 920),
+        (4, 16, 8, 512 * _KIB, 32),
+    ),
+    ChipVersion.TPU_V6E: (
+        (6, 256, 2, 0, 128 * _MIB, 0, _MIB, 34.4, 1640, 920, 1840, 920, 3680),
+        (2, 16, 8, 256 * _KIB, 32),
+    ),
+    ChipVersion.TPU_7: (
+        (7, 256, 2, 128, 64 * _MIB, 0, _MIB, 103, 3700, 1155, 0, 2300, 0),
+        (2, 16, 16, 512 * _KIB, 32),
+    ),
+    ChipVersion.TPU_7X: (
+        (7, 256, 2, 128, 64 * _MIB, 0, _MIB, 103, 3700, 1155, 0, 2300, 0),
+        (2, 16, 16, 512 * _KIB, 32),
+    ),
+    ChipVersion.TPU_8I: (
+        (8, 256, 2, 256, 192 * _MIB, 0, _MIB, 154.5, 4300, 550.5, 0, 4404, 0),
+        (1, 4, 16, 512 * _KIB, 64),
+    ),
+    ChipVersion.TPU_8T: (
+        (8, 256, 2, 256, 128 * _MIB, 0, _MIB, 231, 6400, 996.1, 996.1, 5976.9, 11953.8),
+        (2, 16, 16, 256 * _KIB, 64),
+    ),
+}
+_KINDS = {
+    "TPU v2": ChipVersion.TPU_V2,
+    "TPU v3": ChipVersion.TPU_V3,
+    "TPU v4 lite": ChipVersion.TPU_V4I,
+    "TPU v4": ChipVersion.TPU_V4,
+    "TPU v5 lite": ChipVersion.TPU_V5E,
+    "TPU v5e": ChipVersion.TPU_V5E,
+    "TPU v5": ChipVersion.TPU_V5P,
+    "TPU v5p": ChipVersion.TPU_V5P,
+    "TPU v6 lite": ChipVersion.TPU_V6E,
+    "TPU v6e": ChipVersion.TPU_V6E,
+    "TPU7": ChipVersion.TPU_7,
+    "TPU7x": ChipVersion.TPU_7X,
+}
+
+
+def get_tpu_info_for_chip(
+    chip_version: ChipVersion, num_tensor_cores_per_logical_device: int
+) -> TpuInfo:
+    """Return the facts about a device of a TPU.
+
+    Args:
+      chip_version: the model.
+      num_tensor_cores_per_logical_device: the TensorCores of the device: 1; or 2 for v4 and v5p,
+        whose two TensorCores may be one device.
+
+    Raises:
+      ValueError: if devices of the model have no such number of TensorCores.
+    """
+    cores = num_tensor_cores_per_logical_device
+    if cores not in ((1, 2) if chip_version in _MEGACORE else (1,)):
+        raise ValueError(
+            f"num_tensor_cores_per_logical_device is 1, or 2 for v4 and v5p: got {cores} for "
+            f"{chip_version}"
+        )
+    facts, sparse_cores = _CHIPS[chip_version]
+    generation, columns, mxus, accumulators, vmem, cmem, smem, hbm, bandwidth, *rates = facts
+    bf16, int8, fp8, int4 = (round(rate * 10) * (_TERA // 10) for rate in rates)
+    return TpuInfo(
+        chip_version=chip_version,
+        generation=int(generation),
+        num_cores=cores,
+        num_lanes=128,
+        num_sublanes=16 if chip_version is ChipVersion.TPU_8T else 8,
+        mxu_column_size=int(columns),
+        num_mxus=int(mxus),
+        num_accumulators=int(accumulators),
+        vmem_capacity_bytes=int(vmem),
+        cmem_capacity_bytes=int(cmem),
+        smem_capacity_bytes=int(smem),
+        hbm_capacity_bytes=round(hbm * 1000) * (_GB // 1000),
+        mem_bw_bytes_per_second=round(bandwidth * 10) * (_GB // 10),
+        bf16_ops_per_second=bf16,
+        int8_ops_per_second=int8,
+        fp8_ops_per_second=fp8,
+        int4_ops_per_second=int4,
+        sparse_core=None if sparse_cores is None else _sparse_core(*sparse_cores),
+    )
+
+
+def _sparse_core(cores: int, subcores: int, lanes: int, vmem: int, granule: int) -> SparseCoreInfo:
+    return SparseCoreInfo(
+        num_cores=cores,
+        num_subcores=subcores,
+        num_lanes=lanes,
+        vmem_capacity_bytes=vmem,
+        dma_granule_size_bytes=granule,
+    )
+
+
+def traced_for() -> Device | AbstractDevice:
+    """Return the device that programs are traced for.
+
+    That is the device of the abstract mesh in context, if it has one, the target of the enclosing
+    `with hlofront.target(...):`, or the default device.
+    """
+    abstract = get_abstract_mesh().abstract_device
+    if abstract is not None:
+        return abstract
+    target = compiling_for.get()
+    return default_device() if target is None else target.devices[0]
+
+
+def get_tpu_info() -> TpuInfo:
+    """Return the facts about the TPU that programs are traced for.
+
+    That is the TPU of the abstract mesh in context, if it has an `abstract_device`; the absent TPU
+    inside `with hlofront.target("tpu:v5e:1x1"):`; else the default device.
+
+    Raises:
+      ValueError: if it is not a TPU.
+
+    Example:
+      >>> from hlofront.experimental.pallas import tpu as pltpu
+      >>> v5e = pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5E, 1)
+      >>> v5e.vmem_capacity_bytes, v5e.get_sublane_tiling("int8")
+      (134217728, 32)
+    """
+    device = traced_for()
+    chip = _KINDS.get(device.device_kind)
+    if chip is None:
+        raise ValueError(
+            f"get_tpu_info is for TPUs, and programs are traced for a device of kind "
+            f"{device.device_kind!r}: trace inside of `with hlofront.target('tpu:v5e:1x1'):`, with "
+            "an AbstractMesh with an abstract_device, or use get_tpu_info_for_chip"
+        )
+    return get_tpu_info_for_chip(chip, device.num_cores or 1)
