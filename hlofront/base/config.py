@@ -231,6 +231,12 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "is the size of captured constants from which a warning is issued",
     ),
     "jax_compilation_cache_dir": (None, "is the directory of the compilation cache"),
+    "jax_persistent_cache_enable_xla_caches": (
+        "xla_gpu_per_fusion_autotune_cache_dir",
+        "names XLA's own caches that are kept in that directory, separated by commas: "
+        "xla_gpu_per_fusion_autotune_cache_dir, xla_gpu_kernel_cache_file; or all or none",
+        _TEXT_OR_NONE,
+    ),
     "jax_compilation_cache_include_metadata_in_key": (False, "puts source lines into cache keys"),
     "jax_compilation_cache_max_size": (-1, "is the cache's size in bytes; -1 is unbounded"),
     "jax_compiler_detailed_logging_min_ops": (

@@ -66,11 +66,6 @@ OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, Option
     "jax_pallas_poison_buffers": (False, "fills buffers of compiled kernels with NaN"),
     "jax_pallas_use_mosaic_gpu": (True, "is of Pallas kernels"),
     "jax_pallas_verbose_errors": (False, "is of Pallas kernels"),
-    "jax_persistent_cache_enable_xla_caches": (
-        "xla_gpu_per_fusion_autotune_cache_dir",
-        "keeps XLA's own caches next to the executables",
-        _TEXT_OR_NONE,
-    ),
     "jax_pgle_aggregation_percentile": (90, "is of latencies that are profiled"),
     "jax_pgle_profiling_runs": (3, "is of latencies that are profiled"),
     "jax_ragged_dot_use_gpu_pallas_triton_lowering": (False, "lowers ragged dots to Triton"),

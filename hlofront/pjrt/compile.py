@@ -16,7 +16,7 @@ from hlofront.bridge import state, xla_faults
 from hlofront.bridge.client import Client, Device
 from hlofront.bridge.members import raw_platform_of
 from hlofront.bridge.xla_faults import Version
-from hlofront.pjrt.autotuning import LOADING, autotune_results
+from hlofront.pjrt.autotuning import autotune_options
 from hlofront.pjrt.partitioning import PartitionCall, compile_partitioned
 
 # MLIR contexts are not thread-safe, and all modules share one.
@@ -124,10 +124,11 @@ def compile_options(
             overrides[_DISABLED_PASSES] = ",".join(passes)
     override(options, overrides or {})
     guard(options, devices[0].client, jaxlib)
-    results = autotune_results(devices[0].client)
-    if results is not None and numbers is None:
+    if numbers is None:
         flags = options.env_option_overrides
-        options.env_option_overrides = [*flags, (LOADING, results.path)]
+        given = dict(flags)
+        kept = [pair for pair in autotune_options(devices[0].client) if pair[0] not in given]
+        options.env_option_overrides = [*flags, *kept]
     return options
 
 

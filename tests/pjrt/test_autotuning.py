@@ -9,7 +9,10 @@ import sys
 
 import pytest
 
+import hlofront as jax
+from hlofront.base.config import options
 from hlofront.pjrt import targets
+from hlofront.pjrt.compile import compile_options
 
 ROOT = pathlib.Path(__file__).parents[2]
 # XLA keeps the results for the life of a process.
@@ -116,6 +119,33 @@ def test_a_file_of_results_chooses_kernels_and_is_in_the_key(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     compared = subprocess.run(command, env=environment, capture_output=True, text=True).stdout
     assert "autotuning results" in compared and "num_warps" in compared, compared
+
+
+def test_what_xla_finds_is_kept_in_the_folder_of_the_cache(tmp_path):
+    missing = targets.install_hint("cuda")
+    if missing:
+        pytest.skip(missing)
+    devices = targets.target("cuda:h100").devices[:1]
+    folder, kernels = "xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file"
+
+    def flags(**options):
+        return dict(compile_options(devices, **options).env_option_overrides)
+
+    assert folder not in flags()
+    with options["jax_compilation_cache_dir"](str(tmp_path)):
+        assert flags()[folder] == str(tmp_path / folder) and kernels not in flags()
+        # The key of a cached program does not depend on the folder; a path of the user's stays.
+        assert folder not in flags(numbers=[0])
+        assert flags(overrides={folder: "/other"})[folder] == "/other"
+        with options["jax_persistent_cache_enable_xla_caches"]("all"):
+            assert flags()[kernels] == str(tmp_path / kernels)
+        with options["jax_persistent_cache_enable_xla_caches"]("none"):
+            assert folder not in flags()
+        with pytest.raises(ValueError, match=r"is all, none, or a list of .*: got 'other'"):
+            options["jax_persistent_cache_enable_xla_caches"]("other").__enter__()
+        shape = jax.ShapeDtypeStruct((64, 64), "bfloat16")
+        with jax.target("cuda:h100"):
+            assert jax.jit(lambda x: x @ x).lower(shape).compile().as_text()
 
 
 @pytest.mark.long
