@@ -309,4 +309,4 @@ def get_tpu_info() -> TpuInfo:
             f"{device.device_kind!r}: trace inside of `with hlofront.target('tpu:v5e:1x1'):`, with "
             "an AbstractMesh with an abstract_device, or use get_tpu_info_for_chip"
         )
-    return get_tpu_info_for_chip(chip, device.num_cores or 1)
+    return get_tpu_info_for_chip(chip, getattr(device, "num_cores", None) or 1)

@@ -80,10 +80,10 @@ def autotune_options(client: Client) -> list[tuple[str, object]]:
 
 
 def _kept_caches() -> list[str]:
-    names = (_kept.value or "none").replace(" ", "")
-    if names == "none":
+    names: list[str] = (_kept.value or "none").replace(" ", "").split(",")
+    if names == ["none"]:
         return []
-    return list(_CACHES) if names == "all" else names.split(",")
+    return list(_CACHES) if names == ["all"] else names
 
 
 def _check_caches(value: object, local: bool) -> None:
