@@ -80,7 +80,8 @@ def autotune_options(client: Client) -> list[tuple[str, object]]:
 
 
 def _kept_caches() -> list[str]:
-    names: list[str] = (_kept.value or "none").replace(" ", "").split(",")
+    text: str = _kept.value or "none"
+    names = [name.strip() for name in text.split(",")]
     if names == ["none"]:
         return []
     return list(_CACHES) if names == ["all"] else names
