@@ -126,7 +126,7 @@ def chosen(x64):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("x64", "least"), [(False, 60), (True, 5)])
+@pytest.mark.parametrize(("x64", "least"), [(False, 45), (True, 4)])
 def test_each_operation_of_optimized_hlo_is_at_the_users_line(x64, least):
     with trials.quiet(), hlofront.enable_x64(x64):
         cases = chosen(x64)
