@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -17,9 +18,17 @@ END_WITH_PARENT = "__import__('ctypes').CDLL(None).prctl(1, 9)\n"
 def without_gloo(lines):
     """The lines that gloo did not print; two threads' lines of gloo may be parted anywhere.
 
-    A line that is parted before its end leaves an empty one behind.
+    A line that is parted before its end leaves an empty one behind, or one of its last number.
     """
-    return [line for line in lines if line and "[Gloo]" not in line and "peer ranks" not in line]
+    kept, without_number = [], 0
+    for line in lines:
+        if "[Gloo]" in line or "peer ranks" in line:
+            without_number += line.count("[Gloo]") - len(re.findall(r"ranks is : \d", line))
+        elif without_number > 0 and line.isdigit():
+            without_number -= 1
+        elif line:
+            kept.append(line)
+    return kept
 
 
 class Group:
