@@ -164,14 +164,16 @@ class _Functions:
             consts, carry, _ = split_inputs(body, operands)
             goes_on, step = map(self._inner_function, (condition.closed, body.closed))
             return (
-                f"lax.while_loop(lambda c: {goes_on}({', '.join([*read, '*c'])})[0], "
-                f"lambda c: {step}({', '.join([*consts, '*c'])}), {_tuple(carry)})"
+                f"lax.while_loop(lambda carry: {goes_on}({', '.join([*read, '*carry'])})[0], "
+                f"lambda carry: {step}({', '.join([*consts, '*carry'])}), {_tuple(carry)})"
             )
         if equation.primitive is scan_p and body is not None:
             self.scans = True
             consts, carry, xs = split_inputs(body, operands)
-            results = f"{self._inner_function(body.closed)}({', '.join([*consts, '*c', '*x'])})"
-            step = f"lambda c, x: split({results}, {len(carry)})"
+            results = (
+                f"{self._inner_function(body.closed)}({', '.join([*consts, '*carry', '*row'])})"
+            )
+            step = f"lambda carry, row: split({results}, {len(carry)})"
             options = f"length={body.iterations}, reverse={params['reverse']}"
             return f"lax.scan({step}, {_tuple(carry)}, {_tuple(xs)}, {options})"
         name = equation.primitive.name.replace("-", "_")

@@ -46,3 +46,23 @@ def test_programs_with_random_keys_have_no_script():
     program = inlined(jax.make_jaxpr(lambda: jax.random.normal(jax.random.key(0), (2,)))())
     with pytest.raises(Unwritable):
         functions_of("part", program)
+
+
+def test_loops_that_read_variables_of_any_name():
+    def loops(*values):
+        def all_of(carry, row=0.0):
+            for value in values:
+                carry = carry * 0.5 + value * row
+            return carry, None
+
+        scanned = lax.scan(all_of, values[0], jnp.arange(3.0))[0]
+        ended = lax.while_loop(
+            lambda t: t < values[2], lambda t: all_of(t)[0] + values[-1] + 1, scanned
+        )
+        return lax.cond(ended > 0, lambda: ended * values[1], lambda: values[2])
+
+    values = [jnp.float32(i) for i in range(60)]
+    program = inlined(jax.make_jaxpr(loops)(*values))
+    names = {"jax": jax, "lax": lax, "np": np, "p": primitives}
+    exec("\n".join(functions_of("part", program)), names)
+    np.testing.assert_allclose(names["part"](*values), loops(*values), rtol=1e-6)
