@@ -115,6 +115,17 @@ def test_the_stage_says_it_and_leaves_the_program_as_it_was():
     assert lowered.as_text() == before
 
 
+def test_results_of_callbacks_are_on_one_device_first():
+    @jax.jit
+    def with_callback(x):
+        jax.debug.print("{}", x.sum())
+        doubled = jax.pure_callback(lambda a: np.asarray(a) * 2, struct(), x)
+        return (x @ doubled).T @ x
+
+    (row,) = reshards(with_callback)(struct("x")).rows
+    assert (row.operation, row.after) == ("pure_callback", "gathered by XLA")
+
+
 def test_an_option_tells_it_when_a_program_is_compiled(capsys):
     def on_devices(*spec):
         return jax.device_put(jnp.ones((64, 64)), NamedSharding(mesh, P(*spec)))

@@ -149,7 +149,9 @@ class Places:
             return splits[value.arg_number] if value.arg_number < len(splits) else whole
         result = ir.OpResult(value)
         splits = _results_of(result.owner)
-        return splits[result.result_number] if result.result_number < len(splits) else whole
+        split = splits[result.result_number] if result.result_number < len(splits) else whole
+        # What callbacks return is on one device: its sharding has no dimensions.
+        return split if len(split.axes) == len(whole.axes) else whole
 
     def _needed(self, operation: ir.Operation, parent: ir.Operation) -> Sequence[AxisSplit | None]:
         """Return the splits that an operation needs of its operands; None if any will do."""
