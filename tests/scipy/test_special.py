@@ -154,6 +154,13 @@ def check_slopes(functions, args):
     np.testing.assert_allclose(found, sum(float(y.sum()) for y in forward), 1e-10)
 
 
+def _together(f, *groups):
+    """The values of `f` at several groups of arguments, by one program: each takes XLA seconds."""
+    sizes = np.cumsum([len(group[0]) for group in groups])[:-1]
+    columns = zip(*groups, strict=True)
+    return np.split(np.asarray(f(*(np.concatenate(column) for column in columns))), sizes)
+
+
 @pytest.mark.long
 def test_hypergeometric():
     with jax.enable_x64(True):
@@ -162,25 +169,39 @@ def test_hypergeometric():
         x = np.concatenate([60 * X[:160] - 20, 600 * X[160:] - 300])
         # Where the terms have one sign, or nearly so.
         kept = (x > 0) | (a < b)
-        a, b, x = a[kept], b[kept], x[kept]
-        assert_accurate(special.hyp1f1(a, b, x), scipy.special.hyp1f1(a, b, x), 1e-11)
-        edges = np.array([[0, 1, 1], [1, 2, 0], [-2, 3, 2], [3, 2, -30], [-1, -2, 1], [2, 2, 5]]).T
+        arguments = a[kept], b[kept], x[kept]
+        edges = np.array([[0, 1, 1], [1, 2, 0], [-2, 3, 2], [3, 2, -30], [-1, -2, 1], [2, 2, 5.0]])
+        found, at_edges = _together(special.hyp1f1, arguments, edges.T)
+        assert_accurate(found, scipy.special.hyp1f1(*arguments), 1e-11)
         # One of them is a zero.
-        wanted = scipy.special.hyp1f1(*edges.astype(float))
-        np.testing.assert_allclose(special.hyp1f1(*edges.astype(float)), wanted, 1e-10, 1e-15)
-        a, b, c, x = np.minimum(A, 4), np.minimum(B, 4), 0.5 + 9 * X, 4 * X[::-1] - 3.001
-        assert_accurate(special.hyp2f1(a, b, c, x), scipy.special.hyp2f1(a, b, c, x), 1e-9)
-        edges = np.array([[1, 2, 4, 1], [1, 1, 2, -5], [-2, 1, 3, 2], [0.5, 0.5, 1.5, 0.99]]).T
-        np.testing.assert_allclose(special.hyp2f1(*edges), scipy.special.hyp2f1(*edges), 1e-11)
-        assert special.hyp2f1(1.0, 1.0, 2.0, 2.0) == INF
-    for name, arguments in (("hyp1f1", (1.3, 2.1, 0.7)), ("hyp2f1", (1.3, 2.1, 3.3, 0.4))):
-        f = jax.jit(getattr(special, name))
-        with jax.enable_x64(True):
-            positions = tuple(range(len(arguments)))
-            slopes = jax.jit(jax.grad(f, positions))(*arguments)
-            steps = 1e-5 * np.eye(len(arguments))
-            above, below = (f(*(np.array(arguments) + h).T) for h in (steps, -steps))
-            np.testing.assert_allclose(slopes, (above - below) / 2e-5, 1e-7)
+        np.testing.assert_allclose(at_edges, scipy.special.hyp1f1(*edges.T), 1e-10, 1e-15)
+
+        arguments = np.minimum(A, 4), np.minimum(B, 4), 0.5 + 9 * X, 4 * X[::-1] - 3.001
+        edges = np.array([[1, 2, 4, 1], [1, 1, 2, -5], [-2, 1, 3, 2], [0.5, 0.5, 1.5, 0.99]])
+        beyond = np.array([[1.0, 1.0, 2.0, 2.0]])
+        found = _together(special.hyp2f1, arguments, edges.T, beyond.T)
+        assert_accurate(found[0], scipy.special.hyp2f1(*arguments), 1e-9)
+        np.testing.assert_allclose(found[1], scipy.special.hyp2f1(*edges.T), 1e-11)
+        assert found[2] == INF
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("hyp1f1", (1.3, 2.1, 0.7)), ("hyp2f1", (1.3, 2.1, 3.3, 0.4))]
+)
+def test_derivatives_of_hypergeometric_functions(name, arguments):
+    """In all arguments; scipy's functions give the differences."""
+    with jax.enable_x64(True):
+        positions = tuple(range(len(arguments)))
+        slopes = jax.jit(jax.grad(getattr(special, name), positions))(*arguments)
+        steps = 1e-5 * np.eye(len(arguments))
+        wanted = getattr(scipy.special, name)
+        above, below = (wanted(*(np.array(arguments) + h).T) for h in (steps, -steps))
+        np.testing.assert_allclose(slopes, (above - below) / 2e-5, 1e-7)
+
+
+@pytest.mark.long
+def test_second_derivative_of_kummers_function():
     last = jax.grad(special.hyp1f1, 2)
     found = jax.jit(jax.grad(last, 2))(1.3, 2.1, 0.7)
     wanted = 1.3 * 2.3 / (2.1 * 3.1) * scipy.special.hyp1f1(3.3, 4.1, 0.7)
@@ -227,15 +248,10 @@ def test_hypergeometric_of_many():
             # Where the value is near zero, rounding differs as loops end.
             np.testing.assert_allclose(found, np.concatenate(parts), 1e-8)
             rows = [v[:6000].reshape(3, 2000) for v in args]
-            np.testing.assert_allclose(f(*rows).ravel(), found[:6000], 1e-8)
             np.testing.assert_allclose(jax.vmap(f)(*rows).ravel(), found[:6000], 1e-8)
             wanted = getattr(scipy.special, f.__name__)(*args)
             kept = (args[-1] < 1) & (args[-1] > -20) & (args[0] < args[1])
             np.testing.assert_allclose(found[kept], wanted[kept], 1e-7)
-            slope = jax.jit(jax.grad(lambda *v, f=f: f(*v).sum(), len(args) - 1))(*args)
-            moved = [v + 1 for v in args[:-1]]
-            factor = args[0] / args[1] if len(args) == 3 else args[0] * args[1] / args[2]
-            np.testing.assert_allclose(slope, factor * f(*moved, args[-1]), 1e-9)
 
 
 @pytest.mark.long
@@ -297,7 +313,8 @@ def test_hypergeometric_functions_of_mapped_devices():
         args = [v.astype(np.float32) for v in args]
         spec = jax.P("i")
         mapped = jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)
-        np.testing.assert_allclose(jax.jit(mapped)(*args), f(*args), 1e-4)
+        wanted = getattr(scipy.special, f.__name__)(*args)
+        np.testing.assert_allclose(jax.jit(mapped)(*args), wanted, 2e-3)
 
 
 def test_elements_do_not_disturb_each_other():
