@@ -32,8 +32,8 @@ MAX_MAPPED = 40_000
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep the tests of the part that $TEST_PART names: see tests/support/parts.py."""
-    if parts.PART != "all":
+    """Keep the tests that $TEST_PART and $TEST_HALF select: see tests/support/parts.py."""
+    if parts.PART != "all" or parts.HALF:
         chosen = parts.select_tests(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
         items[:] = chosen

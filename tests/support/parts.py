@@ -7,8 +7,14 @@ of a file of samples), and of the others as many as `Share` says, chosen by a di
 and each test that has found a planted fault. So the part is the same on each machine, and a new
 case changes at most which one is the first. Tests marked `each_part` run files of tests in another
 process, which selects those of the part by itself.
+
+With any text in TEST_HALF, such as the name of a commit, only half of the cases and samples outside
+of the first part run: those that a digest of their names and this text selects. CI gives the
+commit, so that each case runs within a few commits, and a fault that shows in several cases is
+found at once. Tests that stand for themselves, `long` ones included, all run.
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 PART = os.environ.get("TEST_PART", "all")
 if PART not in ("all", "first", "rest"):
     raise ValueError(f"TEST_PART is {PART!r}: expected 'all', 'first' or 'rest'")
+HALF = os.environ.get("TEST_HALF", "")
 
 # The tests that found a planted fault the last time: `python -m tests.planted` lists them.
 FOUND_A_FAULT = frozenset(
@@ -78,6 +85,7 @@ def select(
     strata_of: Callable[[T], Iterable[Hashable]],
     part: str = PART,
     is_first_always: Callable[[T], bool] = lambda item: False,
+    half: str = HALF,
 ) -> list[T]:
     """Return the items of a part.
 
@@ -86,6 +94,7 @@ def select(
       name_of: returns a name whose digest decides on items that are not the first of a stratum.
       strata_of: returns the strata of an item. To be the first of one of them is enough.
       is_first_always: returns whether an item belongs to the first part in any case.
+      half: if not empty, what selects one half of the items that are not in the first part.
     """
     counts: Counter[Hashable] = Counter()
     chosen = []
@@ -95,9 +104,15 @@ def select(
         counts.update(strata)
         is_first = is_first or zlib.crc32(name_of(item).encode()) % share.one_in == 0
         is_first = is_first or is_first_always(item)
-        if part == "all" or is_first == (part == "first"):
+        is_in_half = is_first or not half or _is_in_half(name_of(item), half)
+        if is_in_half and (part == "all" or is_first == (part == "first")):
             chosen.append(item)
     return chosen
+
+
+def _is_in_half(name: str, half: str) -> bool:
+    # Not by crc32: of names of one length, two texts would select the same half, or opposite ones.
+    return hashlib.blake2b(f"{half} {name}".encode(), digest_size=1).digest()[0] % 2 == 0
 
 
 def share_of(path: str) -> Share:

@@ -8,7 +8,7 @@ CASES = [f"{kind}{number}" for number in range(100) for kind in ("sin", "cos")] 
 
 
 def selected(part, share=Share(first=2, one_in=10)):
-    return select(CASES, share, str, lambda case: [case[:3]], part)
+    return select(CASES, share, str, lambda case: [case[:3]], part, half="")
 
 
 def test_each_stratum_has_its_first_cases():
@@ -29,10 +29,21 @@ def test_the_parts_are_all_cases():
     assert selected("all") == CASES
 
 
+def test_a_half_has_the_first_part_and_some_of_the_others():
+    halves = [
+        select(CASES, Share(2, 10), str, lambda case: [case[:3]], "all", half=commit)
+        for commit in ("3f2a", "77c1")
+    ]
+    for half in halves:
+        assert set(selected("first")) < set(half)
+        assert 0.35 < (len(half) - len(selected("first"))) / len(selected("rest")) < 0.65
+    assert halves[0] != halves[1]
+
+
 def test_tests_that_found_a_planted_fault_are_in_the_first_part():
     share = Share(first=0, one_in=10**9)
     parts = [
-        select(CASES, share, str, lambda case: [case[:3]], part, lambda case: case == "cos7")
+        select(CASES, share, str, lambda case: [case[:3]], part, lambda case: case == "cos7", "")
         for part in ("first", "rest")
     ]
     assert parts == [["cos7"], [case for case in CASES if case != "cos7"]]
