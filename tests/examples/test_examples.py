@@ -85,6 +85,7 @@ def test_the_server_has_the_file_alone(tmp_path):
     assert "first answers after" in served.stderr
 
 
+@pytest.mark.long
 def test_showing_the_example():
     pytest.importorskip("sklearn")
     text = run("-m", "hlofront", "show", "examples/kmeans.py:step")
