@@ -182,12 +182,7 @@ def _(
 
 @rules.jvp(remat_opt_p)
 def _(
-    primals: ArrayLikes,
-    tangents: Tangents,
-    *,
-    fwd_jaxpr: ClosedJaxpr,
-    fun_jaxpr: ClosedJaxpr,
-    num_consts: int,
+    primals: ArrayLikes, tangents: Tangents, *, fwd_jaxpr: ClosedJaxpr, **_: object
 ) -> tuple[list[ArrayLike], list[Tangent]]:
     # The second derivative reads the residuals, so the forward rule is differentiated like an
     # ordinary program.

@@ -8,13 +8,7 @@ from hlofront.lowering.core.builder import Builder
 
 @lower(check_p)
 def _(
-    build: Builder,
-    failed: Value,
-    code: Value,
-    *payload: Value,
-    error_type: type[Exception],
-    structures: object,
-    debug: bool,
+    build: Builder, failed: Value, code: Value, *payload: Value, debug: bool, **_: object
 ) -> list[Value]:
     if debug:
         return []

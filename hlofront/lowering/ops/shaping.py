@@ -12,26 +12,12 @@ from hlofront.primitives.arrays.tiling import tile_p
 
 
 @lower(p.broadcast_in_dim_p)
-def _(
-    build: Builder,
-    x: Value,
-    *,
-    shape: Sequence[int],
-    broadcast_dimensions: Sequence[int],
-    sharding: object,
-) -> Value:
+def _(build: Builder, x: Value, *, broadcast_dimensions: Sequence[int], **_: object) -> Value:
     return build.broadcast(x, build.avals_out[0], broadcast_dimensions)
 
 
 @lower(p.reshape_p)
-def _(
-    build: Builder,
-    x: Value,
-    *,
-    new_sizes: Sequence[int],
-    dimensions: Sequence[int] | None,
-    sharding: object,
-) -> Value:
+def _(build: Builder, x: Value, *, dimensions: Sequence[int] | None, **_: object) -> Value:
     if dimensions is not None:
         x = _transpose(build, x, build.avals_in[0], dimensions)
     return build.reshape(x, build.avals_out[0])

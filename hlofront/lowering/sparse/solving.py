@@ -13,16 +13,7 @@ from hlofront.primitives.sparse.solving import solve_on_host, spsolve_p
 
 
 @lower(spsolve_p, platform="cpu")
-def _(
-    build: Builder,
-    data: Value,
-    indices: Value,
-    indptr: Value,
-    b: Value,
-    *,
-    tol: float,
-    reorder: int,
-) -> Value:
+def _(build: Builder, data: Value, indices: Value, indptr: Value, b: Value, **_: object) -> Value:
     def solve(*operands: Array) -> Array:
         aval = typeof(operands[3])
 

@@ -255,10 +255,7 @@ def _(
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-    mode: GatherScatterMode,
-    fill_value: object,
+    **_: object,
 ) -> ShapedArray:
     check_index_dtype(indices)
     numbers = dimension_numbers

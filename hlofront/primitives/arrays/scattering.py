@@ -223,12 +223,8 @@ def _(
     indices: ShapedArray,
     updates: ShapedArray,
     *,
-    update_jaxpr: object,
-    update_consts: object,
     dimension_numbers: ScatterDimensionNumbers,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-    mode: GatherScatterMode,
+    **_: object,
 ) -> ShapedArray:
     check_index_dtype(indices)
     check_same_dtypes("scatter", (operand, updates))

@@ -120,13 +120,7 @@ def all_gather(
 
 @infer(all_gather_p)
 def _(
-    x: ShapedArray,
-    *,
-    all_gather_dimension: int,
-    axis_index_groups: Groups,
-    axis_name: object,
-    axis_size: int,
-    tiled: bool,
+    x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: object
 ) -> ShapedArray:
     return x.update(shape=_gathered_shape(x, all_gather_dimension, axis_size, tiled))
 
@@ -142,12 +136,7 @@ def _gathered_shape(x: ShapedArray, dimension: int, count: int, tiled: bool) -> 
 
 @infer(all_gather_invariant_p, all_gather_reduced_p)
 def _(
-    x: ShapedArray,
-    *,
-    all_gather_dimension: int,
-    axis_name: object,
-    axis_size: int,
-    tiled: bool,
+    x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: object
 ) -> ShapedArray:
     return x.update(shape=_gathered_shape(x, all_gather_dimension, axis_size, tiled))
 
@@ -266,13 +255,7 @@ def _check_shares(size: int, count: int, tiled: bool) -> None:
 
 @infer(reduce_scatter_p, unreduced_reduce_scatter_p)
 def _(
-    x: ShapedArray,
-    *,
-    axis_name: object,
-    axis_size: int,
-    scatter_dimension: int,
-    tiled: bool,
-    axis_index_groups: Groups = None,
+    x: ShapedArray, *, axis_size: int, scatter_dimension: int, tiled: bool, **_: object
 ) -> ShapedArray:
     shape = list(x.shape)
     _check_shares(shape[scatter_dimension], axis_size, tiled)

@@ -99,13 +99,7 @@ def ragged_all_to_all(
 
 
 @infer(ragged_all_to_all_p)
-def _(
-    operand: ShapedArray,
-    output: ShapedArray,
-    *numbers: ShapedArray,
-    axis_name: Sequence[Hashable],
-    axis_index_groups: Groups,
-) -> ShapedArray:
+def _(operand: ShapedArray, output: ShapedArray, *numbers: ShapedArray, **_: object) -> ShapedArray:
     for name, aval in zip(_NUMBERS, numbers, strict=True):
         if not issubdtype(aval.dtype, np.integer):
             raise ValueError(

@@ -367,12 +367,7 @@ def _(primals: ArrayLikes, tangents: Tangents, **params: Any) -> Dual:
 
 @transpose(convert_element_type_p)
 def _(
-    cotangent: ArrayLike,
-    x: UndefinedPrimal,
-    *,
-    new_dtype: DType,
-    weak_type: bool,
-    sharding: NamedSharding | None,
+    cotangent: ArrayLike, x: UndefinedPrimal, *, sharding: NamedSharding | None, **_: object
 ) -> Cotangents:
     aval, expected = typeof(cotangent), x.aval.to_cotangent_aval()
     if aval == expected:

@@ -96,12 +96,7 @@ _BITS = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 
 @infer(rng_bit_generator_p)
 def _(
-    key: ShapedArray,
-    *,
-    shape: Shape,
-    dtype: DType,
-    algorithm: object,
-    out_sharding: NamedSharding | None,
+    key: ShapedArray, *, shape: Shape, dtype: DType, out_sharding: NamedSharding | None, **_: object
 ) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in _KEYS:
         raise TypeError(

@@ -117,12 +117,7 @@ def _(primals: ArrayLikes, tangents: Tangents, *, spinfo: SparseInfo) -> Dual:
 
 @rules.transpose(bcsr_todense_p)
 def _(
-    cotangent: ArrayLike,
-    data: Operand,
-    indices: ArrayLike,
-    indptr: ArrayLike,
-    *,
-    spinfo: SparseInfo,
+    cotangent: ArrayLike, data: Operand, indices: ArrayLike, indptr: ArrayLike, **_: object
 ) -> Cotangents:
     elements = process(bcsr_extract_p, (indices, indptr, cotangent), {})
     return [unbatched_like(elements, aval_of_operand(data)), None, None]

@@ -464,10 +464,7 @@ def copied(x: Array, placement: DevicePlacement | None = None) -> Array:
 
 @run(device_put_p)
 def _(
-    *args: object,
-    devices: Sequence[Target],
-    srcs: Sequence[Target],
-    copy_semantics: Sequence[CopySemantics],
+    *args: object, devices: Sequence[Target], copy_semantics: Sequence[CopySemantics], **_: object
 ) -> list[object]:
     with Explicit("put"):
         return list(map(_put_as_written, args, devices, copy_semantics))
