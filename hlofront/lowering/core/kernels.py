@@ -41,49 +41,52 @@ class Library:
         build: Builder,
         routine: str,
         operands: Values,
-        avals: Avals,
         results: Avals,
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
+        by_rows: bool = False,
     ) -> list[Value]:
-        """Call the kernel for a LAPACK routine, by `kernel`."""
-        self.check(build, avals[0].dtype)
-        target = self.target(routine, avals[0].dtype)
-        return self.kernel(build, target, operands, avals, results, attributes, aliases)
-
-    def kernel(
-        self,
-        build: Builder,
-        target: str,
-        operands: Values,
-        avals: Avals,
-        results: Avals,
-        attributes: Mapping[str, str] | None = None,
-        aliases: Mapping[int, int] | None = None,
-    ) -> list[Value]:
-        """Call a kernel on a batch with `call`; at least one operand must be a batch of matrices.
+        """Call the kernel for a LAPACK routine on a batch of matrices, with `call`.
 
         Raises:
           NotImplementedError: for a dtype that the library does not support.
         """
-        self.check(build, avals[0].dtype)
-        batch = max(aval.ndim for aval in avals) - 2
-        return call(build, target, operands, avals, results, batch, attributes, aliases)
+        dtype = build.avals_in[0].dtype
+        self.check(build, dtype)
+        target = self.target(routine, dtype)
+        return call(build, target, operands, results, attributes, aliases, by_rows=by_rows)
+
+    def factors(
+        self,
+        build: Builder,
+        routine: str,
+        operands: Values,
+        attributes: Mapping[str, str],
+        aliases: Mapping[int, int] | None = None,
+    ) -> list[Value]:
+        """Call the kernel for a LAPACK routine, whose last result is a status for each matrix.
+
+        The other results are those of the equation, with NaN for matrices that it failed for.
+        """
+        results = build.avals_out
+        declared = (*results, batch_info(build.avals_in[-1]))
+        *values, info = self(build, routine, operands, declared, attributes, aliases)
+        return nan_where_failed(build, info, values, results)
 
     def on_host(
         self,
         build: Builder,
         routine: str,
         operands: Values,
-        avals: Avals,
         results: Avals,
         attributes: Mapping[str, str],
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
-        """Call a kernel that runs a routine of LAPACK on the host, or of MAGMA, by `kernel`."""
+        """Call a kernel that runs a routine of LAPACK on the host, or of MAGMA, with `call`."""
+        self.check(build, build.avals_in[0].dtype)
         kernels.load_hybrid_kernels()
         target = f"{self.own}hybrid_{routine}"
-        return self.kernel(build, target, operands, avals, results, attributes, aliases)
+        return call(build, target, operands, results, attributes, aliases)
 
     def target(self, routine: str, dtype: DType) -> str:
         """Return the kernel name for a LAPACK routine."""
@@ -151,25 +154,29 @@ def call(
     build: Builder,
     target: str,
     operands: Values,
-    avals: Avals,
     results: Avals,
-    batch: int,
     attributes: Mapping[str, str] | None = None,
     aliases: Mapping[int, int] | None = None,
     *,
+    avals: Avals | None = None,
+    batch: int | None = None,
     by_rows: bool = False,
 ) -> list[Value]:
     """Call a kernel on each element of a batch.
 
     Args:
       target: the name of the kernel, such as "cusolver_potrf_ffi".
-      operands: the operand values, with the avals `avals`.
+      operands: the operand values.
       results: the avals of the results.
-      batch: the number of leading batch axes. Values with two further axes are matrices.
       attributes: the kernel's options, as texts of MLIR attributes.
       aliases: the results that may share a buffer with an operand: result -> operand.
+      avals: the avals of the operands; by default those of the equation.
+      batch: the number of leading batch axes. Values with two further axes are matrices. By default
+        at least one operand is a batch of matrices.
       by_rows: whether matrices are row-major, rather than column-major as for LAPACK.
     """
+    avals = build.avals_in if avals is None else avals
+    batch = max(aval.ndim for aval in avals) - 2 if batch is None else batch
     listed = ", ".join(f"{key} = {text}" for key, text in sorted((attributes or {}).items()))
     listed_aliases = [
         "#stablehlo.output_operand_alias<output_tuple_indices = "

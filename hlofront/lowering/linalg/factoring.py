@@ -34,12 +34,9 @@ def _zeros(build: Builder, aval: ShapedArray) -> Value:
 
 @by_library(f.cholesky_p)
 def _(build: Builder, library: Library, x: Value) -> Value:
-    (aval,), (result,) = build.avals_in, build.avals_out
-    if not aval.size:
+    if not build.avals_in[0].size:
         return x
-    results = (result, kernels.batch_info(aval))
-    factor, info = library(build, "potrf", (x,), (aval,), results, library.triangle(True), {0: 0})
-    return kernels.nan_where_failed(build, info, (factor,), (result,))[0]
+    return library.factors(build, "potrf", (x,), library.triangle(True), {0: 0})[0]
 
 
 @lower(f.cholesky_p)
@@ -68,12 +65,11 @@ def _(build: Builder, a: Value, c: Value, *, alpha: float, beta: float) -> Value
     return kernels.call(
         build,
         f"{CUDA.solver}_syrk_ffi",
-        operands=(a, c, *factors),
+        (a, c, *factors),
+        (result,),
+        {"transpose": flag(False)},
+        {0: 1},
         avals=(*avals, scalar, scalar),
-        results=(result,),
-        batch=result.ndim - 2,
-        attributes={"transpose": flag(False)},
-        aliases={0: 1},
         by_rows=True,
     )[0]
 
@@ -118,17 +114,7 @@ def _(build: Builder, r: Value, w: Value) -> Value:
     if matrix.dtype not in _OF_CUDA or matrix.ndim > 2 or not matrix.size:
         return _cholesky_update(build, r, w)
     target = f"{CUDA.own}_cholesky_update_ffi"
-    return kernels.call(
-        build,
-        target,
-        operands=(r, w),
-        avals=avals,
-        results=avals,
-        batch=0,
-        attributes=None,
-        aliases={0: 0, 1: 1},
-        by_rows=True,
-    )[0]
+    return kernels.call(build, target, (r, w), avals, None, {0: 0, 1: 1}, by_rows=True)[0]
 
 
 def _sign_or_one(x: Array) -> Array:
@@ -145,7 +131,7 @@ def _(build: Builder, library: Library, x: Value) -> list[Value]:
     if not aval.size:
         return _lu_of_nothing(build, x)
     results = (matrix, pivot, kernels.batch_info(aval))
-    factors, pivots, info = library(build, "getrf", (x,), (aval,), results, None, {0: 0})
+    factors, pivots, info = library(build, "getrf", (x,), results, None, {0: 0})
     # LAPACK counts rows from 1.
     pivots = build.op("stablehlo.subtract", (pivots, build.full(1, pivot)), pivot)
     # A zero on the diagonal of U is not a failure.
@@ -178,9 +164,7 @@ def _(build: Builder, library: Library, pivots: Value, *, permutation_size: int)
     if not aval.size:
         return _permutation(build, pivots, aval, result)
     target = f"{library.own}_lu_pivots_to_permutation"
-    return kernels.call(
-        build, target, operands=(pivots,), avals=(aval,), results=(result,), batch=aval.ndim - 1
-    )[0]
+    return kernels.call(build, target, (pivots,), (result,), batch=aval.ndim - 1)[0]
 
 
 @lower(f.lu_pivots_to_permutation_p)
@@ -228,7 +212,7 @@ def _(build: Builder, library: Library, a: Value) -> list[Value]:
     aval, scales = build.avals_out
     if not aval.size:
         return [a, _zeros(build, scales)]
-    return library(build, "geqrf", (a,), (aval,), (aval, scales), None, {0: 0})
+    return library(build, "geqrf", (a,), (aval, scales), None, {0: 0})
 
 
 @lower(f.geqrf_p, platform="tpu")
@@ -247,8 +231,7 @@ def _(
 
     Columns are numbered from 1, as in LAPACK.
     """
-    avals, results = build.avals_in, build.avals_out
-    aval, column, scales = results
+    aval, column, scales = results = build.avals_out
     if not aval.size:
         (order,) = build.by_tracing(
             lambda: add(broadcasted_iota(int32, column.shape, column.ndim - 1), np.int32(1)),
@@ -258,19 +241,18 @@ def _(
         return [a, order, _zeros(build, scales)]
     aliases = {0: 0, 1: 1}
     if library is LAPACK:
-        return library(build, "geqp3", (a, jpvt), avals, results, None, aliases)
+        return library(build, "geqp3", (a, jpvt), results, None, aliases)
     # Use LAPACK on the host, or MAGMA if it is installed.
     attributes = {"magma": kernels.magma(use_magma)}
-    return library.on_host(build, "geqp3", (a, jpvt), avals, results, attributes, aliases)
+    return library.on_host(build, "geqp3", (a, jpvt), results, attributes, aliases)
 
 
 @by_library(f.householder_product_p)
 def _(build: Builder, library: Library, a: Value, taus: Value) -> Value:
-    avals = aval, _ = build.avals_in
     trivial = _trivial_product(build, a)
     if trivial is not None:
         return trivial
-    return library(build, "orgqr", (a, taus), avals, (aval,), None, {0: 0})[0]
+    return library(build, "orgqr", (a, taus), build.avals_in[:1], None, {0: 0})[0]
 
 
 @lower(f.householder_product_p, platform="tpu")
@@ -303,11 +285,11 @@ def _(
     left: bool,
     transpose: bool,
 ) -> Value:
-    avals = _, scales, result = build.avals_in
+    _, scales, result = build.avals_in
     if not result.size or not scales.size:
         return c
     attributes = {"left": flag(left), "transpose": flag(transpose)}
-    return library(build, "ormqr", (a, taus, c), avals, (result,), attributes, {0: 2})[0]
+    return library(build, "ormqr", (a, taus, c), (result,), attributes, {0: 2})[0]
 
 
 @lower(f.ormqr_p)

@@ -36,7 +36,6 @@ def _triangular_solve_on_cpu(
     unit_diagonal: bool,
 ) -> Value:
     a_aval, b_aval = build.avals_in
-    (result,) = build.avals_out
     if not b_aval.size:
         return b
     if conjugate_a and not transpose_a:
@@ -50,7 +49,7 @@ def _triangular_solve_on_cpu(
         "trans_x": character(transposed),
         "diag": character("U" if unit_diagonal else "N"),
     }
-    return library(build, "trsm", (a, b), build.avals_in, (result,), attributes, {0: 1})[0]
+    return library(build, "trsm", (a, b), build.avals_out, attributes, {0: 1})[0]
 
 
 @lower(s.triangular_solve_p)
@@ -87,63 +86,41 @@ def _(
 
 
 @by_library(s.tridiagonal_solve_p, of=(LAPACK,))
-def _(
-    build: Builder,
-    library: Library,
-    dl: Value,
-    d: Value,
-    du: Value,
-    b: Value,
-    *,
-    perturb_singular: bool,
-) -> Value:
+def _(build: Builder, library: Library, *operands: Value, perturb_singular: bool) -> Value:
     avals = *_, right = build.avals_in
     if not right.size:
-        return b
-    operands = dl, d, du, b
+        return operands[-1]
+    library.check(build, right.dtype)
     if perturb_singular:
-        name = "tridiagonal_solve_perturbed_ffi"
-        return library.kernel(build, name, operands, avals, (right,))[0]
+        return kernels.call(build, "tridiagonal_solve_perturbed_ffi", operands, (right,))[0]
     results = [*avals, kernels.batch_info(right)]
     aliases = {i: i for i in range(4)}
-    *_, x, info = library(build, "gtsv", operands, avals, results, None, aliases)
+    *_, x, info = library(build, "gtsv", operands, results, None, aliases)
     return kernels.nan_where_failed(build, info, (x,), (right,))[0]
 
 
 @by_library(s.tridiagonal_solve_p, of=GPUS)
-def _(
-    build: Builder,
-    library: Library,
-    dl: Value,
-    d: Value,
-    du: Value,
-    b: Value,
-    *,
-    perturb_singular: bool,
-) -> Value:
-    avals = *_, right = build.avals_in
+def _(build: Builder, library: Library, *operands: Value, perturb_singular: bool) -> Value:
+    right = build.avals_in[-1]
     if not right.size:
-        return b
-    operands = dl, d, du, b
+        return operands[-1]
+    if right.shape[-2] < _MIN_EQUATIONS and not perturb_singular:
+        return _eliminate(build, *operands)
+    library.check(build, right.dtype)
     if perturb_singular:
         name = f"{library.own}_tridiagonal_solve_perturbed"
-        return library.kernel(build, name, operands, avals, (right,))[0]
-    if right.shape[-2] < _MIN_EQUATIONS:
-        return _eliminate(build, *operands)
-    name = f"{library.sparse}_gtsv2_ffi"
-    return library.kernel(build, name, operands, avals, (right,), None, {0: 3})[0]
+        return kernels.call(build, name, operands, (right,))[0]
+    return kernels.call(build, f"{library.sparse}_gtsv2_ffi", operands, (right,), None, {0: 3})[0]
 
 
 @lower(s.tridiagonal_solve_p)
-def _(
-    build: Builder, dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool
-) -> Value | None:
+def _(build: Builder, *operands: Value, perturb_singular: bool) -> Value | None:
     if perturb_singular:
         raise NotImplementedError(  # JAX raises this class.
             "tridiagonal_solve: perturb_singular=True is for CPUs and GPUs only: leave it "
             "away, and add what is to be added to d"
         )
-    return _eliminate(build, dl, d, du, b) if build.avals_in[3].size else b
+    return _eliminate(build, *operands) if build.avals_in[3].size else operands[3]
 
 
 def _eliminate(build: Builder, dl: Value, d: Value, du: Value, b: Value) -> Value:

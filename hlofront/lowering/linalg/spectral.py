@@ -43,7 +43,7 @@ def _(
     subset_by_index: Subset,
     algorithm: s.EighImplementation | None,
 ) -> list[Value]:
-    (aval,), results = build.avals_in, build.avals_out
+    (aval,) = build.avals_in
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in (None, s.EighImplementation.QR):
         raise NotImplementedError(  # JAX raises this class.
@@ -52,9 +52,7 @@ def _(
     if not aval.size:
         return zeros(build)
     attributes = {"mode": character("V"), **library.triangle(lower)}
-    declared = (*results, kernels.batch_info(aval))
-    *values, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, values, results)
+    return library.factors(build, "syevd", (x,), attributes, {0: 0})
 
 
 @by_library(s.eig_p, of=(LAPACK,))
@@ -84,7 +82,7 @@ def _(
     part = value.update(dtype=matrices.real_dtype(value.dtype))
     values = [value] if is_complex(aval.dtype) else [part, part]
     declared = (*values, vector, vector, kernels.batch_info(aval))
-    *parts, left, right, info = library(build, "geev", (x,), (aval,), declared, attributes)
+    *parts, left, right, info = library(build, "geev", (x,), declared, attributes)
     if len(parts) == 2:
         parts = [build.op("stablehlo.complex", parts, value)]
     outputs = [*parts]
@@ -135,7 +133,7 @@ def _(
     vectors = [aval.update(shape=(*outer, *shape)) for shape in (left, right)]
     declared = (aval, results[0], *vectors, kernels.batch_info(aval))
     attributes = {"mode": character(mode)}
-    _, *values, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
+    _, *values, info = library(build, routine, (x,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, values[: len(results)], results)
 
 
@@ -173,27 +171,21 @@ def _(
         "sort": character("N"),
     }
     declared = (aval, aval, *values, info_aval, info_aval)
-    form, vectors, *_, info = library(build, "gees", (x,), (aval,), declared, attributes, {0: 0})
+    form, vectors, *_, info = library(build, "gees", (x,), declared, attributes, {0: 0})
     return kernels.nan_where_failed(build, info, [form, vectors][: len(results)], results)
 
 
 @by_library(s.hessenberg_p, of=(LAPACK,))
 def _(build: Builder, library: Library, a: Value) -> list[Value]:
-    (aval,), results = build.avals_in, build.avals_out
+    (aval,) = build.avals_in
     if not aval.size:
         return zeros(build)
     attributes = {"low": "1 : i32", "high": f"{aval.shape[-1]} : i32"}
-    declared = (*results, kernels.batch_info(aval))
-    *values, info = library(build, "gehrd", (a,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, values, results)
+    return library.factors(build, "gehrd", (a,), attributes, {0: 0})
 
 
 @by_library(s.tridiagonal_p)
 def _(build: Builder, library: Library, a: Value, *, lower: bool) -> list[Value]:
-    (aval,), results = build.avals_in, build.avals_out
-    if not aval.size:
+    if not build.avals_in[0].size:
         return zeros(build)
-    declared = (*results, kernels.batch_info(aval))
-    attributes = library.triangle(lower)
-    *values, info = library(build, "sytrd", (a,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, values, results)
+    return library.factors(build, "sytrd", (a,), library.triangle(lower), {0: 0})

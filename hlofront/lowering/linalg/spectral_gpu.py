@@ -44,7 +44,7 @@ def _(
     subset_by_index: Subset,
     algorithm: s.EighImplementation | None,
 ) -> list[Value]:
-    (aval,), results = build.avals_in, build.avals_out
+    (aval,) = build.avals_in
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in _EIGH_ALGORITHMS:
         raise NotImplementedError(  # JAX raises this class.
@@ -53,9 +53,7 @@ def _(
     if not aval.size:
         return zeros(build)
     attributes = {"algorithm": f"{_EIGH_ALGORITHMS[algorithm]} : ui8", "lower": flag(lower)}
-    declared = (*results, kernels.batch_info(aval))
-    *values, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, values, results)
+    return library.factors(build, "syevd", (x,), attributes, {0: 0})
 
 
 # ---- general matrices ----------------------------------------------------------------------------
@@ -115,7 +113,7 @@ def _eig_by_solver(build: Builder, library: Library, x: Value, right: bool) -> l
     (aval,), results = build.avals_in, build.avals_out
     attributes = {"left": flag(False), "right": flag(right)}
     declared = (aval, results[0], aval, aval, kernels.batch_info(aval))
-    _, values, _, vectors, info = library(build, "geev", (x,), (aval,), declared, attributes)
+    _, values, _, vectors, info = library(build, "geev", (x,), declared, attributes)
     outputs = [values]
     if right:
         if not issubdtype(aval.dtype, np.complexfloating):
@@ -156,14 +154,9 @@ def _eig_on_host(
     values = [value] if is_complex else [part, part]
     vector = aval.update(dtype=value.dtype)
     routine = "eig_comp" if is_complex else "eig_real"
-    *parts, u, v, info = library.on_host(
-        build,
-        routine,
-        operands=(x,),
-        avals=(aval,),
-        results=(*values, vector, vector, kernels.batch_info(aval)),
-        attributes={"left": flag(left), "right": flag(right), "magma": magma},
-    )
+    declared = (*values, vector, vector, kernels.batch_info(aval))
+    attributes = {"left": flag(left), "right": flag(right), "magma": magma}
+    *parts, u, v, info = library.on_host(build, routine, (x,), declared, attributes)
     if len(parts) == 2:
         parts = [build.op("stablehlo.complex", parts, value)]
     outputs = [*parts, *[u] * left, *[v] * right]
@@ -222,7 +215,7 @@ def _svd_by_rotations(
     right = aval.update(shape=(*outer, n, n if square else k))
     declared = (aval, results[0], left, right, kernels.batch_info(aval))
     attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(square)}
-    _, values, u, v, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
+    _, values, u, v, info = library(build, routine, (x,), declared, attributes, {0: 0})
     outputs = [values]
     if compute_uv:
         columns, rows = results[1].shape[-1], results[2].shape[-2]
@@ -257,18 +250,8 @@ def _svd_as_lapack(
         "full_matrices": flag(full_matrices),
         "transposed": flag(transposed),
     }
-    library.check(build, aval.dtype)
-    target = library.target(routine, aval.dtype)
-    _, values, *vectors, info = kernels.call(
-        build,
-        target,
-        operands=(x,),
-        avals=(aval,),
-        results=declared,
-        batch=aval.ndim - 2,
-        attributes=attributes,
-        aliases={0: 0},
-        by_rows=transposed,
+    _, values, *vectors, info = library(
+        build, routine, (x,), declared, attributes, {0: 0}, by_rows=transposed
     )
     if transposed:
         vectors.reverse()

@@ -13,7 +13,7 @@ from hlofront.primitives.sparse.solving import solve_on_host, spsolve_p
 
 
 @lower(spsolve_p, platform="cpu")
-def _(build: Builder, data: Value, indices: Value, indptr: Value, b: Value, **_: object) -> Value:
+def _(build: Builder, *operands: Value, **_: object) -> Value:
     def solve(*operands: Array) -> Array:
         aval = typeof(operands[3])
 
@@ -27,31 +27,15 @@ def _(build: Builder, data: Value, indices: Value, indptr: Value, b: Value, **_:
         )
         return x
 
-    return build.by_tracing(solve, (data, indices, indptr, b))[0]
+    return build.by_tracing(solve, operands)[0]
 
 
 @lower(spsolve_p, platform="cuda")
-def _(
-    build: Builder,
-    data: Value,
-    indices: Value,
-    indptr: Value,
-    b: Value,
-    *,
-    tol: float,
-    reorder: int,
-) -> Value:
+def _(build: Builder, *operands: Value, tol: float, reorder: int) -> Value:
     # MLIR's floats have a decimal point, even before an exponent.
     tolerance = np.format_float_scientific(tol, trim="0")
     attributes = {"tol": f"{tolerance} : f64", "reorder": f"{reorder} : i32"}
-    operands = data, indices, indptr, b
+    target = "cusolver_csrlsvqr_ffi"
     return kernels.call(
-        build,
-        "cusolver_csrlsvqr_ffi",
-        operands,
-        build.avals_in,
-        build.avals_out,
-        0,
-        attributes,
-        by_rows=True,
+        build, target, operands, build.avals_out, attributes, batch=0, by_rows=True
     )[0]
