@@ -245,7 +245,7 @@ FAULTS = (
         platform="cpu",
         reports=(),
         test="tests/xla_faults/test_refused_programs.py",
-        lowered_in="hlofront/lowering/ops/slicing.py",
+        lowered_in="hlofront/lowering/ops/shaping.py",
         refused_in="hlofront/lowering/core/types.py",
     ),
     Fault(

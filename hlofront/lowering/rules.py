@@ -16,36 +16,28 @@ with collection_paused():
 __all__ = ["MODULES", "import_all", "lower_program"]
 
 MODULES: dict[str, str] = {
-    "ops.barriers": "after_all create_token dce_sink optimization_barrier",
     "ops.ragged_dot": "ragged_dot_general scaled_dot",
     "ops.control_flow": "cond platform_index while",
     "ops.decompositions": "bessel_i0e",
     "ops.callbacks": "buffer_callback debug_callback debug_print io_callback pure_callback",
-    "ops.checking": "check",
     "ops.collectives": (
-        "all_gather all_gather_invariant all_gather_reduced all_to_all axis_index pbroadcast "
-        "pmax pmin ppermute precv preduced psend psum psum_invariant pvary ragged_all_to_all "
+        "all_gather all_gather_invariant all_gather_reduced all_to_all axis_index pbroadcast pmax "
+        "pmin ppermute precv preduced psend psum psum_invariant pvary ragged_all_to_all "
         "reduce_scatter reduce_scatter_done reduce_scatter_start reduced_vary_cast_p "
         "unreduced_pmax unreduced_pmin unreduced_psum unreduced_reduce_scatter "
         "unreduced_reduce_scatter_start vary_unreduced_cast_p"
     ),
-    "ops.compare": "eq eq_to ge gt le le_to lt lt_to ne select_n",
     "ops.composite": "composite",
     "ops.dot_general": "dot_general",
     "cpu.dot_general": "dot_general",
-    "ops.convert": (
-        "bitcast_convert_type convert_element_type copy from_edtype reduce_precision stage "
-        "stop_gradient to_edtype"
-    ),
     "ops.conv": "conv_general_dilated",
     "cpu.conv": "conv_general_dilated",
-    "ops.iota": "empty empty2 iota",
     "ops.cumsum": "cumlogsumexp cummax cummin cumprod cumsum",
     "cpu.cumsum": "cumlogsumexp cummax cummin cumprod cumsum",
-    "ops.dynamic_slicing": "dynamic_slice dynamic_update_slice",
     "ops.elementwise": (
-        "clamp conj cos exp2 integer_pow log2 max min mul mulhi one_minus_square pow round "
-        "sign sin square"
+        "bitcast_convert_type clamp conj convert_element_type copy cos eq eq_to exp2 from_edtype "
+        "ge gt integer_pow le le_to log2 lt lt_to max min mul mulhi ne one_minus_square pow "
+        "reduce_precision round select_n sign sin square stage stop_gradient to_edtype"
     ),
     "cpu.erf_inv": "erf_inv",
     "cpu.exp2": "exp2",
@@ -57,14 +49,9 @@ MODULES: dict[str, str] = {
     "ops.ffi": "ffi_call",
     "ops.fft": "fft",
     "cpu.gamma": "digamma lgamma",
-    "ops.gather": "gather",
+    "ops.gather": "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub",
     "tpu.gather": "gather",
     "cpu.integer_division": "div rem",
-    "ops.keys": (
-        "random_bits random_clone random_fold_in random_gamma random_seed random_split "
-        "random_unwrap random_wrap"
-    ),
-    "ops.layouts": "layout_constraint",
     "cpu.log": "atanh log1p",
     "ops.scan": "scan",
     "ops.shard_map": "shard_map",
@@ -72,18 +59,18 @@ MODULES: dict[str, str] = {
         "pmax pmin reduce reduce_max reduce_min reduce_window reduce_window_max reduce_window_min "
         "unreduced_pmax unreduced_pmin"
     ),
-    "ops.metadata": "compute_on xla_metadata_call xla_metadata_value",
     "ops.partitioning": "custom_partitioning inspect_sharding",
-    "ops.device_put": "device_put",
     "special.polynomials": "polynomial",
-    "ops.process_parts": "global_array_to_host_local_array host_local_array_to_global_array",
-    "ops.program_order": "program_order",
     "ops.programs": (
-        "call call_hi_primitive call_hi_primitive_jvp call_hi_primitive_linearized "
-        "closed_call custom_jvp_call custom_lin custom_linear_solve custom_vjp_call "
-        "custom_vmap_call jit linear_call name remat2 remat_opt"
+        "after_all call call_hi_primitive call_hi_primitive_jvp call_hi_primitive_linearized "
+        "check closed_call compute_on create_token custom_jvp_call custom_lin custom_linear_solve "
+        "custom_vjp_call custom_vmap_call dce_sink jit linear_call name optimization_barrier "
+        "program_order remat2 remat_opt xla_metadata_call xla_metadata_value"
     ),
-    "ops.random_bits": "rng_bit_generator rng_uniform threefry2x32",
+    "ops.random_bits": (
+        "random_bits random_clone random_fold_in random_gamma random_seed random_split "
+        "random_unwrap random_wrap rng_bit_generator rng_uniform threefry2x32"
+    ),
     "ops.reduce_by_function": "reduce reduce_window select_and_scatter",
     "ops.reduce": (
         "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor"
@@ -91,11 +78,14 @@ MODULES: dict[str, str] = {
     "cpu.reduce": "reduce_and reduce_max reduce_min reduce_or reduce_sum reduce_xor",
     "tpu.reduce": "reduce_sum",
     "cpu.cbrt": "cbrt",
-    "ops.scatter": "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub",
-    "ops.shaping": "broadcast_in_dim reshape rev squeeze tile transpose",
-    "ops.sharding": "argument_sharding reshard sharding_constraint",
-    "ops.sizes": "dim_as_value",
-    "ops.slicing": "concatenate pad slice split stack unstack",
+    "ops.shaping": (
+        "broadcast_in_dim concatenate dim_as_value dynamic_slice dynamic_update_slice empty "
+        "empty2 iota pad reshape rev slice split squeeze stack tile transpose unstack"
+    ),
+    "ops.sharding": (
+        "argument_sharding device_put global_array_to_host_local_array "
+        "host_local_array_to_global_array layout_constraint reshard sharding_constraint"
+    ),
     "linalg.solving": "triangular_solve tridiagonal_solve",
     "ops.sort": "approx_top_k sort top_k",
     "cpu.sort": "approx_top_k sort top_k",

@@ -14,7 +14,7 @@ import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.bridge import client, compile_process, worker_process
 from hlofront.errors import JaxRuntimeError
-from hlofront.lowering.ops import scatter
+from hlofront.lowering.ops import gather
 from tests.pjrt.needed import need
 
 
@@ -81,7 +81,7 @@ def test_a_scatter_of_one_value_to_itself_compiles(tpu):
 
 @pytest.mark.long
 def test_the_end_of_the_compiler_is_an_error(tpu, monkeypatch):
-    monkeypatch.setattr(scatter, "_may_be_one", lambda *avals: False)
+    monkeypatch.setattr(gather, "_may_be_one", lambda *avals: False)
     try:
         compiled(tpu, lambda: ones_at_ones() + 1)
     except JaxRuntimeError as error:

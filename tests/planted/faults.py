@@ -223,7 +223,7 @@ FAULTS = (
     Fault(
         "select_n of five arrays never selects the fourth",
         "off by one",
-        "hlofront/lowering/ops/compare.py",
+        "hlofront/lowering/ops/elementwise.py",
         "_select(build, which, which_aval, cases[middle:], offset + middle),",
         "_select(build, which, which_aval, cases[middle:], middle),",
     ),

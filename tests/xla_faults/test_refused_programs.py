@@ -13,7 +13,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.bridge import state
 from hlofront.bridge.xla_faults import FAULTS
-from hlofront.lowering.ops import conv, dot_general, slicing
+from hlofront.lowering.ops import conv, dot_general, shaping
 
 SIZES, PADDING, WINDOWS, CALLS = (
     "sizes before a size of zero",
@@ -183,7 +183,7 @@ def test_padding_by_parts_is_padding(edges, monkeypatch):
 
     x = np.arange(1, 11, dtype=np.float32).reshape(5, 2)
     expected = jax.jit(padded)(x)
-    monkeypatch.setattr(slicing, "_LARGEST_EDGE", -1)
+    monkeypatch.setattr(shaping, "_LARGEST_EDGE", -1)
     np.testing.assert_array_equal(jax.jit(lambda x: padded(x))(x), expected)
 
 

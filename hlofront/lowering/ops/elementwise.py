@@ -5,18 +5,74 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.dtypes import iinfo, is_complex, issubdtype
+from hlofront.base.elements import ExtendedDType
 from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import DType
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, Values
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
+from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.one_to_one import accuracy_attribute, keeping_nans
-from hlofront.lowering.ops.convert import convert
-from hlofront.lowering.ops.reduce import first_complex
+from hlofront.lowering.ops.reduce import emit_reduce, first_complex, one_op
+from hlofront.primitives.elementwise import compare
+from hlofront.primitives.elementwise import converting as c
 from hlofront.primitives.elementwise import elementwise as e
 from hlofront.primitives.elementwise.families import real_of
+
+# ---- conversions ---------------------------------------------------------------------------------
+
+
+@lower(c.convert_element_type_p)
+def _(build: Builder, x: Value, *, new_dtype: DType, weak_type: bool, sharding: object) -> Value:
+    return convert(build, x, build.avals_in[0], build.avals_out[0])
+
+
+def convert(build: Builder, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
+    """Convert x of `aval` to the dtype of `result`, dropping fractions and imaginary parts."""
+    if aval.dtype == result.dtype or isinstance(aval.dtype, ExtendedDType):
+        return x
+    if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(
+        result.dtype, np.complexfloating
+    ):
+        aval = aval.update(dtype=real_of(aval.dtype))
+        x = build.op("stablehlo.real", (x,), aval)
+    if result.dtype == np.bool_:
+        return build.compare("NE", x, build.full(0, aval), aval)
+    return x if aval.dtype == result.dtype else build.convert(x, result)
+
+
+@lower(c.to_edtype_p)
+def _(build: Builder, x: Value, *, edtype: DType) -> Value:
+    return x
+
+
+@lower(c.from_edtype_p)
+def _(build: Builder, x: Value, *, dtype: DType) -> Value:
+    return x
+
+
+@lower(c.bitcast_convert_type_p)
+def _(build: Builder, x: Value, *, new_dtype: DType) -> Value:
+    return build.op("stablehlo.bitcast_convert", (x,))
+
+
+@lower(c.reduce_precision_p)
+def _(build: Builder, x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
+    # Beyond the bits of all dtypes, more are the same; StableHLO counts up to 2**31.
+    return build.op(
+        "stablehlo.reduce_precision",
+        (x,),
+        exponent_bits=types.i32(min(exponent_bits, 64)),
+        mantissa_bits=types.i32(min(mantissa_bits, 64)),
+    )
+
+
+@lower(c.copy_p, c.stage_p, c.stop_gradient_p)
+def _(build: Builder, x: Value) -> Value:
+    return x
+
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
@@ -257,3 +313,89 @@ def _(build: Builder, x: Value, y: Value) -> Value:
     shift = f"stablehlo.shift_right_{'arithmetic' if signed else 'logical'}"
     upper = build.op(shift, (product, build.full(bits, wide)), wide)
     return build.convert(upper, out)
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+
+
+def _comparison(direction: str, total_order: bool = False) -> Callable[..., Value]:
+    def rule(build: Builder, x: Value, y: Value) -> Value:
+        aval_x, aval_y = build.avals_in
+        dtype = aval_x.dtype
+        aval = ShapedArray(build.avals_out[0].shape, dtype)
+        x = build.broadcast_to(x, aval_x, aval)
+        y = build.broadcast_to(y, aval_y, aval)
+        if isinstance(dtype, ExtendedDType):
+            return _compare_extended(build, direction, x, y, aval)
+        kind = "TOTALORDER" if total_order and issubdtype(dtype, np.floating) else None
+        return build.compare(direction, x, y, aval, kind)
+
+    return rule
+
+
+def _compare_extended(
+    build: Builder, direction: str, x: Value, y: Value, aval: ShapedArray
+) -> Value:
+    """Compare extended dtypes, whose elements are equal if all parts of their storage are."""
+    physical = ShapedArray(*aval.dtype.physical(aval.shape))
+    equal = build.compare(direction, x, y, physical)
+    init = build.constant(direction == "EQ")
+    result = aval.update(dtype=np.dtype(np.bool_))
+    fold = one_op("stablehlo.and" if direction == "EQ" else "stablehlo.or")(result)
+    axes = range(aval.ndim, physical.ndim)
+    return emit_reduce(build, [equal], [init], [result], axes, fold)[0]
+
+
+lower(compare.eq_p)(_comparison("EQ"))
+lower(compare.ne_p)(_comparison("NE"))
+lower(compare.ge_p)(_comparison("GE"))
+lower(compare.gt_p)(_comparison("GT"))
+lower(compare.le_p)(_comparison("LE"))
+lower(compare.lt_p)(_comparison("LT"))
+lower(compare.eq_to_p)(_comparison("EQ", total_order=True))
+lower(compare.le_to_p)(_comparison("LE", total_order=True))
+lower(compare.lt_to_p)(_comparison("LT", total_order=True))
+
+
+@lower(compare.select_n_p)
+def _(build: Builder, which: Value, *cases: Value) -> Value:
+    which_aval, case_aval = build.avals_in[0], build.avals_out[0]
+    if len(cases) == 1:
+        return cases[0]
+    if isinstance(case_aval.dtype, ExtendedDType):
+        which, which_aval = _over_elements(build, which, which_aval, case_aval)
+    return _select(build, which, which_aval, cases, 0)
+
+
+def _select(
+    build: Builder, which: Value, which_aval: ShapedArray, cases: Values, offset: int
+) -> Value:
+    """Select among the cases by binary search; `offset` is the number of the first case."""
+    if len(cases) == 1:
+        return cases[0]
+    middle = len(cases) // 2
+    if which_aval.dtype == np.bool_:
+        return build.op("stablehlo.select", (which, cases[1], cases[0]))
+    if offset + middle > iinfo(which_aval.dtype).max:
+        return _select(build, which, which_aval, cases[:middle], offset)
+    bound = build.full(offset + middle, which_aval)
+    is_below = build.compare("LT", which, bound, which_aval)
+    return build.op(
+        "stablehlo.select",
+        (
+            is_below,
+            _select(build, which, which_aval, cases[:middle], offset),
+            _select(build, which, which_aval, cases[middle:], offset + middle),
+        ),
+    )
+
+
+def _over_elements(
+    build: Builder, which: Value, aval: ShapedArray, case_aval: ShapedArray
+) -> tuple[Value, ShapedArray]:
+    """Return `which` broadcast to the physical shape of the cases, which have an extended dtype."""
+    if not aval.shape:
+        return which, aval
+    shape, _ = case_aval.dtype.physical(case_aval.shape)
+    result = aval.update(shape=shape)
+    return build.broadcast(which, result, range(aval.ndim)), result

@@ -1,14 +1,19 @@
 """Lowering rules of operations that hold programs: jit becomes a call, custom rules are inlined."""
 
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from collections.abc import Sequence
 from typing import Any
 
-from hlofront.bridge.mlir import Value, Values, ir
+from hlofront.bridge.mlir import Value, Values, context, ir
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.programs.subprograms import Program, called_by, closed, inputs_among
 from hlofront.core.rules import lower
 from hlofront.higher_order.call_primitive import call_p
+from hlofront.higher_order.checking import check_p
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
@@ -22,8 +27,17 @@ from hlofront.higher_order.hi_calls import (
 from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
 from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p
+from hlofront.higher_order.metadata_calls import compute_on_p, xla_metadata_call_p
+from hlofront.higher_order.program_order import in_order, program_order_p
 from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
+from hlofront.lowering.core.frontend_attributes import add
+from hlofront.primitives.calls import barriers as b
+from hlofront.primitives.calls.metadata import (
+    compute_attributes,
+    metadata_text,
+    xla_metadata_value_p,
+)
 
 
 @lower(jit_p)
@@ -142,3 +156,110 @@ def _(build: Builder, x: Value, *, name: str) -> Value:
 def _(build: Builder, *args: Value, **params: object) -> list[Value]:
     # The class of `_prim` registers these rules, so they exist if the equation does.
     return build.by_tracing(rules.run[build.primitive], args, None, **params)
+
+
+# ---- metadata ------------------------------------------------------------------------------------
+
+
+@lower(xla_metadata_value_p)
+def _(build: Builder, x: Value, *, xla_metadata_kvs: Sequence[tuple[str, object]]) -> Value:
+    owner: ir.OpView | ir.Block = x.owner
+    # An argument of the function or of a region has no operation to annotate.
+    if not isinstance(owner, ir.Block) and xla_metadata_kvs:
+        add(owner.operation, metadata_text(xla_metadata_kvs))
+    return x
+
+
+def _call(
+    build: Builder, program: ClosedJaxpr, args: Values, attributes: dict[str, str]
+) -> list[Value]:
+    values: dict[str, ir.Attribute] = {
+        name: ir.StringAttr.get(text, context=context) for name, text in attributes.items()
+    }
+    metadata = {"mhlo.frontend_attributes": ir.DictAttr.get(values, context=context)}
+    return build.call(program, build.primitive.name, args, **metadata)
+
+
+@lower(xla_metadata_call_p)
+def _(build: Builder, *args: Value, jaxpr: ClosedJaxpr, **meta: str) -> list[Value]:
+    return _call(build, jaxpr, args, meta)
+
+
+@lower(compute_on_p)
+def _(
+    build: Builder,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    compute_type: str,
+    compiler_options_json: str | None,
+) -> list[Value]:
+    attributes = compute_attributes(compute_type)
+    if compiler_options_json is not None:
+        attributes["backend_config"] = compiler_options_json
+    return _call(build, jaxpr, args, attributes)
+
+
+# ---- order of execution --------------------------------------------------------------------------
+
+
+@lower(b.optimization_barrier_p)
+def _(build: Builder, *operands: Value) -> Value | Values:
+    if not operands:
+        return []
+    return build.barrier(operands, build.avals_out)
+
+
+@lower(b.create_token_p)
+def _(build: Builder) -> Value | Values:
+    return build.op("stablehlo.create_token", ())
+
+
+@lower(b.after_all_p)
+def _(build: Builder, *tokens: Value) -> Value | Values:
+    return build.op("stablehlo.after_all", tokens)
+
+
+@lower(b.dce_sink_p)
+def _(build: Builder, x: Value, *, prevent_mlir_dce: bool) -> Value | Values:
+    if prevent_mlir_dce:
+        build.ops(
+            "stablehlo.custom_call",
+            (x,),
+            (),
+            call_target_name=types.string("dce_sink"),
+            # XLA registers the handler under its typed FFI, which is version 4 of the custom call
+            # API.
+            api_version=types.i32(4),
+            backend_config=types.attribute("{}"),
+            has_side_effect=types.boolean(True),
+        )
+    return []
+
+
+@lower(program_order_p)
+def _(
+    build: Builder,
+    *args: Value,
+    call_jaxpr: ClosedJaxpr,
+    enforce: bool,
+    strict_in: bool,
+    strict_out: bool,
+    exclude_mask: tuple[bool, ...],
+) -> list[Value]:
+    program = in_order(call_jaxpr, strict_in, strict_out) if enforce else call_jaxpr
+    return build.inline_closed(program, args, "program_order")
+
+
+@lower(check_p)
+def _(
+    build: Builder, failed: Value, code: Value, *payload: Value, debug: bool, **_: object
+) -> list[Value]:
+    if debug:
+        return []
+    raise ValueError(
+        "Cannot compile a checkify.check which was not functionalized: a compiled program cannot "
+        "raise an error. Give the function that is jitted, or that has the loop or branch, to "
+        "checkify, and look at the error that it returns: "
+        "error, result = checkify.checkify(f)(x); error.throw(). For a check that is dropped "
+        "otherwise, use checkify.debug_check."
+    )
