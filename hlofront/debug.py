@@ -6,8 +6,8 @@ from hlofront.runtime.debugging.breakpoints import debug_breakpoint as breakpoin
 from hlofront.runtime.debugging.printing import debug_callback as callback
 from hlofront.runtime.debugging.printing import debug_log as log
 from hlofront.runtime.debugging.printing import debug_print as print
-from hlofront.runtime.debugging.sharding_inspection import inspect_array_sharding
 from hlofront.runtime.debugging.sharding_pictures import (
+    inspect_array_sharding,
     visualize_array_sharding,
     visualize_sharding,
 )

@@ -13,13 +13,10 @@ __getattr__, __dir__ = _exports(
             "abstract_eval_fun close_jaxpr convert_constvars_jaxpr move_binders_to_back "
             "partial_eval_jaxpr_nounits prune_closed_jaxpr_outputs"
         ),
-        "hlofront.transforms.partial_tracers": (
-            "JaxprTracer PartialVal custom_partial_eval_rules lower_jaxpr lower_jaxpr2 "
-            "new_eqn_recipe"
-        ),
         "hlofront.transforms.partial_values": (
-            "dce_jaxpr dce_jaxpr_call_rule dce_jaxpr_call_rule=dce_jaxpr_closed_call_rule "
-            "trace_to_jaxpr_dynamic trace_to_jaxpr_nounits"
+            "JaxprTracer PartialVal custom_partial_eval_rules dce_jaxpr dce_jaxpr_call_rule "
+            "dce_jaxpr_call_rule=dce_jaxpr_closed_call_rule lower_jaxpr lower_jaxpr2 "
+            "new_eqn_recipe trace_to_jaxpr_dynamic trace_to_jaxpr_nounits"
         ),
         "hlofront.transforms.simplify": "dce_jaxpr_consts forwarded=forwarded_inputs inline_jaxpr",
         "hlofront.transforms.stage": "JitTracer=DynamicJaxprTracer",

@@ -37,8 +37,8 @@ from hlofront.sparse.bcoo_shaping import (
     bcoo_squeeze,
 )
 from hlofront.sparse.bcoo_slicing import bcoo_dynamic_slice, bcoo_gather, bcoo_slice
-from hlofront.sparse.bcsr import BCSR
-from hlofront.sparse.bcsr_functions import (
+from hlofront.sparse.bcsr import (
+    BCSR,
     bcsr_broadcast_in_dim,
     bcsr_concatenate,
     bcsr_dot_general,

@@ -16,7 +16,7 @@ from hlofront.cli.main import main
 from hlofront.inspect import costs, diff, memory_use, page, parse, profiles_in
 from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
-from hlofront.inspect.jaxpr_page import jaxpr_data
+from hlofront.inspect.program_page import jaxpr_data
 from hlofront.pjrt.targets import Description
 from hlotools.html import frame, notebook
 from hlotools.html.hlo_page import hlo_data

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hlofront.inspect.argument_specs import parse_specs
+from hlofront.inspect.target import parse_specs
 
 
 def test_arrays_scalars_and_python_values():

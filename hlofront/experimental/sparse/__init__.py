@@ -38,10 +38,9 @@ __getattr__, __dir__ = _exports(
             "bcoo_squeeze"
         ),
         "hlofront.sparse.bcoo_slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
-        "hlofront.sparse.bcsr": "BCSR bcsr_fromdense bcsr_todense",
-        "hlofront.sparse.bcsr_functions": (
-            "bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_extract "
-            "bcsr_sum_duplicates"
+        "hlofront.sparse.bcsr": (
+            "BCSR bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_extract "
+            "bcsr_fromdense bcsr_sum_duplicates bcsr_todense"
         ),
         "hlofront.sparse.creation": "empty eye random_bcoo",
         "hlofront.sparse.derivatives": "grad jacfwd jacobian jacrev value_and_grad",

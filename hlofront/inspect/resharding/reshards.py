@@ -1,22 +1,35 @@
 """The function `reshards`, which reports the values that XLA reshards."""
 
 import contextlib
+import re
 import sys
 import textwrap
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from hlofront.bridge.client import JaxRuntimeError
+from hlofront.bridge.mlir import context, ir, parsed_attribute
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.inspect.jitted import jitted
 from hlofront.inspect.program_mesh import mesh_over
-from hlofront.inspect.resharding.cures import cures_of
-from hlofront.inspect.resharding.places import Places
-from hlofront.inspect.resharding.propagation import MarkedProgram
-from hlofront.inspect.resharding.report import Reshards, rows_of
+from hlofront.inspect.resharding.places import Cause, Places, ReshardPlace
+from hlofront.inspect.resharding.propagation import (
+    AxisSplit,
+    MarkedProgram,
+    main_of,
+    mark_of,
+    operations_of,
+    splits_in,
+)
+from hlofront.inspect.resharding.report import Cure, Reshards, cause_text, rows_of
+from hlofront.pjrt.compile import mlir_lock
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlotools.cost.collectives import collectives
+from hlotools.cost.mesh_groups import MeshAxes
 
 
 def reshards(
@@ -99,3 +112,171 @@ def warn_of_reshards(program: ClosedJaxpr, name: str, where: DeviceAssignment) -
             f"{textwrap.indent(lines, '  ')}",
             file=sys.stderr,
         )
+
+
+# ---- cures ---------------------------------------------------------------------------------------
+
+
+# The number of causes that are tried, and the seconds after which no other is.
+_TRIED, _SECONDS = 6, 60.0
+# A cure saves at least a tenth.
+_LEAST = 0.9
+_DIMENSIONS = re.compile(r"\[(?:\{[^\[\]]*\})?\]")
+
+
+def cures_of(
+    marked: MarkedProgram, places: Sequence[ReshardPlace], mesh: MeshAxes | None, sent: int
+) -> list[Cure]:
+    """Return the specs with which each device sends at least a tenth less, the best first.
+
+    One argument or constraint at a time is left to XLA; the program is then compiled with the spec
+    that XLA chose.
+
+    Args:
+      marked: the program.
+      places: its places.
+      mesh: its mesh.
+      sent: the bytes that each device sends now.
+    """
+    found: list[Cure] = []
+    started = time.monotonic()
+    for cause in _causes(places)[:_TRIED]:
+        if time.monotonic() - started > _SECONDS:
+            break
+        chosen = _chosen(marked, cause)
+        if chosen is None or chosen == cause.split:
+            continue
+        less = _sent(marked, cause, chosen, mesh)
+        if less is not None and less <= _LEAST * sent:
+            of = cause_text(cause._replace(split=chosen))
+            assert of is not None
+            of = of.replace(f"the sharding constraint {chosen}", "the sharding constraint")
+            found.append(Cure(of, str(cause.split), str(chosen), sent, less))
+    # Of equally good ones, users would rather change an argument's spec than a constraint.
+    return sorted(found, key=lambda cure: (cure.sent, not cure.of.startswith("argument ")))
+
+
+def _causes(places: Sequence[ReshardPlace]) -> list[Cause]:
+    """Return the arguments and constraints that cause resharding, those of the most bytes first.
+
+    A constraint that is differentiated occurs twice in the program, on one line of the user's.
+    """
+    received: dict[object, int] = {}
+    causes: dict[object, Cause] = {}
+    for place in places:
+        for cause in {place.made_so, place.needed_so}:
+            if cause is not None:
+                place_of_user = _key(cause)
+                causes.setdefault(place_of_user, cause)
+                received[place_of_user] = received.get(place_of_user, 0) + place.received
+    return [causes[key] for key in sorted(received, key=lambda key: -received[key])]
+
+
+def _key(cause: Cause) -> object:
+    """Return a key that is equal for all constraints on one line of the user's source."""
+    if cause.origin is None or cause.origin.file is None:
+        return cause
+    return cause.origin.file, cause.origin.line, cause.split
+
+
+def _chosen(marked: MarkedProgram, cause: Cause) -> AxisSplit | None:
+    """Return the split that XLA chooses for an argument or constrained value."""
+    with _changed(marked, cause, None) as is_there:
+        if not is_there:
+            return None
+        try:
+            program, _ = marked.propagated()
+        except JaxRuntimeError:
+            return None
+    places = Places(program)
+    if cause.argument is not None:
+        return places.arguments[cause.number]
+    marks = map(places.constraint_mark, places.constraints)
+    found = dict(zip(marks, places.constraints, strict=True)).get(cause.number)
+    return None if found is None else places.split_of(found.results[0])
+
+
+def _sent(
+    marked: MarkedProgram, cause: Cause, split: AxisSplit, mesh: MeshAxes | None
+) -> int | None:
+    """Return the bytes that each device sends with another split; None if XLA rejects it."""
+    with _changed(marked, cause, split):
+        try:
+            executable = marked.compile({})
+        except JaxRuntimeError:
+            return None
+    text = "\n\n".join(module.to_string() for module in executable.hlo_modules())
+    return collectives(text, mesh).moved_bytes
+
+
+@contextmanager
+def _changed(marked: MarkedProgram, cause: Cause, split: AxisSplit | None) -> Iterator[bool]:
+    """Give an argument or constraint of a program another split inside of the block.
+
+    Args:
+      marked: the program.
+      cause: the argument or constraint.
+      split: its split; None to leave it to XLA.
+
+    Yields:
+      Whether the program has this argument or constraint.
+    """
+    body = marked.module.ir_module.operation
+    if cause.argument is None:
+        operations = [
+            each
+            for each in operations_of(body)
+            if each.name == "sdy.sharding_constraint" and _is_of(marked, each, cause)
+        ]
+        before = [each.attributes["sharding"] for each in operations]
+        for each in operations:
+            each.attributes["sharding"] = _with_split(each.attributes["sharding"], split)
+        try:
+            yield bool(operations)
+        finally:
+            for each, attribute in zip(operations, before, strict=True):
+                each.attributes["sharding"] = attribute
+        return
+    main = main_of(marked.module.ir_module)
+    given = main.attributes["arg_attrs"] if "arg_attrs" in main.attributes else ()
+    # The split of an argument may already be XLA's choice.
+    if not given or "sdy.sharding" not in given[cause.number]:
+        yield False
+        return
+    with mlir_lock:
+        changed = list(given)
+        entries = {entry.name: entry.attr for entry in changed[cause.number]}
+        entries["sdy.sharding"] = _with_split(entries["sdy.sharding"], split)
+        changed[cause.number] = ir.DictAttr.get(entries, context=context)
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get(changed, context=context)
+    try:
+        yield True
+    finally:
+        main.attributes["arg_attrs"] = given
+
+
+def _is_of(marked: MarkedProgram, operation: ir.Operation, cause: Cause) -> bool:
+    """Return whether a constraint has the line and the split of a cause."""
+    number = mark_of(operation)
+    if number is None:
+        return False
+    (split,) = splits_in(operation.attributes["sharding"])
+    return number == cause.number or _key(
+        Cause(number, marked.origins[number], None, split)
+    ) == _key(cause)
+
+
+def _with_split(attribute: ir.Attribute, split: AxisSplit | None) -> ir.Attribute:
+    """Return a sharding on the same mesh with another split; None lets XLA choose it."""
+
+    def changed(match: re.Match[str]) -> str:
+        rank = match[0].count("{")
+        axes = ["{?}"] * rank if split is None else map(_dimension_text, split.axes)
+        return f"[{', '.join(axes)}]"
+
+    return parsed_attribute(_DIMENSIONS.sub(changed, str(attribute), count=1))
+
+
+def _dimension_text(axes: Sequence[str]) -> str:
+    names = (axis.partition(":") for axis in axes)
+    return "{" + ", ".join(f'"{name}"{colon}{part}' for name, colon, part in names) + "}"

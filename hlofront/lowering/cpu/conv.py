@@ -36,7 +36,12 @@ from hlofront.primitives.linalg import conv as c
 from hlofront.primitives.linalg.conv import conv_general_dilated
 from hlofront.primitives.linalg.conv_numbers import ConvDimensionNumbers
 
-# ---- groups of batches ---------------------------------------------------------------------------
+# ---- batch groups --------------------------------------------------------------------------------
+#
+# The derivative of a convolution with feature groups with respect to its kernel is a convolution
+# with batch groups, of two large arrays, with a small result. XLA's CPU code computes it as if all
+# features were in one group, or worse. Here a loop over the elements of the result, for all groups
+# together, multiplies a shifted slice of one array by the other array and sums the product.
 
 
 # Groups of more elements keep XLA's operation.
@@ -123,7 +128,11 @@ def padded(x: Array, axes: Sequence[int], padding: Pads, dilation: Sequence[int]
     return pad(x, np.zeros((), x.dtype), config)
 
 
-# ---- dilated kernels -----------------------------------------------------------------------------
+# ---- dilated inputs ------------------------------------------------------------------------------
+#
+# XLA's CPU code multiplies the zeros of a dilated input, and if the kernel is large, as in the
+# derivative of a transposed convolution with respect to its kernel, it computes each element by a
+# loop. If operands are exchanged, the kernel is dilated instead, which is free.
 
 
 def _products(equation: Candidate) -> int:

@@ -20,7 +20,7 @@ from hlofront.lowering.core import types
 from hlofront.lowering.core.builder import Builder
 from hlofront.lowering.core.extended import physical
 from hlofront.lowering.core.partitioned_call import PartitionedCall
-from hlofront.primitives.sharding.inspection import inspect_sharding_p
+from hlofront.primitives.sharding.placing import inspect_sharding_p
 
 # The order of factor kinds in the text of a rule, with their names there.
 _KINDS = {

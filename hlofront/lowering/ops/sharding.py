@@ -21,10 +21,11 @@ from hlofront.primitives.collectives.process_parts import (
     global_array_to_host_local_array_p,
     host_local_array_to_global_array_p,
 )
-from hlofront.primitives.sharding.layouts import MemoryOrder, layout_constraint_p
 from hlofront.primitives.sharding.placing import (
+    MemoryOrder,
     argument_sharding_p,
     device_put_p,
+    layout_constraint_p,
     sharding_constraint_p,
 )
 from hlofront.primitives.sharding.resharding import reshard_p

@@ -1,15 +1,29 @@
 """Primitives of placement on devices: device_put, sharding_constraint, argument_sharding."""
 
+# pyright: strict
+
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hlofront.base.typing import Array, ArrayLike, ArrayLikes
+from hlofront.core.aval import AbstractValue, ShapedArray, Split
 from hlofront.core.aval import MemorySpace as MemorySpace
-from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.axes import AxisData
+from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, batch_with_axis, infer, infers_whole_types, jvp, transpose
+from hlofront.core.programs.subprograms import no_subprograms
+from hlofront.core.rules import (
+    BatchResult,
+    batch,
+    batch_with_axis,
+    effects,
+    infer,
+    infers_whole_types,
+    jvp,
+    subprograms,
+    transpose,
+)
 from hlofront.core.sharding.mesh_context import EMPTY, NO_MESH, get_abstract_mesh, vma_enabled
 from hlofront.core.sharding.partition import PartitionSpec, axes_of
 from hlofront.core.symbolic_zeros import (
@@ -24,6 +38,7 @@ from hlofront.core.symbolic_zeros import (
 )
 from hlofront.core.trace import process
 from hlofront.primitives.rules.derivatives import linear
+from hlofront.primitives.sharding.families import split_as_first_operand
 
 
 class CopySemantics(enum.IntEnum):
@@ -353,3 +368,107 @@ def _(
     if axis is not None:
         sharding, unconstrained_dims = _batched(axis_data, axis, sharding, unconstrained_dims)
     return argument_sharding(x, name, sharding, from_anywhere, unconstrained_dims), axis
+
+
+# ---- layouts -------------------------------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class MemoryOrder(Protocol):
+    """The protocol of layouts, whose class is in pjrt/layouts.py."""
+
+    @property
+    def major_to_minor(self) -> tuple[int, ...]: ...
+    def mode(self, aval: ShapedArray, what: str) -> str:
+        """Return the layout in XLA's notation; raise ValueError if it does not fit the aval."""
+        ...
+
+    def with_axis(self, axis: int) -> "Self":
+        """Return the layout of arrays with a new axis, whose stride is the largest."""
+        ...
+
+
+layout_constraint_p = Primitive("layout_constraint")
+split_as_first_operand(layout_constraint_p)
+
+
+def layout_constraint(x: ArrayLike, layout: MemoryOrder) -> Array:
+    """Return an array whose elements XLA lays out in memory by a layout at this point.
+
+    Raises:
+      ValueError: if the layout does not fit the array's axes.
+    """
+    return process(layout_constraint_p, (x,), {"layout": layout})
+
+
+@infer(layout_constraint_p)
+def _(x: ShapedArray, *, layout: MemoryOrder) -> ShapedArray:
+    layout.mode(x, "the value of with_layout_constraint")
+    return x
+
+
+# Cotangents have the layout of the values.
+def _transpose(cotangent: ArrayLike, x: Operand, *, layout: MemoryOrder) -> list[Cotangent]:
+    return [layout_constraint(cotangent, layout)]
+
+
+linear(layout_constraint_p, _transpose)
+
+
+@batch(layout_constraint_p)
+def _(values: ArrayLikes, axes: BatchAxes, *, layout: MemoryOrder) -> BatchResult:
+    (x,), (axis,) = values, axes
+    return layout_constraint(x, layout if axis is None else layout.with_axis(axis)), axis
+
+
+# ---- inspection ----------------------------------------------------------------------------------
+
+
+class InspectionEffect(OwnEffect):
+    """The effect of inspecting a sharding, which happens when a program is compiled."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is InspectionEffect
+
+    def __hash__(self) -> int:
+        return hash(InspectionEffect)
+
+    def __str__(self) -> str:
+        return "ShardingInspection"
+
+
+_inspection_effect = InspectionEffect()
+
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, carries_programs=True)
+subprograms(inspect_sharding_p)(no_subprograms)
+
+
+@infer(inspect_sharding_p)
+def _(x: ShapedArray, **_: object) -> list[ShapedArray]:
+    return []
+
+
+@effects(inspect_sharding_p)
+def _(x: AbstractValue, **_: object) -> Effects:
+    return frozenset({_inspection_effect})
+
+
+@jvp(inspect_sharding_p)
+def _(primals: ArrayLikes, tangents: Tangents, **params: object) -> Duals:
+    return process(inspect_sharding_p, tuple(primals), params), []
+
+
+@transpose(inspect_sharding_p)
+def _(cotangents: Sequence[Cotangent], x: Operand, **_: object) -> Cotangents:
+    return [None]
+
+
+# The callback sees the sharding of the batch.
+@batch(inspect_sharding_p)
+def _(values: ArrayLikes, axes: BatchAxes, **params: object) -> tuple[ArrayLikes, BatchAxes]:
+    return process(inspect_sharding_p, tuple(values), params), []

@@ -9,8 +9,11 @@ from hlofront.core.aval import typeof
 from hlofront.core.rules import run
 from hlofront.core.trace import as_array
 from hlofront.pjrt.layouts import Format, Layout
-from hlofront.primitives.sharding.layouts import layout_constraint, layout_constraint_p
-from hlofront.primitives.sharding.placing import CopySemantics
+from hlofront.primitives.sharding.placing import (
+    CopySemantics,
+    layout_constraint,
+    layout_constraint_p,
+)
 from hlofront.runtime.array.relayout import laid_out
 from hlofront.runtime.array.transfer import put_leaf
 

@@ -18,8 +18,8 @@ __getattr__, __dir__ = _exports(
         ),
         "hlofront.scipy.special.hyp1f1": "hyp1f1",
         "hlofront.scipy.special.hyp2f1": "hyp2f1",
+        "hlofront.scipy.special.legendre": "sph_harm_y",
         "hlofront.scipy.special.oscillating_integrals": "fresnel owens_t sici",
         "hlofront.scipy.special.softmax": "log_softmax logsumexp softmax",
-        "hlofront.scipy.special.spherical_harmonics": "sph_harm_y",
     },
 )

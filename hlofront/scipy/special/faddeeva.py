@@ -9,6 +9,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import is_complex, to_complex_dtype
+from hlofront.base.named_tuple import NamedTuple
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -16,10 +17,121 @@ from hlofront.primitives.elementwise import elementwise
 from hlofront.primitives.elementwise.converting import convert, strong
 from hlofront.primitives.elementwise.weak_types import times_one
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special import quotients
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
-from hlofront.scipy.special.quotients import paired_polynomial
-from hlofront.scipy.special.series import polynomial
+from hlofront.scipy.special.series import polynomial, table
+
+# ---- rational approximations ---------------------------------------------------------------------
+#
+# Each is an interpolation at Chebyshev's points, computed in 50 digits, of a numerator and a
+# denominator: the coefficients from the highest power down.
+
+
+class Quotient(NamedTuple):
+    """Two polynomials."""
+
+    above: tuple[float, ...]
+    below: tuple[float, ...]
+
+
+def paired_polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    """Return the polynomial of x with coefficients from the highest power down, by pairs.
+
+    Unlike Horner's rule, this does not accumulate rounding errors in high powers.
+    """
+    terms: list[Array | float] = list(reversed(coefficients))
+    while len(terms) > 1:
+        pairs = [low + high * x for low, high in zip(terms[::2], terms[1::2])]
+        terms = [*pairs, *terms[len(terms) - len(terms) % 2 :]]
+        x = x * x
+    return 0.0 * x + terms[0]
+
+
+# D(x) / x, a function of x^2, for x up to 6.5 in float64, and to 4 in float32.
+DAWSON_NEAR = {
+    "float64": Quotient(
+        table("""
+            1.6443739863182899e-25 8.01316503081282e-24 6.578870021606512e-22
+            3.091760369012199e-20 1.4137815901886199e-18 5.372571070148835e-17
+            1.8257421383486534e-15 5.483502620283867e-14 1.4623478364829563e-12
+            3.493264860510687e-11 7.270863880770517e-10 1.3961584258724072e-08
+            2.1360705103426496e-07 3.4678252839831435e-06 3.201816629831907e-05
+            0.0005249759438235476 0.0015369411222578447 0.04223847301385152
+            -0.030239463756696647 1.0
+        """),
+        table("""
+            3.288747994770327e-25 1.586189073223718e-23 1.3075972070753985e-21
+            6.116868264533324e-20 2.7960064939283178e-18 1.0599921242484743e-16
+            3.596912941463891e-15 1.077275482643505e-13 2.872280443962973e-12
+            6.807353464202147e-11 1.4313338566323807e-09 2.6576916352650918e-08
+            4.3275531144390197e-07 6.118791799191172e-06 7.410865861014329e-05
+            0.0007545607386686332 0.0062891787162330575 0.0412512353948448
+            0.19985660828716628 0.6364272029099699 1.0
+        """),
+    ),
+    "float32": Quotient(
+        table("""
+            9.518180832488633e-08 1.4162263377519105e-06 2.4784534720153703e-05
+            0.0003695717515853857 0.0018332235402183951 0.037847084145446054
+            -0.023048266685623438 0.9999999811623158
+        """),
+        table("""
+            1.9076838142685504e-07 2.6829275100781547e-06 5.129126947039702e-05
+            0.000601473247708529 0.005679323246641782 0.039891817502092086
+            0.20026251898779762 0.6436177855594515 1.0
+        """),
+    ),
+}
+
+# D(x) x, a function of x^2, for larger x.
+DAWSON_FAR = {
+    "float64": Quotient(
+        table("""
+            0.5 -16.479200356055546 173.95175722718272 -685.369590840836
+            867.4158945410069 -163.43867361851665
+        """),
+        table("""
+            1.0 -33.45840071211109 363.88271481041926 -1529.4617385517017
+            2282.8226232404045 -813.4328793953076
+        """),
+    ),
+    "float32": Quotient(
+        table("""
+            0.49999999994258604 -6.166626838659588 16.147075916290362 -5.299061296120961
+        """),
+        table("""
+            1.0 -12.833253852260626 37.96081697604401 -21.83117374575292
+        """),
+    ),
+}
+
+# erfcx(x), for x >= 0.
+ERFCX = {
+    "float64": Quotient(
+        table("""
+            6.265572959484368e-06 0.00014268677181842 0.0016242317909869576
+            0.01200190307902931 0.06336939731712829 0.24959770139580956
+            0.7459532517880759 1.6896920176781067 2.8456748715582214 3.405506961520863
+            2.6248247492083285 1.0
+        """),
+        table("""
+            1.1105438920167538e-05 0.0002529057181828352 0.0028844286121580804
+            0.02139927218971163 0.11375321753120163 0.4529103638218902
+            1.3769018237545982 3.205781048836017 5.652298824522105 7.3377753206938365
+            6.640544070539433 3.7532039163038404 1.0
+        """),
+    ),
+    "float32": Quotient(
+        table("""
+            0.01463163019684199 0.12266090664465544 0.49277978054100674
+            1.1471835872296758 1.546551406027158 0.9999999995524694
+        """),
+        table("""
+            0.025933889311794533 0.21741078265018912 0.886397529436066
+            2.1419986860935603 3.165520810717024 2.674930510119411 1.0
+        """),
+    ),
+}
+
 
 # The numbers of terms of Weideman's series, and of the asymptotic series for abs(z) > 7.
 _TERMS = {"float32": (20, 9), "float64": (40, 26)}
@@ -153,7 +265,7 @@ def _exp_of_square(x: Array) -> Array:
 
 def _erfcx_quotient(x: Array) -> tuple[Array, Array]:
     """Return a numerator and a denominator of exp(x^2) erfc(x) for positive numbers."""
-    quotient = quotients.ERFCX[typeof(x).dtype.name]
+    quotient = ERFCX[typeof(x).dtype.name]
     # Beyond, the first term of the asymptotic series DLMF 7.12.1 is exact.
     limit = 1e4 if typeof(x).dtype == np.float32 else 1e9
     is_huge = x > limit
@@ -214,7 +326,7 @@ def erfcx(x: ArrayLike) -> Array:
 @custom_jvp
 def _dawsn(x: Array) -> Array:
     dtype = typeof(x).dtype
-    near, far = quotients.DAWSON_NEAR[dtype.name], quotients.DAWSON_FAR[dtype.name]
+    near, far = DAWSON_NEAR[dtype.name], DAWSON_FAR[dtype.name]
     border, limit = (4.0, 1e4) if dtype == np.float32 else (6.5, 1e9)
     size = jnp.abs(x)
     is_near, is_huge = size < border, size > limit

@@ -12,7 +12,7 @@ from hlofront.scipy.stats.arguments import (
     nan_unless,
     with_constants,
 )
-from hlofront.scipy.stats.gamma_formulas import log_density, survival
+from hlofront.scipy.stats.gamma import log_density, survival
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
