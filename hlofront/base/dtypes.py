@@ -6,7 +6,6 @@ dtype of an array operand.
 """
 
 import functools
-import warnings
 from typing import Any, cast
 
 import ml_dtypes
@@ -250,11 +249,7 @@ def check_user_dtype_supported(dtype: object, where: str = "dtype") -> Any:
     if mode == "error":
         raise ValueError(f"{problem}. {remedy}")
     narrow = _narrowed[requested]
-    warnings.warn(
-        f"{problem}, and will be truncated to dtype {narrow}. {remedy}",
-        UserWarning,
-        stacklevel=source.frames_to_user(),
-    )
+    source.warn(f"{problem}, and will be truncated to dtype {narrow}. {remedy}")
     return narrow
 
 

@@ -6,7 +6,6 @@ import itertools
 import os
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
@@ -561,10 +560,9 @@ def warn_of_unknown_variables() -> None:
             hint = (
                 f"did you mean HLOFRONT_{near[0]}?" if near else "config.values lists the options"
             )
-            warnings.warn(
+            source.warn(
                 f"the environment variable {name} has no effect, as hlofront has no such option: "
-                f"{hint}",
-                stacklevel=source.frames_to_user(),
+                f"{hint}"
             )
 
 

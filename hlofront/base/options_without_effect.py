@@ -1,7 +1,5 @@
 """Options of JAX that hlofront accepts without effect, with a warning when one is set."""
 
-import warnings
-
 from hlofront.base import source
 from hlofront.base.option import (
     BOOL,
@@ -105,11 +103,10 @@ def _warn_where_changed(option: Option) -> None:
         if value is unset or value == option.default or option.name in _warned:
             return
         _warned.add(option.name)
-        warnings.warn(
+        source.warn(
             f"the option {option.name} is set to {value!r} and has no effect in hlofront, which "
             f"accepts it for programs that are written for JAX, where it "
-            f"{OPTIONS_WITHOUT_EFFECT[option.name][1]}",
-            stacklevel=source.frames_to_user(),
+            f"{OPTIONS_WITHOUT_EFFECT[option.name][1]}"
         )
 
     option.watch(warn)

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import types
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -165,6 +166,11 @@ def frames_to_user() -> int:
         if not frame.f_code.co_filename.startswith("<frozen importlib"):
             level += 1
     return level
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of what the user's innermost line does."""
+    warnings.warn(message, category, stacklevel=frames_to_user())
 
 
 def summarize(traceback: Traceback | None, frame_count: int = 1) -> str:

@@ -26,11 +26,11 @@ class Fault(NamedTuple):
     Attributes:
       name: its name in reports.
       effect: its effect on programs, in words.
+      test: the test that shows it.
       since: the first supported jaxlib with the fault.
       until: the first later jaxlib without it; None while there is none.
       platform: the platform whose compiler has it.
       reports: the public bug reports; () if there are none.
-      test: the test that shows it.
       options: the options of XLA's compiler that guard programs for the platform.
       lowered_in: the module that lowers operations differently; "" if none does.
       refused_in: the module that raises an error before XLA compiles; "" if none does.
@@ -43,11 +43,11 @@ class Fault(NamedTuple):
 
     name: str
     effect: str
-    since: Version
-    until: Version | None
-    platform: str
-    reports: tuple[str, ...]
     test: str
+    since: Version = (0, 10, 2)
+    until: Version | None = None
+    platform: str = "cpu"
+    reports: tuple[str, ...] = ()
     options: Mapping[str, str] = {}
     lowered_in: str = ""
     refused_in: str = ""
@@ -74,9 +74,7 @@ FAULTS = (
         name="reductions by YNNPACK",
         effect="sums over products and over other elementwise operations have wrong elements, and "
         "of arrays of seven and eight axes they end the process",
-        since=(0, 10, 2),
         until=(0, 11, 2),
-        platform="cpu",
         reports=("jax#39103", "jax#39257", "jax#40412", "jax#40633"),
         test="tests/xla_faults/test_ynnpack_reductions.py",
         options=_NO_REDUCTIONS_BY_YNNPACK,
@@ -85,10 +83,6 @@ FAULTS = (
     Fault(
         name="maxima by YNNPACK",
         effect="maxima and minima of some thousand floats ignore NaNs, and elements next to them",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_maxima.py",
         lowered_in="hlofront/lowering/cpu/maxima.py",
         operations=frozenset(("stablehlo.maximum", "stablehlo.minimum")),
@@ -97,10 +91,6 @@ FAULTS = (
         name="strided windows by YNNPACK",
         effect="reductions of windows that have strides are wrong, or errors, if the operand is "
         "dilated, padded between its elements, or a product that negative padding cuts",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_strided_windows.py",
         lowered_in="hlofront/lowering/ops/reduce_window.py",
         operations=frozenset(("stablehlo.reduce_window",)),
@@ -110,9 +100,6 @@ FAULTS = (
     Fault(
         name="exponentials of NaN",
         effect="the exponential of a NaN that is found while a program is compiled is any number",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
         reports=("jax#29537",),
         test="tests/xla_faults/test_exponentials.py",
         lowered_in="hlofront/lowering/core/one_to_one.py",
@@ -130,10 +117,7 @@ FAULTS = (
         name="convolutions that cut and pad an axis",
         effect="convolutions of arrays that negative padding cuts at the start of an axis, and "
         "positive padding extends at its end, read outside of the array",
-        since=(0, 10, 2),
         until=(0, 12),
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_convolutions.py",
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
@@ -142,10 +126,6 @@ FAULTS = (
         name="convolutions of nothing but padding",
         effect="convolutions end the process where negative padding cuts a whole axis at its end, "
         "and positive padding extends it at its start",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
@@ -154,10 +134,6 @@ FAULTS = (
         name="convolutions with long kernels of dilated inputs",
         effect="convolutions end the process where the kernel is longer than the input along one "
         "axis, and the input is dilated by the length of the kernel along another",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
@@ -166,10 +142,6 @@ FAULTS = (
         name="convolutions of inputs with long gaps",
         effect="the positions of a kernel on a dilated input are counted one by one while it is "
         "compiled, which takes minutes if they are billions",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
@@ -180,10 +152,6 @@ FAULTS = (
         name="cuts of split axes",
         effect="padding and windows that cut an axis at its start end the process, if the axis is "
         "split over devices, and dilated or cut as a whole",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_split_programs.py",
         lowered_in="hlofront/lowering/core/emitter.py",
         operations=frozenset(("stablehlo.convolution", "stablehlo.pad", "stablehlo.reduce_window")),
@@ -192,10 +160,6 @@ FAULTS = (
         name="groups of split convolutions",
         effect="convolutions in groups are wrong, or errors, if features are split over devices "
         "and the axes of the result are in another order than those of the operand",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_split_programs.py",
         lowered_in="hlofront/lowering/ops/conv.py",
         operations=frozenset(("stablehlo.convolution",)),
@@ -205,10 +169,6 @@ FAULTS = (
         name="cut windows of one element",
         effect="reductions of windows of one element end the process where negative padding cuts "
         "elements off",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/ops/reduce_window.py",
         operations=frozenset(("stablehlo.reduce_window",)),
@@ -217,10 +177,6 @@ FAULTS = (
         name="products of a row with 2**31 columns",
         effect="the product of a vector or of one row with a matrix of 2**31 columns and more ends "
         "the process",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/ops/dot_general.py",
         is_rare=True,
@@ -229,10 +185,6 @@ FAULTS = (
         name="sizes before a size of zero",
         effect="an array without elements, whose sizes before the 0 have a product beyond 64 bits, "
         "ends the process",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         refused_in="hlofront/lowering/core/types.py",
     ),
@@ -240,10 +192,6 @@ FAULTS = (
         name="padding beyond the sizes of arrays",
         effect="padding of 2**31 and more elements, which negative padding cuts again, ends the "
         "process",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/ops/shaping.py",
         refused_in="hlofront/lowering/core/types.py",
@@ -252,20 +200,12 @@ FAULTS = (
         name="windows of padding",
         effect="windows of 2**31 and more elements, nearly all of them padding, are reduced for "
         "ever",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         refused_in="hlofront/lowering/ops/reduce_window.py",
     ),
     Fault(
         name="concatenations of two-bit integers",
         effect="concatenations of int2 and uint2 end the process",
-        since=(0, 10, 2),
-        until=None,
-        platform="cpu",
-        reports=(),
         test="tests/xla_faults/test_refused_programs.py",
         lowered_in="hlofront/lowering/core/emitter.py",
         operations=frozenset(("stablehlo.concatenate",)),

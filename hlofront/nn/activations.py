@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Hashable
 from typing import SupportsIndex
 
@@ -569,11 +568,10 @@ def one_hot(
     dtype = check_user_dtype_supported(dtype, "one_hot")
     x = jnp.asarray(x)
     if not jnp.issubdtype(x.dtype, jnp.integer) and x.dtype != jnp.bool_:
-        warnings.warn(
+        source.warn(
             f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}, which will be an "
             "error: convert it with .astype(int).",
             DeprecationWarning,
-            stacklevel=source.frames_to_user(),
         )
     if isinstance(axis, SupportsIndex):
         vectors = _one_hot(x, count, dtype, operator.index(axis))

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from types import ModuleType
@@ -201,12 +200,11 @@ def _watch_forks() -> None:
 
 def _warn_of_fork() -> None:
     if _clients:
-        warnings.warn(
+        source.warn(
             "os.fork() was called. It is incompatible with multithreaded code, and hlofront is "
             "multithreaded: the child can read arrays, and cannot run anything. Start processes "
             "with the method 'spawn', or fork before the first operation.",
             RuntimeWarning,
-            stacklevel=source.frames_to_user(),
         )
 
 

@@ -2,7 +2,6 @@
 
 import enum
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -192,11 +191,10 @@ def _apply_compiler_settings(options: bridge.CompileOptions) -> None:
     for option in (_run_time_effort, _memory_effort):
         if not bridge.set_effort(build, option.name.removeprefix("jax_"), option.value):
             if option.value:
-                warnings.warn(
+                source.warn(
                     f"{option.name} = {option.value} has no effect under this jaxlib, whose "
                     "compiler has only levels: set jax_optimization_level or "
-                    "jax_memory_fitting_level instead",
-                    stacklevel=source.frames_to_user(),
+                    "jax_memory_fitting_level instead"
                 )
     flags = build.debug_options
     if _few_optimizations.value:

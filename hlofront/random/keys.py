@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -125,13 +124,12 @@ def typed_key(x: ArrayLike) -> tuple[Array, bool]:
         check_key_data(x, default_generator())
         raise ValueError(_LEGACY)
     if mode == "warn":
-        warnings.warn(_LEGACY, UserWarning, stacklevel=source.frames_to_user())
+        source.warn(_LEGACY)
     if enable_custom_prng.value:
-        warnings.warn(
+        source.warn(
             "Raw arrays as random keys to jax.random functions are deprecated. Assuming valid "
             f"{default_prng_impl.value} key for now.",
             FutureWarning,
-            stacklevel=source.frames_to_user(),
         )
     return wrap(x, default_generator()), True
 

@@ -20,7 +20,7 @@ from hlofront.pjrt.backends import get_compile_options
 
 OLDEST = (0, 10, 2)
 FLAG = "xla_cpu_some_flag"
-FAULT = Fault("some", "is wrong", OLDEST, None, "cpu", ("jax#1",), "some.py", {FLAG: "-bad"})
+FAULT = Fault("some", "is wrong", "some.py", OLDEST, reports=("jax#1",), options={FLAG: "-bad"})
 x = np.ones((4, 4), np.float32)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from hlofront.base import source
@@ -70,11 +68,10 @@ def _warn_of_lost_part(dtype: np.dtype, target: np.dtype) -> None:
     if target == bool_ or issubdtype(target, np.complexfloating):
         return
     if issubdtype(dtype, np.complexfloating):
-        warnings.warn(
+        source.warn(
             f"astype from {dtype} to {target} drops the imaginary part, which is deprecated and "
             "will be an error: take jnp.real or jnp.imag first.",
             DeprecationWarning,
-            stacklevel=source.frames_to_user(),
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -555,11 +554,10 @@ def _listed(name: str, a: object) -> object:
     if hasattr(a, "__jax_array__"):
         return as_operand(a)
     if not isinstance(a, bool | int | float | complex | str):
-        warnings.warn(
+        source.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)}: that will be an error. "
             "Make an array of it with jnp.asarray first.",
             DeprecationWarning,
-            stacklevel=source.frames_to_user(),
         )
     return a
 

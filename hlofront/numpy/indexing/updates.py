@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -197,13 +196,12 @@ def warn_if_lossy(aval: ShapedArray, values: ArrayLike) -> None:
     if other.dtype == dtype:
         return
     if _common(aval, other)[0] != dtype:
-        warnings.warn(
+        source.warn(
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
             f"{other.dtype} to dtype={dtype} with jax_numpy_dtype_promotion=standard. In future "
             "JAX releases this will result in an error. Convert the value: "
             f"x.at[index].set(value.astype({str(dtype)!r})), or the array before.",
             FutureWarning,
-            stacklevel=source.frames_to_user(),
         )
 
 

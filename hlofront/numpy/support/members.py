@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
@@ -96,11 +95,10 @@ def _to_device(self: Array, device: DeviceLike, *, stream: int | None = None) ->
 
 def _numpy_dtype(self: Array) -> object:
     """The dtype of an array that is passed to NumPy as a dtype, which is deprecated."""
-    warnings.warn(
+    source.warn(
         "an array was given as a dtype, which is deprecated and will be an error: instead of "
         "dtype=x write dtype=x.dtype",
         DeprecationWarning,
-        stacklevel=source.frames_to_user(),
     )
     return self.dtype
 

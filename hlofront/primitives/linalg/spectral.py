@@ -1,7 +1,6 @@
 """Eigenvalue, singular value and Schur decompositions, Hessenberg and tridiagonal reductions."""
 
 import enum
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -191,10 +190,9 @@ def eig(
       ValueError: if a matrix is not square.
     """
     if use_magma is not None:
-        warnings.warn(
+        source.warn(
             "use_magma of eig is deprecated: give implementation=EigImplementation.MAGMA instead",
             DeprecationWarning,
-            stacklevel=source.frames_to_user(),
         )
         if use_magma and implementation is None:
             implementation = EigImplementation.MAGMA

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Sequence
 
 from hlofront.base import source
@@ -293,11 +292,10 @@ class AttachedBundle:
     def _warn_of_context(self, program: Program, context: str) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(
+            source.warn(
                 f"{self._function.name} is traced, as its program in {self._function.contents.path}"
                 f" is of other options: these were {program.entry.context!r} and are {context!r}",
                 BundleWarning,
-                stacklevel=source.frames_to_user(),
             )
 
 
@@ -337,11 +335,10 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
     contents = read(os.fspath(path))
     reason = differing(contents.header["function"], function_fields(jitted))
     if reason:
-        warnings.warn(
+        source.warn(
             f"{contents.path} is not used, and {jitted.name} is traced and compiled: {reason}. "
             "Save the bundle again.",
             BundleWarning,
-            stacklevel=source.frames_to_user(),
         )
         return fun
     function = _bundled(contents, trust, None, has_function=True)

@@ -1,7 +1,6 @@
 """A program of a bundle: its StableHLO as a traced function, and its executables."""
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -189,12 +188,11 @@ class Program:
             _, target, reason = min(reasons)
             if (target, reason) not in self._refused:
                 self._refused.add((target, reason))
-                warnings.warn(
+                source.warn(
                     f"the executable of {self.contents.header['name']} for {target} in "
                     f"{self.contents.path} is not used, and the program is compiled: {reason}. "
                     "Save the bundle again for this machine.",
                     BundleWarning,
-                    stacklevel=source.frames_to_user(),
                 )
             if self.has_function:
                 raise NoExecutable

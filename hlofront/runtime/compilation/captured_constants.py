@@ -1,7 +1,6 @@
 """The warning about large captured constants: arrays that a function closes over."""
 
 import heapq
-import warnings
 from collections.abc import Iterator
 
 from hlofront.base import source
@@ -36,7 +35,7 @@ def warn_of_constants(program: ClosedJaxpr) -> None:
         message += "".join([_reported(const, where, frames) for const, where in largest])
     else:
         message += " JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 reports where they are used."
-    warnings.warn(message, stacklevel=source.frames_to_user())
+    source.warn(message)
 
 
 def _constants(program: ClosedJaxpr) -> Iterator[tuple[Array, tuple[Jaxpr, Var]]]:

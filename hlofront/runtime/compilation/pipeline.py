@@ -2,7 +2,6 @@
 
 import importlib
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -402,8 +401,7 @@ def aot_targets() -> ModuleType:
 
 def _warn_of_donations(unusable: Sequence[str]) -> None:
     if unusable:
-        warnings.warn(
+        source.warn(
             f"Some donated buffers were not usable: {', '.join(unusable)}. No result has as "
-            "many elements as such an argument; donate only arguments that a result can replace.",
-            stacklevel=source.frames_to_user(),
+            "many elements as such an argument; donate only arguments that a result can replace."
         )

@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -134,9 +133,8 @@ class RunLog:
             yield
         except OSError as error:
             self._has_ended = True
-            warnings.warn(
-                f"HLOFRONT_LOG: {self.folder} cannot be written: {error}. The log ends here.",
-                stacklevel=source.frames_to_user(),
+            source.warn(
+                f"HLOFRONT_LOG: {self.folder} cannot be written: {error}. The log ends here."
             )
 
 

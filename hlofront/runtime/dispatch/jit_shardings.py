@@ -1,6 +1,5 @@
 """The shardings of jit, as trees for its arguments and results, and sharding constraints."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -428,9 +427,8 @@ def check_device(device: Device | None, backend: str | None) -> None:
             f"device={device} and backend={backend!r}: leave one out"
         )
     if device is not None or backend is not None:
-        warnings.warn(
+        source.warn(
             "backend and device arguments of jit are deprecated: put the arguments of the jitted "
             "function on the device instead, by jax.device_put(x, device)",
             DeprecationWarning,
-            stacklevel=source.frames_to_user(),
         )

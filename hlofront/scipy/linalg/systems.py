@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -82,12 +81,11 @@ def _is_vector(a: Array, b: Array) -> bool:
 def _warn_of_vectors(name: str, a: ArrayLike, b: ArrayLike) -> None:
     """Warn if b is read as a batch of vectors, with one axis less than the matrices."""
     if 1 < np.ndim(b) == np.ndim(a) - 1:
-        warnings.warn(
+        source.warn(
             f"jax.scipy.linalg.{name} reads b, with one axis less than the matrices, as a batch of "
             "vectors. This is deprecated, and b will be a batch of matrices: give it b[..., None] "
             "and take [..., 0] of the result",
             FutureWarning,
-            stacklevel=source.frames_to_user(),
         )
 
 
