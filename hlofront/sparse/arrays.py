@@ -2,8 +2,9 @@
 
 import abc
 import math
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 from hlofront.base import tree
 from hlofront.base.typing import Array, ArrayLike, ArrayLikes, DType, Params, Shape
@@ -15,15 +16,15 @@ from hlofront.primitives.sparse.elements import todense_p
 def _refused(name: str) -> Callable[..., Any]:
     """Return an operator that raises an error, for formats of sparse arrays that do not have it."""
 
-    def operator(self: "JAXSparse", *args: object, **kwargs: object) -> NoReturn:
+    def method(self: "JAXSparse", *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(  # JAX raises this class.
             f"{self.__class__}.{name}: this format has no such operation; convert the array to "
             "BCOO, which has most, or to a dense one with .todense()"
         )
 
-    operator.__name__ = name
-    operator.__qualname__ = f"JAXSparse.{name}"
-    return operator
+    method.__name__ = name
+    method.__qualname__ = f"JAXSparse.{name}"
+    return method
 
 
 class JAXSparse(abc.ABC):
@@ -130,8 +131,13 @@ class JAXSparse(abc.ABC):
 class SparseFormat(JAXSparse):
     """The base class of the formats of this package, whose buffers are attributes."""
 
-    # The buffers, the stored elements first.
+    # The names of the buffers, the stored elements first, and the buffers.
+    _buffer_names: ClassVar[tuple[str, ...]]
     _bufs: ClassVar[property]
+
+    def __init_subclass__(cls) -> None:
+        if "_buffer_names" in cls.__dict__:
+            cls._bufs = property(operator.attrgetter(*cls._buffer_names))
 
     @property
     def dtype(self) -> DType:
@@ -140,6 +146,13 @@ class SparseFormat(JAXSparse):
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
         return self._bufs, {"shape": self.shape}
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> Self:
+        mat = object.__new__(cls)
+        mat.__dict__.update(zip(cls._buffer_names, children, strict=True))
+        mat.__dict__.update(aux_data)
+        return mat
 
 
 _LEAF = tree.tree_structure(0)

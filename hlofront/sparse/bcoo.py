@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.arrays.filling import zeros
@@ -48,7 +48,7 @@ class BCOO(BatchedSparse):
     _fromdense_p = sparse_elements.bcoo_fromdense_p
     _order_of_dense = {"indices_sorted": True, "unique_indices": True}
 
-    _bufs = property(operator.attrgetter("data", "indices"))
+    _buffer_names = ("data", "indices")
 
     def _take(self, buffers: Sequence[Array]) -> None:
         self.data, self.indices = buffers
@@ -170,13 +170,6 @@ class BCOO(BatchedSparse):
         """
         order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
         return bcoo_transpose(self, permutation=order)
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "BCOO":
-        mat = object.__new__(cls)
-        mat.data, mat.indices = children
-        mat.__dict__.update(aux_data)
-        return mat
 
 
 register_batched(BCOO)

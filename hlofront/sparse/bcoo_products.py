@@ -17,7 +17,7 @@ from hlofront.primitives.elementwise.compare import eq, select
 from hlofront.primitives.elementwise.elementwise import bitwise_and, bitwise_not, max, mul
 from hlofront.primitives.linalg.contraction_numbers import (
     DotDimensionNumbers,
-    canonical_axes,
+    canonical_numbers,
     remaining_axes,
 )
 from hlofront.primitives.linalg.conv import conv_general_dilated
@@ -44,15 +44,6 @@ from hlofront.primitives.sparse.products import (
 )
 from hlofront.sparse.bcoo import BCOO, bcoo_fromdense
 from hlofront.transforms.stage import stage
-
-
-def canonical_numbers(numbers: DotDimensionNumbers) -> Numbers:
-    """Return dimension numbers of a product as tuples of ints."""
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
-    return (
-        (canonical_axes(lhs_contracting), canonical_axes(rhs_contracting)),
-        (canonical_axes(lhs_batch), canonical_axes(rhs_batch)),
-    )
 
 
 @boundary

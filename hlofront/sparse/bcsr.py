@@ -1,25 +1,23 @@
 """Sparse arrays in batched compressed rows: the class BCSR, its making, and functions of it."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.numpy.arrays.creation import asarray
 from hlofront.numpy.arrays.filling import zeros
 from hlofront.primitives.arrays.creation import full
-from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers
+from hlofront.primitives.linalg.contraction_numbers import DotDimensionNumbers, canonical_numbers
 from hlofront.primitives.linalg.dot_general import canonical_element_type, dot_general
 from hlofront.primitives.sparse import rows as sparse_rows
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.sparse.batched import BatchedSparse, register_batched
 from hlofront.sparse.bcoo import BCOO, bcoo_sum_duplicates
-from hlofront.sparse.bcoo_products import canonical_numbers
 from hlofront.sparse.bcoo_shaping import bcoo_broadcast_in_dim, bcoo_concatenate
 
 
@@ -46,7 +44,7 @@ class BCSR(BatchedSparse):
 
     _fromdense_p = sparse_rows.bcsr_fromdense_p
 
-    _bufs = property(attrgetter("data", "indices", "indptr"))
+    _buffer_names = ("data", "indices", "indptr")
 
     def _take(self, buffers: Sequence[Array]) -> None:
         self.data, self.indices, self.indptr = buffers
@@ -145,13 +143,6 @@ class BCSR(BatchedSparse):
         raise NotImplementedError(  # JAX raises this class.
             "Transpose is not implemented for BCSR: convert with .to_bcoo() first"
         )
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "BCSR":
-        mat = object.__new__(cls)
-        mat.data, mat.indices, mat.indptr = children
-        mat.__dict__.update(aux_data)
-        return mat
 
 
 register_batched(BCSR)

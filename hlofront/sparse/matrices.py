@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -121,7 +120,7 @@ class COO(_Matrix):
 
     row: Array
     col: Array
-    _bufs = property(attrgetter("data", "row", "col"))
+    _buffer_names = ("data", "row", "col")
 
     def __init__(
         self,
@@ -176,13 +175,6 @@ class COO(_Matrix):
     def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
         return self._bufs, self._info._asdict()
 
-    @classmethod
-    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "COO":
-        mat = object.__new__(cls)
-        mat.data, mat.row, mat.col = children
-        mat.__dict__.update(aux_data)
-        return mat
-
     def _product(self, other: Array, transpose: bool = False) -> Array:
         data, factor = promote_dtypes(self.data, other)
         mat = COO((data, self.row, self.col), **self._info._asdict())
@@ -195,18 +187,11 @@ class _Compressed(_Matrix):
 
     indices: Array
     indptr: Array
-    _bufs = property(attrgetter("data", "indices", "indptr"))
+    _buffer_names = ("data", "indices", "indptr")
 
     def __init__(self, args: ArrayLikes, *, shape: Sequence[int]):
         self.data, self.indices, self.indptr = map(asarray, args)
         super().__init__(args, shape=shape)
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> Self:
-        mat = object.__new__(cls)
-        mat.data, mat.indices, mat.indptr = children
-        mat.shape = aux_data["shape"]
-        return mat
 
 
 @tree.register_pytree_node_class

@@ -87,7 +87,39 @@ RefIndexEntry = ArrayLike | Slice | slice | EllipsisType
 RefIndex = RefIndexEntry | tuple[RefIndexEntry, ...] | None
 
 
-class TransformedRef:
+class Indexable:
+    """The base class of references and of views of their parts, which are indexed alike."""
+
+    __slots__ = ()
+
+    # NumPy arrays leave operators to the other operand.
+    __array_priority__ = 1000
+
+    @property
+    def at(self: RefLike) -> "RefIndexer":
+        """Views of parts: `ref.at[index]`."""
+        return RefIndexer(self)
+
+    def reshape(self: RefLike, *shape: int | tuple[int, ...]) -> "TransformedRef":
+        """Return a view in another shape: see `reshaped`."""
+        return reshaped(self, *shape)
+
+    def bitcast(self: RefLike, dtype: DTypeLike) -> "TransformedRef":
+        """Return a view of the bits as elements of another dtype: see `bitcasted`."""
+        return bitcasted(self, dtype)
+
+    def addupdate(self: RefLike, value: ArrayLike, index: RefIndex = None) -> None:
+        """Add a value to the elements at an index; None is all of them."""
+        addupdate(self, index, value)
+
+    def __getitem__(self: RefLike, index: RefIndex) -> Array:
+        return get(self, index)
+
+    def __setitem__(self: RefLike, index: RefIndex, value: ArrayLike) -> None:
+        set(self, index, value)
+
+
+class TransformedRef(Indexable):
     """A view of a part of a reference, `ref.at[index]`, which is indexed like a reference.
 
     Attributes:
@@ -96,9 +128,6 @@ class TransformedRef:
     """
 
     __slots__ = ("ref", "transforms")
-
-    # NumPy's arrays leave operators to the other operand.
-    __array_priority__ = 1000
 
     def __init__(self, ref: RefLike, transforms: Sequence[NDIndexer]):
         self.ref = ref
@@ -120,31 +149,9 @@ class TransformedRef:
     def size(self) -> int:
         return ShapedArray(self.shape, self.dtype).size
 
-    @property
-    def at(self) -> "RefIndexer":
-        return RefIndexer(self)
-
-    def __getitem__(self, index: RefIndex) -> Array:
-        return get(self, index)
-
-    def __setitem__(self, index: RefIndex, value: ArrayLike) -> None:
-        set(self, index, value)
-
     def get(self, index: RefIndex = None) -> Array:
         """Return the elements at an index of the part."""
         return get(self, index)
-
-    def addupdate(self, value: ArrayLike, index: RefIndex = None) -> None:
-        """Add a value to the elements at an index of the part."""
-        addupdate(self, index, value)
-
-    def reshape(self, *shape: int | tuple[int, ...]) -> "TransformedRef":
-        """Return a view of the part in another shape: see `reshaped`."""
-        return reshaped(self, *shape)
-
-    def bitcast(self, dtype: DTypeLike) -> "TransformedRef":
-        """Return a view of the bits of the part as another dtype: see `bitcasted`."""
-        return bitcasted(self, dtype)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hlofront.base.typing import ArrayLike, DType, DTypeLike
+from hlofront.base.typing import DType
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import Array
 from hlofront.core import rules
@@ -12,25 +12,18 @@ from hlofront.core.trace import engine
 from hlofront.primitives.arrays.creation import empty
 from hlofront.primitives.elementwise.converting import convert, copy_p
 from hlofront.primitives.references.references import (
-    RefIndex,
-    RefIndexer,
-    TransformedRef,
-    addupdate,
-    bitcasted,
+    Indexable,
     empty_ref_p,
     free_ref_p,
     freeze_p,
-    get,
     new_ref_p,
-    reshaped,
 )
-from hlofront.primitives.references.references import set as set_elements
 
 if TYPE_CHECKING:
     from hlofront.pjrt.layouts import Format
 
 
-class Ref(metaclass=RefMeta):
+class Ref(Indexable, metaclass=RefMeta):
     """A mutable reference to an array, as `new_ref` makes it; tracers of references are instances.
 
     Examples:
@@ -42,9 +35,6 @@ class Ref(metaclass=RefMeta):
     """
 
     __slots__ = ("__weakref__", "_array", "_aval")
-
-    # NumPy arrays leave operators to the other operand.
-    __array_priority__ = 1000
 
     _array: Array | None
     _aval: AbstractRef
@@ -116,32 +106,9 @@ class Ref(metaclass=RefMeta):
         """True if computations follow the array to its devices."""
         return self.array.committed
 
-    @property
-    def at(self) -> RefIndexer:
-        """Views of parts of the reference: `ref.at[index]`."""
-        return RefIndexer(self)
-
     def unsafe_buffer_pointer(self) -> int:
         """Return the address of the array in the memory of its device."""
         return self.array.unsafe_buffer_pointer()
-
-    def reshape(self, *shape: int | tuple[int, ...]) -> TransformedRef:
-        """Return a view of the reference in another shape."""
-        return reshaped(self, *shape)
-
-    def bitcast(self, dtype: DTypeLike) -> TransformedRef:
-        """Return a view of the bits of the reference as elements of another dtype."""
-        return bitcasted(self, dtype)
-
-    def addupdate(self, value: ArrayLike, index: RefIndex = None) -> None:
-        """Add a value to the elements at an index; None is all of them."""
-        addupdate(self, index, value)
-
-    def __getitem__(self, index: RefIndex) -> Array:
-        return get(self, index)
-
-    def __setitem__(self, index: RefIndex, value: ArrayLike) -> None:
-        set_elements(self, index, value)
 
     def __len__(self) -> int:
         return len(self._aval)
