@@ -345,51 +345,50 @@ def _(
 ) -> Cotangents:
     if is_linear(rhs):
         assert not is_linear(lhs)  # The jvp rule of `bilinear` leads to one linear operand.
-        return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
+        return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, params)
     assert is_linear(lhs)
-    return _cotangent_of_input(cotangent, lhs.aval, rhs, **params), None
+    return _cotangent_of_input(cotangent, lhs.aval, rhs, params), None
+
+
+def _padding_of_cotangent(
+    cotangent: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, params: _ConvParams, of_input: bool
+) -> Pads:
+    """Return the padding of the convolution that makes the input's or the kernel's cotangent."""
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    pads: list[tuple[int, int]] = []
+    for arrived, size, window, stride, (low, _), base, holes in zip(
+        _sizes(cotangent, out_spec),
+        _sizes(lhs, lhs_spec),
+        _sizes(rhs, rhs_spec),
+        params["window_strides"],
+        params["padding"],
+        params["lhs_dilation"],
+        params["rhs_dilation"],
+        strict=True,
+    ):
+        reach = dilated(window, holes) - 1
+        spare = dilated(size, base) - dilated(arrived, stride)
+        before, total = (reach - low, reach + spare) if of_input else (low, reach - spare)
+        pads.append((before, total - before))
+    return tuple(pads)
 
 
 def _cotangent_of_input(
-    cotangent: ArrayLike,
-    aval: ShapedArray,
-    rhs: ArrayLike,
-    *,
-    window_strides: tuple[int, ...],
-    padding: Pads,
-    lhs_dilation: tuple[int, ...],
-    rhs_dilation: tuple[int, ...],
-    dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int,
-    batch_group_count: int,
-    **params: object,
+    cotangent: ArrayLike, aval: ShapedArray, rhs: ArrayLike, params: _ConvParams
 ) -> ArrayLike:
     """Return the input's cotangent: the result's cotangent, dilated, convolved with the kernel.
 
     The kernel is reversed, and the result's cotangent is dilated by the stride.
     """
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
-    groups = max(feature_group_count, batch_group_count)
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    batch_group_count = params["batch_group_count"]
+    groups = max(params["feature_group_count"], batch_group_count)
     if groups > 1:
         # Output features of a group are now its input features: the groups move to the other
         # feature axis.
         rhs = _merge(_split(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
     if len(rhs_spec) > 2:
         rhs = rev(rhs, rhs_spec[2:])
-    pads: list[tuple[int, int]] = []
-    for arrived, own, window, stride, (low, _), base, holes in zip(
-        _sizes(typeof(cotangent), out_spec),
-        _sizes(aval, lhs_spec),
-        _sizes(typeof(rhs), rhs_spec),
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        strict=True,
-    ):
-        before = dilated(window, holes) - 1 - low
-        total = dilated(own, base) - 1 + dilated(window, holes) - dilated(arrived, stride)
-        pads.append((before, total - before))
     dtype = typeof(cotangent).dtype
     sharding = cotangent_sharding(aval, cotangent, rhs)
     result = process(
@@ -397,10 +396,9 @@ def _cotangent_of_input(
         (cotangent, convert(rhs, dtype, typeof(rhs).weak_type)),
         {
             **params,
-            "window_strides": lhs_dilation,
-            "padding": tuple(pads),
-            "lhs_dilation": window_strides,
-            "rhs_dilation": rhs_dilation,
+            "window_strides": params["lhs_dilation"],
+            "padding": _padding_of_cotangent(typeof(cotangent), aval, typeof(rhs), params, True),
+            "lhs_dilation": params["window_strides"],
             "dimension_numbers": ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
             "feature_group_count": groups,
             "batch_group_count": 1,
@@ -421,18 +419,7 @@ def _cotangent_of_input(
 
 
 def _cotangent_of_kernel(
-    cotangent: ArrayLike,
-    lhs: ArrayLike,
-    aval: ShapedArray,
-    *,
-    window_strides: tuple[int, ...],
-    padding: Pads,
-    lhs_dilation: tuple[int, ...],
-    rhs_dilation: tuple[int, ...],
-    dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int,
-    batch_group_count: int,
-    **params: object,
+    cotangent: ArrayLike, lhs: ArrayLike, aval: ShapedArray, params: _ConvParams
 ) -> Cotangent:
     """Return the kernel's cotangent: the input convolved with the cotangent of the result.
 
@@ -440,34 +427,20 @@ def _cotangent_of_kernel(
     """
     if not typeof(cotangent).size:
         return Zero(aval)
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
-    pads: list[tuple[int, int]] = []
-    for arrived, expected, window, stride, (low, _), base, holes in zip(
-        _sizes(typeof(cotangent), out_spec),
-        _sizes(typeof(lhs), lhs_spec),
-        _sizes(aval, rhs_spec),
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        strict=True,
-    ):
-        total = dilated(window, holes) - 1 + dilated(arrived, stride) - dilated(expected, base)
-        pads.append((low, total - low))
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     numbers = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
     result = process(
         conv_general_dilated_p,
         (convert(lhs, typeof(cotangent).dtype, typeof(lhs).weak_type), cotangent),
         {
             **params,
-            "window_strides": rhs_dilation,
-            "padding": tuple(pads),
-            "lhs_dilation": lhs_dilation,
-            "rhs_dilation": window_strides,
+            "window_strides": params["rhs_dilation"],
+            "padding": _padding_of_cotangent(typeof(cotangent), typeof(lhs), aval, params, False),
+            "rhs_dilation": params["window_strides"],
             "dimension_numbers": numbers,
             # Batch groups and feature groups exchange roles.
-            "feature_group_count": batch_group_count,
-            "batch_group_count": feature_group_count,
+            "feature_group_count": params["batch_group_count"],
+            "batch_group_count": params["feature_group_count"],
             "out_sharding": cotangent_sharding(aval, cotangent, lhs),
         },
     )
