@@ -4,7 +4,7 @@ import argparse
 from typing import TextIO
 
 from hlofront import bundle
-from hlofront.cli.options import Commands, add_args, add_command
+from hlofront.cli.options import Commands, add_args, add_command, add_repeated
 from hlofront.cli.progress import announce, finish, say
 from hlofront.inspect.jitted import jitted
 from hlofront.inspect.target import UsageError, arguments_for, load_function
@@ -35,12 +35,11 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("what", metavar="FILE:FUNCTION", help="or ls, or verify")
     parser.add_argument("file", nargs="?", metavar="FILE", help="the bundle, for ls and verify")
     add_args(parser, repeated=True)
-    parser.add_argument(
+    add_repeated(
+        parser,
         "--target",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="compile for this, such as cpu or tpu:v5e:2x2, which need not be attached; may be "
+        "NAME",
+        "compile for this, such as cpu or tpu:v5e:2x2, which need not be attached; may be "
         "repeated; by default the device of this machine",
     )
     parser.add_argument(

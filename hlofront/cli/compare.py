@@ -4,7 +4,7 @@ import argparse
 from typing import TextIO
 
 from hlofront.cli.diff import print_difference, status_of
-from hlofront.cli.options import Commands, add_args, add_command, add_outputs
+from hlofront.cli.options import Commands, add_args, add_command, add_outputs, add_repeated
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, load_call
 
@@ -28,34 +28,13 @@ def add_parser(commands: Commands) -> None:
     )
     compare.add_argument("target_function", metavar="FILE:FUNCTION", help="the function")
     add_args(compare)
-    compare.add_argument(
-        "--jaxlib",
-        action="append",
-        default=[],
-        metavar="VERSION",
-        help="compile with it; 'current' is this one; may be repeated",
-    )
-    compare.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="DEVICE",
-        help="compile for it, attached or not; may be repeated",
-    )
-    compare.add_argument(
-        "--at",
-        action="append",
-        default=[],
-        metavar="REVISION",
-        help="compile the function as it is at this git revision; may be repeated",
-    )
-    compare.add_argument(
-        "--autotuning",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="compile for an NVIDIA GPU with these autotuning results; may be repeated",
-    )
+    for option, metavar, purpose in (
+        ("--jaxlib", "VERSION", "compile with it; 'current' is this one"),
+        ("--target", "DEVICE", "compile for it, attached or not"),
+        ("--at", "REVISION", "compile the function as it is at this git revision"),
+        ("--autotuning", "FILE", "compile for an NVIDIA GPU with these autotuning results"),
+    ):
+        add_repeated(compare, option, metavar, f"{purpose}; may be repeated")
     compare.add_argument("--no-run", action="store_true", help="only compile, without timing runs")
     add_outputs(compare)
     compare.set_defaults(run=_run)

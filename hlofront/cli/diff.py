@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.options import Commands, add_args, add_command, add_outputs
+from hlofront.cli.options import Commands, add_args, add_command, add_outputs, add_repeated
 from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import finish, say
 from hlofront.inspect.target import UsageError
@@ -56,9 +56,7 @@ def add_parser(commands: Commands) -> None:
         ("--jaxlib", "VERSION", "compile functions with it; 'current' is this one"),
         ("--at", "REVISION", "compile functions from a git revision of their files"),
     ):
-        diff.add_argument(
-            option, action="append", default=[], metavar=metavar, help=f"{purpose}; once or twice"
-        )
+        add_repeated(diff, option, metavar, f"{purpose}; once or twice")
     add_outputs(diff)
     diff.set_defaults(run=_run)
 

@@ -71,6 +71,11 @@ def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
     )
 
 
+def add_repeated(parser: argparse.ArgumentParser, option: str, metavar: str, purpose: str) -> None:
+    """Add an option that may be repeated, whose value is the list of what it was given."""
+    parser.add_argument(option, action="append", default=[], metavar=metavar, help=purpose)
+
+
 def add_outputs(parser: argparse.ArgumentParser) -> None:
     """Add the output options of commands that print differences, such as --json and --html."""
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -78,12 +83,11 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
         "--markdown", action="store_true", help="print Markdown, as for a pull request's comment"
     )
     parser.add_argument("--html", metavar="OUT", help="write one self-contained page to this file")
-    parser.add_argument(
+    add_repeated(
+        parser,
         "--fail-on",
-        action="append",
-        default=[],
-        metavar="LIMIT",
-        help="a total and how much it may grow by, such as 'bytes>1%%' or 'peak>0'; the exit "
+        "LIMIT",
+        "a total and how much it may grow by, such as 'bytes>1%%' or 'peak>0'; the exit "
         "status is then 1 if a limit is exceeded, and 0 for other differences",
     )
     parser.add_argument(

@@ -13,7 +13,7 @@ from hlofront.cli.dumps import (
     show_folder,
     wants_dumps,
 )
-from hlofront.cli.options import Commands, add_args, add_color, add_command
+from hlofront.cli.options import Commands, add_args, add_color, add_command, add_repeated
 from hlofront.cli.program_files import (
     PAGES,
     is_program,
@@ -77,12 +77,11 @@ def add_parser(commands: Commands) -> None:
         choices=STAGES,
         help="print only this one, without headings; may be repeated",
     )
-    show.add_argument(
+    add_repeated(
+        show,
         "--target",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="compile for this, such as tpu:v5e:1x1 or cuda:h100, which need not be attached; "
+        "NAME",
+        "compile for this, such as tpu:v5e:1x1 or cuda:h100, which need not be attached; "
         "may be repeated (all names: python -m hlofront doctor)",
     )
     show.add_argument(

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from hlofront.cli.options import Commands, add_args, add_color, add_command
+from hlofront.cli.options import Commands, add_args, add_color, add_command, add_repeated
 from hlofront.cli.progress import announce, finish
 from hlofront.inspect.target import UsageError, arguments_for, load_function
 from hlofront.inspect.tuning import Tuning, tune
@@ -41,12 +41,11 @@ def add_parser(commands: Commands) -> None:
         help="or files of StableHLO, or folders of libtpu's dumps",
     )
     add_args(parser)
-    parser.add_argument(
+    add_repeated(
+        parser,
         "--over",
-        action="append",
-        default=[],
-        metavar="NAME=VALUES",
-        help="a keyword argument of the function, and its values: block=128,256; may be repeated, "
+        "NAME=VALUES",
+        "a keyword argument of the function, and its values: block=128,256; may be repeated, "
         "for all combinations",
     )
     parser.add_argument("--target", required=True, metavar="DEVICE", help="a TPU, attached or not")
