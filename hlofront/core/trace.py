@@ -196,37 +196,13 @@ class RuleTrace(Trace):
     ) -> Value:
         return self._bind(call_primitive, tracers, {"subfuns": (f,), **params})
 
-    def process_custom_jvp_call(
-        self,
-        primitive: AnyPrimitive,
-        fun: FlatFunction,
-        jvp: FlatFunction,
-        tracers: Sequence[Value],
-        /,
-        *,
-        symbolic_zeros: bool,
-    ) -> Value:
-        params = {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros}
-        return self._bind(primitive, tracers, params)
-
     def process_custom_vjp_call(
-        self,
-        primitive: AnyPrimitive,
-        fun: FlatFunction,
-        fwd: FlatFunction,
-        bwd: FlatFunction,
-        tracers: Sequence[Value],
-        /,
-        *,
-        out_trees: Callable[[], Sequence[object]],
-        symbolic_zeros: bool,
+        self, primitive: AnyPrimitive, /, *args: Any, **params: Any
     ) -> Value:
-        params = {
-            "subfuns": (fun, fwd, bwd),
-            "out_trees": out_trees,
-            "symbolic_zeros": symbolic_zeros,
-        }
-        return self._bind(primitive, tracers, params)
+        *subfuns, tracers = args
+        return self._bind(primitive, tracers, {"subfuns": tuple(subfuns), **params})
+
+    process_custom_jvp_call = process_custom_vjp_call
 
     def _bind(self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params) -> Value:
         with interpreting_with(self):
