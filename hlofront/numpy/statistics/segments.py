@@ -43,34 +43,6 @@ def _count(name: str, segment_ids: ArrayLike, num_segments: int | None) -> int:
     return count
 
 
-def _segments(
-    name: str,
-    update: str,
-    start: Callable[[DType], ArrayLike],
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-    mode: str | GatherScatterMode | None,
-    out_sharding: OutSharding,
-) -> Array:
-    (data, ids), _ = operands(name, (data, segment_ids))
-    data = asarray(data)
-    count = _count(name, ids, num_segments)
-    aval = typeof(data)
-    shape = (count, *aval.shape[typeof(ids).ndim :])
-    totals = asarray(creation.full(shape, start(aval.dtype), aval.dtype))
-    return getattr(totals.at[ids], update)(
-        data,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        mode=mode,
-        out_sharding=out_sharding,
-        wrap_negative_indices=False,
-    )
-
-
 _ABOUT = """Args:
       data: an array, whose first axes are those of `segment_ids`.
       segment_ids: integers: the segment that each element belongs to. Elements of segments that do
@@ -104,17 +76,19 @@ def _reduction(
         mode: str | GatherScatterMode | None = None,
         out_sharding: OutSharding = None,
     ) -> Array:
-        return _segments(
-            name,
-            update=update,
-            start=start,
-            data=data,
-            segment_ids=segment_ids,
-            num_segments=num_segments,
+        (data, ids), _ = operands(name, (data, segment_ids))
+        data = asarray(data)
+        count = _count(name, ids, num_segments)
+        aval = typeof(data)
+        shape = (count, *aval.shape[typeof(ids).ndim :])
+        totals = asarray(creation.full(shape, start(aval.dtype), aval.dtype))
+        return getattr(totals.at[ids], update)(
+            data,
             indices_are_sorted=indices_are_sorted,
             unique_indices=unique_indices,
             mode=mode,
             out_sharding=out_sharding,
+            wrap_negative_indices=False,
         )
 
     function.__name__ = function.__qualname__ = name
